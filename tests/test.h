@@ -1,0 +1,86 @@
+/* test.h - what the test programs share: the library, cmocka, random matrices, the real data where they are. */
+#ifndef SHS_TEST_H
+#define SHS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <cmocka.h>
+
+#define SPARSEHS_IMPLEMENTATION
+#include "../sparsehs.h"
+
+/* One bound for float, one for double. */
+#ifdef SPARSEHS_DOUBLE
+#define BY_TYPE(f, d) (d)
+#else
+#define BY_TYPE(f, d) (f)
+#endif
+
+#define assert_ok(call) assert_string_equal(shs_status_name(call), "SHS_OK")
+#define assert_status(call, expected) assert_string_equal(shs_status_name(call), shs_status_name(expected))
+/* |a - b| <= bound, with the values in the message. NaN fails. */
+#define assert_close(a, b, bound)                                                                                      \
+    do {                                                                                                               \
+        double a_ = (double)(a), b_ = (double)(b), bound_ = (double)(bound);                                           \
+        if (!(fabs(a_ - b_) <= bound_)) fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_); \
+    } while (0)
+
+/* n normal deviates. */
+static inline void fill_normal(size_t n, shs_real *x, uint64_t seed) {
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < n; i++) x[i] = (shs_real)shs_random_normal(&r);
+}
+
+static inline shs_real *new_normal(size_t n, uint64_t seed) {
+    shs_real *x = (shs_real *)malloc((n ? n : 1) * sizeof *x);
+    assert_non_null(x);
+    fill_normal(n, x, seed);
+    return x;
+}
+
+/* The path of a file below the data folder ($SHS_DATA, else ../shared/data), or of a golden file ($SHS_GOLDEN, else golden
+   beside it); static storage. The tests are run from the project's root. */
+static inline const char *data_path(const char *name) {
+    static char path[1024];
+    const char *root = getenv("SHS_DATA");
+    snprintf(path, sizeof path, "%s/%s", root && *root ? root : "../shared/data", name);
+    return path;
+}
+
+static inline const char *golden_path(const char *name) {
+    static char path[1024];
+    const char *root = getenv("SHS_GOLDEN"), *data = getenv("SHS_DATA");
+    if (root && *root) snprintf(path, sizeof path, "%s/%s", root, name);
+    else snprintf(path, sizeof path, "%s/../golden/%s", data && *data ? data : "../shared/data", name);
+    return path;
+}
+
+/* Opens a file of real data, or reports the test as skipped, by name. */
+static inline FILE *open_or_skip(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        print_message("skipped: there is no %s\n", path);
+        skip();
+    }
+    return f;
+}
+
+/* count floats of a .f32 file. */
+static inline float *read_f32_or_skip(const char *path, size_t count) {
+    FILE *f = open_or_skip(path);
+    float *x = (float *)malloc(count * sizeof *x);
+    assert_non_null(x);
+    assert_int_equal(fread(x, sizeof *x, count, f), count);
+    fclose(f);
+    return x;
+}
+
+#endif
