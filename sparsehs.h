@@ -82,7 +82,71 @@ typedef double shs_wide;
 #else
 #define SHS__LINK(name) shs_##name##_f32
 #endif
-/*@LINKNAMES@*/
+#define shs_status_text SHS__LINK(status_text)
+#define shs_status_name SHS__LINK(status_name)
+#define shs_arena_init SHS__LINK(arena_init)
+#define shs_arena_attach SHS__LINK(arena_attach)
+#define shs_type_size SHS__LINK(type_size)
+#define shs_random_seed SHS__LINK(random_seed)
+#define shs_random_bits SHS__LINK(random_bits)
+#define shs_random_uniform SHS__LINK(random_uniform)
+#define shs_random_below SHS__LINK(random_below)
+#define shs_random_normal SHS__LINK(random_normal)
+#define shs_random_permuted SHS__LINK(random_permuted)
+#define shs_dot SHS__LINK(dot)
+#define shs_nrm2 SHS__LINK(nrm2)
+#define shs_axpy SHS__LINK(axpy)
+#define shs_gemv SHS__LINK(gemv)
+#define shs_ger SHS__LINK(ger)
+#define shs_trsv SHS__LINK(trsv)
+#define shs_gemm SHS__LINK(gemm)
+#define shs_gemm_naive SHS__LINK(gemm_naive)
+#define shs_gemm_workspace SHS__LINK(gemm_workspace)
+#define shs_syrk SHS__LINK(syrk)
+#define shs_syrk_naive SHS__LINK(syrk_naive)
+#define shs_syrk_workspace SHS__LINK(syrk_workspace)
+#define shs_trsm SHS__LINK(trsm)
+#define shs_trsm_naive SHS__LINK(trsm_naive)
+#define shs_trsm_workspace SHS__LINK(trsm_workspace)
+#define shs_cholesky SHS__LINK(cholesky)
+#define shs_cholesky_naive SHS__LINK(cholesky_naive)
+#define shs_cholesky_workspace SHS__LINK(cholesky_workspace)
+#define shs_normalize_columns SHS__LINK(normalize_columns)
+#define shs_eigh SHS__LINK(eigh)
+#define shs_eigh_workspace SHS__LINK(eigh_workspace)
+#define shs_eigh_jacobi SHS__LINK(eigh_jacobi)
+#define shs_codes_create SHS__LINK(codes_create)
+#define shs_codes_free SHS__LINK(codes_free)
+#define shs_codes_nonzeros SHS__LINK(codes_nonzeros)
+#define shs_codes_to_csc SHS__LINK(codes_to_csc)
+#define shs_codes_synthesize SHS__LINK(codes_synthesize)
+#define shs_codes_residual SHS__LINK(codes_residual)
+#define shs_omp_defaults SHS__LINK(omp_defaults)
+#define shs_omp SHS__LINK(omp)
+#define shs_omp_ex SHS__LINK(omp_ex)
+#define shs_omp_workspace SHS__LINK(omp_workspace)
+#define shs_omp_gram SHS__LINK(omp_gram)
+#define shs_omp_gram_workspace SHS__LINK(omp_gram_workspace)
+#define shs_omp_one SHS__LINK(omp_one)
+#define shs_omp_one_workspace SHS__LINK(omp_one_workspace)
+#define shs_omp_one_direct SHS__LINK(omp_one_direct)
+#define shs_omp_one_direct_workspace SHS__LINK(omp_one_direct_workspace)
+#define shs_omp_naive SHS__LINK(omp_naive)
+#define shs_omp_naive_workspace SHS__LINK(omp_naive_workspace)
+#define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
+#define shs_ksvd SHS__LINK(ksvd)
+#define shs_ksvd_ex SHS__LINK(ksvd_ex)
+#define shs_ksvd_workspace SHS__LINK(ksvd_workspace)
+#define shs_dictionary_random SHS__LINK(dictionary_random)
+#define shs_dictionary_dct SHS__LINK(dictionary_dct)
+#define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
+#define shs_patches_count SHS__LINK(patches_count)
+#define shs_patches_position SHS__LINK(patches_position)
+#define shs_patches_get SHS__LINK(patches_get)
+#define shs_patches_put SHS__LINK(patches_put)
+#define shs_patches_average SHS__LINK(patches_average)
+#define shs_patches_approximate SHS__LINK(patches_approximate)
+#define shs_patches_workspace SHS__LINK(patches_workspace)
 #endif
 
 #ifdef SPARSEHS_STATIC
@@ -613,7 +677,42 @@ SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_ima
 SHS_API size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                      const shs_omp_options *coding);
 
-/*@ENGINEAPI@*/
+/* ------------------------------------------------------------------------------------------------------------------ */
+/* ENGINES                                                                                                            */
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+/* The drivers above are written once; their stages run on the CPU, or on the engine that ctx->engine names. A signals
+   session keeps the signals, their codes and their residuals where they are computed. Stages return sums over the signals
+   of this rank, never means, so that they can be added up. Who only uses the library need not read on. */
+typedef struct shs_signals_job {
+    int p, n;
+    size_t m;
+    const shs_real *Y; /* p x m, stays valid while the session is open */
+    int ldy;
+    int stride;                    /* atoms a signal at most */
+    const shs_omp_options *coding; /* stays valid; sparsity and sparsity_each have been checked against stride */
+    int learning;                  /* non-zero: residual, gather and update will be asked for */
+} shs_signals_job;
+
+typedef struct shs_engine {
+    void *user;
+    shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
+    /* Takes over a copy of the dictionary (p x n). */
+    shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
+    /* Codes all signals. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are filled. */
+    shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
+    /* E = Y - DX, kept in the session; the sum of its squares. */
+    shs_status (*signals_residual)(void *session, shs_wide *sum2);
+    /* For atoms first .. first+count-1: sums (p x count) = E_I x' and energy (count) = |x|^2. */
+    shs_status (*signals_gather)(void *session, int first, int count, shs_wide *sums, shs_wide *energy);
+    /* Replaces these atoms (p x count); with want_codes x_new = E_I'd_new + x (d_old'd_new), with want_residual E too. */
+    shs_status (*signals_update)(void *session, int first, int count, const shs_real *atoms, int want_codes,
+                                 int want_residual);
+    /* Copies the codes to the caller's arrays. */
+    shs_status (*signals_fetch)(void *session, shs_codes *codes);
+    void (*signals_close)(void *session);
+} shs_engine;
+
 #ifdef __cplusplus
 }
 #endif
@@ -682,9 +781,11 @@ SHS_API size_t shs_patches_workspace(const shs_context *ctx, const shs_image *im
 
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS__PRIVATE __attribute__((unused)) static
+#define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals out of the caller's frame */
 #define SHS__RESTRICT __restrict__
 #else
 #define SHS__PRIVATE static
+#define SHS__OUTLINE static
 #define SHS__RESTRICT
 #endif
 #ifdef SPARSEHS_STATIC
@@ -993,13 +1094,6 @@ SHS__PRIVATE int shs__finite(size_t n, const shs_real *x) {
     return bad == 0;
 }
 
-typedef struct shs__finite_job {
-    int rows, ld;
-    size_t columns, columns_per_chunk;
-    const shs_real *A;
-    unsigned char *bad; /* one flag a worker */
-} shs__finite_job;
-
 SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A, int ld) {
     size_t j;
     if (rows == ld) return shs__finite((size_t)rows * columns, A);
@@ -1073,5 +1167,3618 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
     return i;
 }
 
+/* ================================================================================================================== */
+/* 4  DENSE LINEAR ALGEBRA                                                                                            */
+/* ================================================================================================================== */
+
+/* ---- checks shared by the routines and their naive twins -------------------------------------------------------------- */
+
+/* Empty matrices may be NULL. */
+SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
+/* Enumerations of two values: whatever else a caller casts to them is found here. */
+SHS__PRIVATE int shs__not_binary(int value) { return value != 0 && value != 1; }
+SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS; }
+SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step * step; }
+
+/* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
+SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------------ */
+
+#ifdef SHS__VECTOR_BYTES
+/* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
+SHS__PRIVATE shs_real shs__sum_lanes(shs_real *lanes) {
+    int half, i;
+    for (half = SHS__LANES / 2; half > 0; half /= 2)
+        for (i = 0; i < half; i++) lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+#endif
+
+/* Four independent sums, so that one addition need not wait for the one before. */
+SHS__PRIVATE shs_real shs__dot(size_t n, const shs_real *x, const shs_real *y) {
+    size_t i = 0;
+    shs_real tail = 0;
+#ifdef SHS__VECTOR_BYTES
+    const size_t L = (size_t)SHS__LANES;
+    shs_real lanes[SHS__LANES];
+    shs__vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    for (; i + 4 * L <= n; i += 4 * L) {
+        s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+        s1 += SHS__LOAD(x + i + L) * SHS__LOAD(y + i + L);
+        s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
+        s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
+    }
+    for (; i + L <= n; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+    for (; i < n; i++) tail += x[i] * y[i];
+    SHS__STORE(lanes, (s0 + s1) + (s2 + s3));
+    return shs__sum_lanes(lanes) + tail;
+#else
+    shs_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += x[i] * y[i];
+        s1 += x[i + 1] * y[i + 1];
+        s2 += x[i + 2] * y[i + 2];
+        s3 += x[i + 3] * y[i + 3];
+    }
+    for (; i < n; i++) tail += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3) + tail;
+#endif
+}
+
+SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy) {
+    shs_real s = 0;
+    int i;
+    if (n <= 0) return 0;
+    if (incx == 1 && incy == 1) return shs__dot((size_t)n, x, y);
+    x += shs__first(n, incx);
+    y += shs__first(n, incy);
+    for (i = 0; i < n; i++) s += x[(ptrdiff_t)i * incx] * y[(ptrdiff_t)i * incy];
+    return s;
+}
+
+/* Largest magnitude; the sign of the increment does not matter here. */
+SHS__PRIVATE shs_real shs__largest(int n, const shs_real *x, int incx) {
+    shs_real largest = 0;
+    int i;
+    x += shs__first(n, incx);
+    for (i = 0; i < n; i++) {
+        shs_real a = shs__abs(x[(ptrdiff_t)i * incx]);
+        if (a > largest) largest = a;
+    }
+    return largest;
+}
+
+/* Below this a sum of squares has lost digits to underflow. */
+#define SHS__SQUARES_MIN (SHS__REAL_MIN / SHS__EPS)
+
+/* The plain sum of squares is good unless it left the range of shs_real; only then is the vector scaled by its largest
+   element. A result that is not finite then comes from the input, or is too large for the type. */
+SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
+    shs_real squares = shs_dot(n, x, incx, x, incx), largest;
+    int i;
+    if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
+    largest = n > 0 ? shs__largest(n, x, incx) : 0;
+    if (!(largest > 0) || !shs__finite(1, &largest)) return SHS__SQRT(squares);
+    x += shs__first(n, incx);
+    squares = 0;
+    for (i = 0; i < n; i++) {
+        shs_real t = x[(ptrdiff_t)i * incx] / largest;
+        squares += t * t;
+    }
+    return largest * SHS__SQRT(squares);
+}
+
+SHS__PRIVATE void shs__axpy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
+    size_t i;
+    for (i = 0; i < n; i++) y[i] += alpha * x[i];
+}
+
+SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, shs_real *y, int incy) {
+    int i;
+    if (n <= 0) return;
+    if (incx == 1 && incy == 1 && x != y) {
+        shs__axpy((size_t)n, alpha, x, y);
+        return;
+    }
+    x += shs__first(n, incx);
+    y += shs__first(n, incy);
+    for (i = 0; i < n; i++) y[(ptrdiff_t)i * incy] += alpha * x[(ptrdiff_t)i * incx];
+}
+
+/* x *= factor, where a factor of zero does not read x. */
+SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
+    int i;
+    if (factor == 1) return;
+    x += shs__first(n, incx);
+    if (factor == 0)
+        for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] = 0;
+    else if (incx == 1)
+        for (i = 0; i < n; i++) x[i] *= factor;
+    else
+        for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] *= factor;
+}
+
+/* ---- matrix and vector -------------------------------------------------------------------------------------------------- */
+
+/* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
+SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x, int incx,
+                                    shs_real *SHS__RESTRICT y) {
+    int i, j;
+    x += shs__first(n, incx);
+    for (j = 0; j + 4 <= n; j += 4) {
+        const shs_real *a0 = SHS__AT(A, lda, 0, j), *a1 = a0 + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        const shs_real *at = x + (ptrdiff_t)j * incx;
+        shs_real x0 = alpha * at[0], x1 = alpha * at[incx], x2 = alpha * at[2 * (ptrdiff_t)incx];
+        shs_real x3 = alpha * at[3 * (ptrdiff_t)incx];
+        for (i = 0; i < m; i++) y[i] += (a0[i] * x0 + a1[i] * x1) + (a2[i] * x2 + a3[i] * x3);
+    }
+    for (; j < n; j++) shs__axpy((size_t)m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), y);
+}
+
+SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
+                                int incx, shs_real beta, shs_real *y, int incy) {
+    int length_x = trans == SHS_TRANS ? m : n, length_y = trans == SHS_TRANS ? n : m, j;
+    if (shs__not_binary((int)trans)) return SHS_BAD_ENUM;
+    if (m < 0) return SHS_BAD_M;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (lda < m) return SHS_BAD_LDA;
+    if (shs__absent(x, length_x, 1)) return SHS_BAD_X;
+    if (incx == 0) return SHS_BAD_INCX;
+    if (shs__absent(y, length_y, 1)) return SHS_BAD_Y;
+    if (incy == 0) return SHS_BAD_INCY;
+    if (length_y == 0) return SHS_OK;
+    shs__scale(length_y, beta, y, incy);
+    if (alpha == 0 || length_x == 0) return SHS_OK;
+    if (trans == SHS_NO_TRANS && incy == 1) {
+        shs__gemv_columns(m, n, alpha, A, lda, x, incx, y);
+    } else if (trans == SHS_NO_TRANS) {
+        x += shs__first(n, incx);
+        for (j = 0; j < n; j++) shs_axpy(m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), 1, y, incy);
+    } else {
+        y += shs__first(n, incy);
+        for (j = 0; j < n; j++) y[(ptrdiff_t)j * incy] += alpha * shs_dot(m, SHS__AT(A, lda, 0, j), 1, x, incx);
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, int incx, const shs_real *y, int incy,
+                               shs_real *A, int lda) {
+    int j;
+    if (m < 0) return SHS_BAD_M;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(x, m, 1)) return SHS_BAD_X;
+    if (incx == 0) return SHS_BAD_INCX;
+    if (shs__absent(y, n, 1)) return SHS_BAD_Y;
+    if (incy == 0) return SHS_BAD_INCY;
+    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (lda < m) return SHS_BAD_LDA;
+    if (m == 0 || n == 0 || alpha == 0) return SHS_OK;
+    y += shs__first(n, incy);
+    for (j = 0; j < n; j++) shs_axpy(m, alpha * y[(ptrdiff_t)j * incy], x, incx, SHS__AT(A, lda, 0, j), 1);
+    return SHS_OK;
+}
+
+SHS__PRIVATE int shs__zero_on_diagonal(int n, const shs_real *A, int lda) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (*SHS__AT(A, lda, i, i) == 0) return 1;
+    return 0;
+}
+
+/* Substitution. op(A) lower goes from the first unknown to the last, upper the other way round. Without transposition each
+   unknown found is taken out of the equations that are left, with it each equation collects the unknowns found: either
+   way A is read along its columns. */
+SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda, shs_real *x,
+                            int incx) {
+    int forwards = (uplo == SHS_LOWER) == (trans == SHS_NO_TRANS), step;
+    ptrdiff_t inc = incx;
+    for (step = 0; step < n; step++) {
+        int j = forwards ? step : n - 1 - step, i;
+        int first = uplo == SHS_LOWER ? j + 1 : 0, last = uplo == SHS_LOWER ? n : j; /* the rest of column j */
+        const shs_real *a = SHS__AT(A, lda, 0, j);
+        shs_real t = x[j * inc];
+        if (trans == SHS_TRANS)
+            for (i = first; i < last; i++) t -= a[i] * x[i * inc];
+        if (diag == SHS_NON_UNIT) t /= a[j];
+        x[j * inc] = t;
+        if (trans == SHS_NO_TRANS)
+            for (i = first; i < last; i++) x[i * inc] -= a[i] * t;
+    }
+}
+
+SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
+                                shs_real *x, int incx) {
+    if (shs__not_binary((int)uplo) || shs__not_binary((int)trans) || shs__not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(A, n, n)) return SHS_BAD_A;
+    if (lda < n) return SHS_BAD_LDA;
+    if (shs__absent(x, n, 1)) return SHS_BAD_X;
+    if (incx == 0) return SHS_BAD_INCX;
+    if (n == 0) return SHS_OK;
+    if (diag == SHS_NON_UNIT && shs__zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
+    shs__trsv(uplo, trans, diag, n, A, lda, x + shs__first(n, incx), incx);
+    return SHS_OK;
+}
+
+/* ---- gemm: parts of a matrix, transposition ------------------------------------------------------------------------------ */
+
+/* Which part of C is wanted. */
+typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
+
+SHS__PRIVATE shs__part shs__part_of(shs_uplo uplo) { return uplo == SHS_LOWER ? SHS__LOWER : SHS__UPPER; }
+
+/* Of the rows row .. row+rows-1 of one column those that are wanted: first .. last-1, counted from row. */
+SHS__PRIVATE void shs__wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
+    *first = part == SHS__LOWER ? shs__imin(shs__imax(column - row, 0), rows) : 0;
+    *last = part == SHS__UPPER ? shs__imin(shs__imax(column - row + 1, 0), rows) : rows;
+}
+
+/* Whether nothing, or everything, of a tile is wanted. */
+SHS__PRIVATE int shs__outside(shs__part part, int row, int rows, int column, int columns) {
+    if (part == SHS__LOWER) return row + rows - 1 < column;
+    return part == SHS__UPPER && column + columns - 1 < row;
+}
+
+SHS__PRIVATE int shs__inside(shs__part part, int row, int rows, int column, int columns) {
+    if (part == SHS__LOWER) return row >= column + columns - 1;
+    return part == SHS__WHOLE || column >= row + rows - 1;
+}
+
+/* C *= beta where wanted; C points at element (row, column) of the matrix. */
+SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column, int columns, shs_real beta, shs_real *C,
+                                  int ldc) {
+    int j, first, last;
+    for (j = 0; j < columns; j++) {
+        shs__wanted(part, row, rows, column + j, &first, &last);
+        if (last > first) shs__scale(last - first, beta, SHS__AT(C, ldc, first, j), 1);
+    }
+}
+
+#ifdef SHS__VECTOR_BYTES
+typedef shs_real shs__quad __attribute__((vector_size(4 * sizeof(shs_real))));
+typedef shs_real shs__quad_any __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#ifdef SPARSEHS_DOUBLE
+typedef int64_t shs__quad_index __attribute__((vector_size(32)));
+#else
+typedef int32_t shs__quad_index __attribute__((vector_size(16)));
+#endif
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(shs__quad_index){i, j, k, l}))
+#endif
+
+/* Four columns of four values, transposed in registers. */
+SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+    shs__quad a = *(const shs__quad_any *)(const void *)s, b = *(const shs__quad_any *)(const void *)(s + lds);
+    shs__quad c = *(const shs__quad_any *)(const void *)(s + 2 * lds), e = *(const shs__quad_any *)(const void *)(s + 3 * lds);
+    shs__quad ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
+    shs__quad ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
+    *(shs__quad_any *)(void *)d = SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale;
+    *(shs__quad_any *)(void *)(d + ldd) = SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale;
+    *(shs__quad_any *)(void *)(d + 2 * ldd) = SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale;
+    *(shs__quad_any *)(void *)(d + 3 * ldd) = SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale;
+}
+#else
+SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+    size_t i, j;
+    for (i = 0; i < 4; i++)
+        for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
+}
+#endif
+
+/* Rows of the source that are transposed at a time: few enough for the destination to stay in the first cache although
+   each of its lines is written in pieces. */
+#define SHS__TRANSPOSE_ROWS 64
+
+/* D = scale S', S is m x n, D is n x m. */
+SHS__PRIVATE void shs__transpose(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd) {
+    int i, j, begin, end;
+    for (begin = 0; begin < m; begin = end) {
+        end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
+        for (j = 0; j + 4 <= n; j += 4) {
+            for (i = begin; i + 4 <= end; i += 4)
+                shs__transpose_quad(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
+            for (; i < end; i++) {
+                shs_real *d = SHS__AT(D, ldd, j, i);
+                d[0] = scale * *SHS__AT(S, lds, i, j);
+                d[1] = scale * *SHS__AT(S, lds, i, j + 1);
+                d[2] = scale * *SHS__AT(S, lds, i, j + 2);
+                d[3] = scale * *SHS__AT(S, lds, i, j + 3);
+            }
+        }
+        for (; j < n; j++)
+            for (i = begin; i < end; i++) *SHS__AT(D, ldd, j, i) = scale * *SHS__AT(S, lds, i, j);
+    }
+}
+
+/* ---- gemm: the micro-kernel ---------------------------------------------------------------------------------------------- */
+
+/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in which
+   it reads them, without a gap (MR rows, NR columns):
+
+       sliver of A:  | a(0,0) a(1,0) .. a(MR-1,0) | a(0,1) .. a(MR-1,1) | ..  depth groups of MR
+       sliver of B:  | b(0,0) b(0,1) .. b(0,NR-1) | b(1,0) .. b(1,NR-1) | ..  depth groups of NR
+
+                            b0   b1  ..  b7              a group of B: NR values, each spread over a vector
+                          +----+----+--+----+
+       a group of A:  a0  | c00| c01|  | c07|
+       MR values in   a1  | c10| c11|  | c17|            C: one vector an entry, all in registers
+       vectors        a2  | c20| c21|  | c27|
+                          +----+----+--+----+
+
+   Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
+   padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two vectors
+   high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is. That is why
+   the results do not depend on the cutting.
+
+   The sums are variables of their own, made by macros: compilers put an array of them into memory. */
+
+#ifdef SHS__VECTOR_BYTES
+#if SHS__VECTOR_BYTES == 64
+#define SHS__MR (3 * SHS__LANES) /* 24 of 32 registers hold sums */
+#define SHS__NR 8
+#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#else
+#define SHS__MR (2 * SHS__LANES) /* 12 of 16 */
+#define SHS__NR 6
+#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#endif
+#define SHS__ROWS_PAD SHS__LANES
+
+#define SHS__TILE_BEGIN(j) shs__vec c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__TILE_STEP(j)                                                                                              \
+    c0##j += a0 * b[j];                                                                                                \
+    if (vectors > 1) c1##j += a1 * b[j];                                                                               \
+    if (vectors > 2) c2##j += a2 * b[j];
+#define SHS__TILE_ADD(j)                                                                                               \
+    c0##j += SHS__LOAD(C + j * ld);                                                                                    \
+    if (vectors > 1) c1##j += SHS__LOAD(C + j * ld + SHS__LANES);                                                      \
+    if (vectors > 2) c2##j += SHS__LOAD(C + j * ld + 2 * SHS__LANES);
+#define SHS__TILE_END(j)                                                                                               \
+    SHS__STORE(C + j * ld, c0##j);                                                                                     \
+    if (vectors > 1) SHS__STORE(C + j * ld + SHS__LANES, c1##j);                                                       \
+    if (vectors > 2) SHS__STORE(C + j * ld + 2 * SHS__LANES, c2##j);
+
+/* Inlined with a constant number of vectors, so that the conditions above vanish. */
+__attribute__((always_inline)) static inline void shs__micro_vectors(int vectors, int depth, const shs_real *a,
+                                                                     const shs_real *b, int add, shs_real *C,
+                                                                     ptrdiff_t ld) {
+    shs__vec zero = {0}, a0, a1 = zero, a2 = zero;
+    SHS__COLUMNS(SHS__TILE_BEGIN)
+    for (; depth > 0; depth--, a += vectors * SHS__LANES, b += SHS__NR) {
+        a0 = SHS__LOAD(a);
+        if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
+        if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
+        SHS__COLUMNS(SHS__TILE_STEP)
+    }
+    if (add) {
+        SHS__COLUMNS(SHS__TILE_ADD)
+    }
+    SHS__COLUMNS(SHS__TILE_END)
+}
+
+/* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
+SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+    switch (rows / SHS__LANES) {
+    case 1: shs__micro_vectors(1, depth, a, b, add, C, ldc); break;
+    case 2: shs__micro_vectors(2, depth, a, b, add, C, ldc); break;
+#if SHS__VECTOR_BYTES == 64
+    case 3: shs__micro_vectors(3, depth, a, b, add, C, ldc); break;
+#endif
+    }
+}
+#undef SHS__TILE_BEGIN
+#undef SHS__TILE_STEP
+#undef SHS__TILE_ADD
+#undef SHS__TILE_END
+#undef SHS__COLUMNS
+#else
+#define SHS__MR 4
+#define SHS__NR 4
+#define SHS__ROWS_PAD SHS__MR
+
+/* gcc would otherwise vectorise along the depth, with more shuffles than sums: six times slower, and a large frame. */
+#if defined(__GNUC__) || defined(__clang__)
+#define SHS__KEEP_SCALAR __asm__ __volatile__("")
+#else
+#define SHS__KEEP_SCALAR ((void)0)
+#endif
+
+SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+    shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
+    int i;
+    (void)rows;
+    for (; depth > 0; depth--, a += SHS__MR, b += SHS__NR) {
+        SHS__KEEP_SCALAR;
+        for (i = 0; i < SHS__MR; i++) {
+            c0[i] += a[i] * b[0];
+            c1[i] += a[i] * b[1];
+            c2[i] += a[i] * b[2];
+            c3[i] += a[i] * b[3];
+        }
+    }
+    for (i = 0; i < SHS__MR; i++) {
+        shs_real *c = C + i;
+        c[0] = add ? c[0] + c0[i] : c0[i];
+        c += ldc;
+        c[0] = add ? c[0] + c1[i] : c1[i];
+        c += ldc;
+        c[0] = add ? c[0] + c2[i] : c2[i];
+        c += ldc;
+        c[0] = add ? c[0] + c3[i] : c3[i];
+    }
+}
+#endif
+
+/* ---- gemm: five loops around the micro-kernel ---------------------------------------------------------------------------- */
+
+/* After Goto and van de Geijn:
+
+       5th loop  over C's and B's columns, a panel at a time         (the panel of B stays in the last cache)
+       4th loop  over the depth, SHS__KC at a time                   packs the panel of B, shared by all workers
+       3rd loop  over tiles of C, in parallel                        packs a block of A, a worker's own (second cache)
+       2nd loop  over the tile's columns, SHS__NR at a time          (a sliver of B stays in the first cache)
+       1st loop  over the tile's rows, SHS__MR at a time             micro-kernel
+
+   alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can fuse
+   one with the other in one place and not in another. */
+#define SHS__KC 384          /* depth of packed panels: results depend on it, on nothing else here */
+#define SHS__MC 144          /* rows of a block of A: a multiple of every SHS__MR */
+#define SHS__NC 1536         /* columns of a panel of B: a multiple of every SHS__NR */
+#define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
+#define SHS__TILE_COLUMNS 384
+#define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
+
+typedef struct shs__gemm {
+    shs__part part;
+    shs_trans transa, transb;
+    int m, n, k;
+    shs_real alpha, beta;
+    const shs_real *A, *B;
+    shs_real *C;
+    int lda, ldb, ldc;
+    /* memory */
+    int panel;            /* columns packed_b has room for */
+    shs_real *packed_b;   /* one panel of B */
+    shs_real *own;        /* for each worker a tile and a block of A */
+    size_t own_count;
+    /* where the 5th and the 4th loop are */
+    int column, columns, from, depth;
+} shs__gemm;
+
+/* Room for one tile that sticks out of the wanted part, and for a block of A. */
+SHS__PRIVATE size_t shs__gemm_own(int m, int k) {
+    int rows = shs__imin(shs__round_up(shs__imin(m, SHS__MC), SHS__MR), SHS__MC);
+    return (size_t)(SHS__MR * SHS__NR) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
+}
+
+SHS__PRIVATE size_t shs__gemm_panel(int n, int k, int most) {
+    return (size_t)shs__round_up(shs__imin(n, most), SHS__NR) * (size_t)shs__imin(k, SHS__KC);
+}
+
+/* Packs a sliver: width rows of op(A) (columns of op(B)) padded to `padded`, depth groups. `along` says that the width
+   runs along S's columns, else it runs across them. */
+SHS__PRIVATE void shs__pack(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
+                            shs_real *SHS__RESTRICT to) {
+    int i, p;
+    if (!along) shs__transpose(depth, width, scale, S, ld, to, padded);
+    else
+        for (p = 0; p < depth; p++) {
+            const shs_real *s = SHS__AT(S, ld, 0, p);
+            shs_real *t = to + (size_t)p * (size_t)padded;
+            for (i = 0; i < width; i++) t[i] = scale * s[i];
+        }
+    for (p = 0; width < padded && p < depth; p++)
+        for (i = width; i < padded; i++) to[(size_t)p * (size_t)padded + (size_t)i] = 0;
+}
+
+/* One chunk of the packing of the panel of B. */
+SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
+    const shs__gemm *g = (const shs__gemm *)arg;
+    int j = (int)chunk * SHS__PACK_SLIVERS * SHS__NR, end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * SHS__NR);
+    (void)worker;
+    for (; j < end; j += SHS__NR) {
+        const shs_real *s = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
+                                                   : SHS__AT(g->B, g->ldb, g->from, g->column + j);
+        shs__pack(g->transb == SHS_TRANS, shs__imin(g->columns - j, SHS__NR), SHS__NR, g->depth, g->alpha, s, g->ldb,
+                  g->packed_b + (size_t)j * (size_t)g->depth);
+    }
+}
+
+SHS__PRIVATE void shs__gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
+    int i;
+    for (i = 0; i < rows; i += SHS__MR) {
+        const shs_real *s = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, g->from, row + i)
+                                                   : SHS__AT(g->A, g->lda, row + i, g->from);
+        int width = shs__imin(rows - i, SHS__MR);
+        shs__pack(g->transa == SHS_NO_TRANS, width, shs__round_up(width, SHS__ROWS_PAD), g->depth, 1, s, g->lda,
+                  to + (size_t)i * (size_t)g->depth);
+    }
+}
+
+/* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
+SHS__PRIVATE void shs__gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
+                                 const shs_real *b, int add, shs_real *tile) {
+    int padded = shs__round_up(rows, SHS__ROWS_PAD), i, j, first, last;
+    shs__micro(padded, g->depth, a, b, 0, tile, padded);
+    for (j = 0; j < columns; j++) {
+        const shs_real *t = tile + j * padded;
+        shs_real *c = SHS__AT(g->C, g->ldc, row, column + j);
+        shs__wanted(g->part, row, rows, column + j, &first, &last);
+        if (add)
+            for (i = first; i < last; i++) c[i] += t[i];
+        else
+            for (i = first; i < last; i++) c[i] = t[i];
+    }
+}
+
+/* The 2nd and the 1st loop: rows x columns of C from (row, column) on, a and b packed. */
+SHS__PRIVATE void shs__gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
+                                  const shs_real *b, int add, shs_real *tile) {
+    int i, j;
+    for (j = 0; j < columns; j += SHS__NR) {
+        int width = shs__imin(columns - j, SHS__NR), at_column = column + j;
+        const shs_real *bj = b + (size_t)j * (size_t)g->depth;
+        for (i = 0; i < rows; i += SHS__MR) {
+            int height = shs__imin(rows - i, SHS__MR), at_row = row + i;
+            const shs_real *ai = a + (size_t)i * (size_t)g->depth;
+            if (shs__outside(g->part, at_row, height, at_column, width)) continue;
+            if (width == SHS__NR && height % SHS__ROWS_PAD == 0 &&
+                shs__inside(g->part, at_row, height, at_column, width))
+                shs__micro(height, g->depth, ai, bj, add, SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
+            else shs__gemm_edge(g, at_row, height, at_column, width, ai, bj, add, tile);
+        }
+    }
+}
+
+/* Rows of a block: MC, or less so that all blocks are about equal. */
+SHS__PRIVATE int shs__gemm_block(int m) {
+    int blocks = (m - 1) / SHS__MC + 1;
+    return shs__round_up((m - 1) / blocks + 1, SHS__MR);
+}
+
+/* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers of B stay near. */
+SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
+    const shs__gemm *g = (const shs__gemm *)arg;
+    int block = shs__gemm_block(g->m), blocks = (g->m - 1) / block + 1;
+    int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
+    int offset = (int)(chunk / (size_t)blocks) * SHS__TILE_COLUMNS, column = g->column + offset;
+    int columns = shs__imin(g->columns - offset, SHS__TILE_COLUMNS);
+    shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + SHS__MR * SHS__NR;
+    int first = g->from == 0;
+    if (shs__outside(g->part, row, rows, column, columns)) return;
+    if (first && g->beta != 0)
+        shs__scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
+    shs__gemm_pack_a(g, row, rows, a);
+    shs__gemm_macro(g, row, rows, column, columns, a, g->packed_b + (size_t)offset * (size_t)g->depth,
+                    !first || g->beta != 0, tile);
+}
+
+SHS__PRIVATE size_t shs__chunks(int count, int each) { return ((size_t)count + (size_t)each - 1) / (size_t)each; }
+
+/* The 5th and the 4th loop. */
+SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
+    if (g->m <= 0 || g->n <= 0) return;
+    if (g->alpha == 0 || g->k <= 0) {
+        shs__scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
+        return;
+    }
+    for (g->column = 0; g->column < g->n; g->column += g->columns) {
+        g->columns = shs__imin(g->n - g->column, g->panel);
+        for (g->from = 0; g->from < g->k; g->from += g->depth) {
+            g->depth = shs__imin(g->k - g->from, SHS__KC);
+            shs__parallel(ctx, shs__chunks(g->columns, SHS__PACK_SLIVERS * SHS__NR), shs__gemm_pack_b, g);
+            shs__parallel(ctx,
+                          shs__chunks(g->m, shs__gemm_block(g->m)) * shs__chunks(g->columns, SHS__TILE_COLUMNS),
+                          shs__gemm_tile, g);
+        }
+    }
+}
+
+SHS__PRIVATE void shs__gemm_set(shs__gemm *g, shs__part part, shs_trans transa, shs_trans transb, int m, int n, int k,
+                                shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
+                                shs_real *C, int ldc) {
+    g->part = part;
+    g->transa = transa;
+    g->transb = transb;
+    g->m = m;
+    g->n = n;
+    g->k = k;
+    g->alpha = alpha;
+    g->A = A;
+    g->lda = lda;
+    g->B = B;
+    g->ldb = ldb;
+    g->beta = beta;
+    g->C = C;
+    g->ldc = ldc;
+}
+
+/* Memory for products up to m x n x k. */
+SHS__PRIVATE void shs__gemm_layout(shs__layout *l, const shs_context *ctx, int m, int n, int k, shs__gemm *g) {
+    m = shs__imax(m, 0);
+    n = shs__imax(n, 0);
+    k = shs__imax(k, 0);
+    g->panel = SHS__NC;
+    g->packed_b = SHS__CARVE(l, shs_real, shs__gemm_panel(n, k, SHS__NC));
+    g->own_count = shs__gemm_own(m, k);
+    g->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), g->own_count, 1));
+}
+
+/* For use inside other parallel loops: one thread, scratch of shs__gemm_scratch values, the same bits as shs_gemm. */
+SHS__PRIVATE size_t shs__gemm_scratch(int m, int n, int k) {
+    return shs__gemm_panel(n, k, SHS__NC_SERIAL) + shs__gemm_own(m, k);
+}
+
+SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                   const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
+                                   int ldc, shs_real *scratch) {
+    shs_context alone;
+    shs__gemm g;
+    memset(&alone, 0, sizeof alone);
+    alone.threads = 1;
+    memset(&g, 0, sizeof g);
+    shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    g.panel = SHS__NC_SERIAL;
+    g.own_count = shs__gemm_own(m, k);
+    g.own = scratch;
+    g.packed_b = scratch + g.own_count;
+    shs__gemm_run(&alone, &g);
+}
+
+/* Takes the memory, runs, gives it back. */
+SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
+    shs__layout l;
+    shs_status status;
+    memset(&l, 0, sizeof l);
+    if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0) {
+        shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
+        status = shs__acquire(ctx, &l);
+        if (status != SHS_OK) return status;
+        shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
+    }
+    shs__gemm_run(ctx, g);
+    shs__release(ctx, &l);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A, int lda,
+                                        const shs_real *B, int ldb, const shs_real *C, int ldc) {
+    if (shs__not_binary((int)transa) || shs__not_binary((int)transb)) return SHS_BAD_ENUM;
+    if (m < 0) return SHS_BAD_M;
+    if (n < 0) return SHS_BAD_N;
+    if (k < 0) return SHS_BAD_K;
+    if (shs__absent(A, m, k)) return SHS_BAD_A;
+    if (lda < (transa == SHS_TRANS ? k : m)) return SHS_BAD_LDA;
+    if (shs__absent(B, k, n)) return SHS_BAD_B;
+    if (ldb < (transb == SHS_TRANS ? n : k)) return SHS_BAD_LDB;
+    if (shs__absent(C, m, n)) return SHS_BAD_C;
+    if (ldc < m) return SHS_BAD_LDC;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
+                                shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
+                                shs_real *C, int ldc) {
+    shs__gemm g;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    if (status != SHS_OK) return status;
+    memset(&g, 0, sizeof g);
+    shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    return shs__gemm_call(ctx, &g);
+}
+
+SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k) {
+    shs__layout l;
+    shs__gemm g;
+    memset(&l, 0, sizeof l);
+    shs__gemm_layout(&l, ctx, m, n, k, &g);
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
+                                      int ldc) {
+    int i, j, p;
+    shs_status status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) {
+            shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
+            for (p = 0; alpha != 0 && p < k; p++)
+                sum += *(transa == SHS_TRANS ? SHS__AT(A, lda, p, i) : SHS__AT(A, lda, i, p)) *
+                       *(transb == SHS_TRANS ? SHS__AT(B, ldb, j, p) : SHS__AT(B, ldb, p, j));
+            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+        }
+    return SHS_OK;
+}
+
+/* ---- syrk: gemm that leaves out the tiles of the other triangle ---------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
+                                        const shs_real *C, int ldc) {
+    if (shs__not_binary((int)uplo) || shs__not_binary((int)trans)) return SHS_BAD_ENUM;
+    if (n < 0) return SHS_BAD_N;
+    if (k < 0) return SHS_BAD_K;
+    if (shs__absent(A, n, k)) return SHS_BAD_A;
+    if (lda < (trans == SHS_TRANS ? k : n)) return SHS_BAD_LDA;
+    if (shs__absent(C, n, n)) return SHS_BAD_C;
+    if (ldc < n) return SHS_BAD_LDC;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
+                                const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
+    shs__gemm g;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    if (status != SHS_OK) return status;
+    memset(&g, 0, sizeof g);
+    shs__gemm_set(&g, shs__part_of(uplo), trans, shs__other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
+    return shs__gemm_call(ctx, &g);
+}
+
+SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { return shs_gemm_workspace(ctx, n, n, k); }
+
+SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
+                                      int lda, shs_real beta, shs_real *C, int ldc) {
+    int i, j, p;
+    shs_status status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < n; j++)
+        for (i = uplo == SHS_LOWER ? j : 0; i < (uplo == SHS_LOWER ? n : j + 1); i++) {
+            shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
+            for (p = 0; alpha != 0 && p < k; p++)
+                sum += trans == SHS_TRANS ? *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j)
+                                          : *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
+            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+        }
+    return SHS_OK;
+}
+
+/* ---- trsm ---------------------------------------------------------------------------------------------------------------- */
+
+/* X op(A) = B has independent rows: slabs of them are solved in parallel. The other side is the same problem transposed,
+   X' op(A)' = B', and a slab of B' is transposed on its way in and out. Within a slab the order of A is halved until it is
+   small; all the rest is gemm. */
+#define SHS__SLAB 144          /* rows of a slab: one block of gemm */
+#define SHS__SMALL_TRIANGLE 32 /* order that is solved directly */
+
+typedef struct shs__trsm {
+    shs_side side;
+    shs_uplo uplo;
+    shs_trans trans; /* of A, once B is seen from the right */
+    shs_diag diag;
+    int rows, order; /* of X, of A, seen from the right */
+    shs_real alpha;
+    const shs_real *A;
+    shs_real *B;
+    int lda, ldb;
+    shs_real *own; /* for each worker gemm's scratch and, for the left side, a slab */
+    size_t own_count, gemm_count;
+} shs__trsm;
+
+/* Columns of X one after the other, each less those already solved: whole columns of a slab at a time. */
+SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
+    int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), step, other, i;
+    for (step = 0; step < n; step++) {
+        int j = upper ? step : n - 1 - step;
+        shs_real *x = SHS__AT(X, ldx, 0, j), pivot;
+        for (other = 0; other < step; other++) {
+            int q = upper ? other : n - 1 - other;
+            shs_real a = t->trans == SHS_TRANS ? *SHS__AT(A, t->lda, j, q) : *SHS__AT(A, t->lda, q, j);
+            shs__axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
+        }
+        if (t->diag == SHS_UNIT) continue;
+        pivot = *SHS__AT(A, t->lda, j, j);
+        for (i = 0; i < rows; i++) x[i] /= pivot;
+    }
+}
+
+/* X op(A) = X for one slab. */
+SHS__PRIVATE void shs__trsm_slab(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
+                                 shs_real *scratch) {
+    int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), h;
+    const shs_real *corner, *below;
+    shs_real *X2;
+    if (n <= SHS__SMALL_TRIANGLE) {
+        shs__trsm_small(t, rows, n, A, X, ldx);
+        return;
+    }
+    h = shs__round_up(n / 2, SHS__SMALL_TRIANGLE);
+    corner = t->uplo == SHS_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
+    below = SHS__AT(A, t->lda, h, h);
+    X2 = SHS__AT(X, ldx, 0, h);
+    if (upper) {
+        shs__trsm_slab(t, rows, h, A, X, ldx, scratch);
+        shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
+        shs__trsm_slab(t, rows, n - h, below, X2, ldx, scratch);
+    } else {
+        shs__trsm_slab(t, rows, n - h, below, X2, ldx, scratch);
+        shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
+        shs__trsm_slab(t, rows, h, A, X, ldx, scratch);
+    }
+}
+
+SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
+    const shs__trsm *t = (const shs__trsm *)arg;
+    int row = (int)chunk * SHS__SLAB, rows = shs__imin(t->rows - row, SHS__SLAB);
+    shs_real *scratch = t->own + (size_t)worker * t->own_count;
+    if (t->side == SHS_LEFT) {
+        shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
+        shs__transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
+        shs__trsm_slab(t, rows, t->order, t->A, X, rows, scratch);
+        shs__transpose(rows, t->order, 1, X, rows, B, t->ldb);
+    } else {
+        shs__scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
+        shs__trsm_slab(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
+    }
+}
+
+/* Memory for up to m x n. */
+SHS__PRIVATE void shs__trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
+    int order = shs__imax(side == SHS_LEFT ? m : n, 0), rows = shs__imax(side == SHS_LEFT ? n : m, 0);
+    rows = shs__imin(rows, SHS__SLAB);
+    t->gemm_count = shs__gemm_scratch(rows, order, order);
+    t->own_count = t->gemm_count + (side == SHS_LEFT ? (size_t)shs__round_up(rows, 16) * (size_t)order : 0);
+    t->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), t->own_count, 1));
+}
+
+SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m, int n,
+                                shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+    t->side = side;
+    t->uplo = uplo;
+    t->trans = side == SHS_LEFT ? shs__other_trans(trans) : trans;
+    t->diag = diag;
+    t->rows = side == SHS_LEFT ? n : m;
+    t->order = side == SHS_LEFT ? m : n;
+    t->alpha = alpha;
+    t->A = A;
+    t->lda = lda;
+    t->B = B;
+    t->ldb = ldb;
+}
+
+SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
+    shs__parallel(ctx, shs__chunks(t->rows, SHS__SLAB), shs__trsm_chunk, t);
+}
+
+SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
+                                        shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
+    int order = side == SHS_LEFT ? m : n;
+    if (shs__not_binary((int)side) || shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
+    if (shs__not_binary((int)transa) || shs__not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (m < 0) return SHS_BAD_M;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(A, order, order)) return SHS_BAD_A;
+    if (lda < order) return SHS_BAD_LDA;
+    if (shs__absent(B, m, n)) return SHS_BAD_B;
+    if (ldb < m) return SHS_BAD_LDB;
+    if (m == 0 || n == 0 || alpha == 0 || diag == SHS_UNIT) return SHS_OK;
+    return shs__zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m,
+                                int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+    shs__layout l;
+    shs__trsm t;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    if (status != SHS_OK || m == 0 || n == 0) return status;
+    if (alpha == 0) {
+        shs__scale_part(SHS__WHOLE, 0, m, 0, n, 0, B, ldb);
+        return SHS_OK;
+    }
+    memset(&l, 0, sizeof l);
+    shs__trsm_layout(&l, ctx, side, m, n, &t);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__trsm_layout(&l, ctx, side, m, n, &t);
+    shs__trsm_set(&t, side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    shs__trsm_run(ctx, &t);
+    shs__release(ctx, &l);
+    return SHS_OK;
+}
+
+SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int m, int n) {
+    shs__layout l;
+    shs__trsm t;
+    memset(&l, 0, sizeof l);
+    shs__trsm_layout(&l, ctx, side, m, n, &t);
+    return shs__layout_size(&l);
+}
+
+/* Column after column, or row after row with the transposed system. */
+SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
+                                      shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+    int i;
+    shs_status status = shs__trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    if (status != SHS_OK || m == 0 || n == 0) return status;
+    shs__scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
+    if (alpha == 0) return SHS_OK;
+    if (side == SHS_LEFT)
+        for (i = 0; i < n; i++) shs__trsv(uplo, transa, diag, m, A, lda, SHS__AT(B, ldb, 0, i), 1);
+    else
+        for (i = 0; i < m; i++) shs__trsv(uplo, shs__other_trans(transa), diag, n, A, lda, B + i, ldb);
+    return SHS_OK;
+}
+
+/* ---- Cholesky ------------------------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
+    if (shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(A, n, n)) return SHS_BAD_A;
+    if (lda < n) return SHS_BAD_LDA;
+    return SHS_OK;
+}
+
+/* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
+SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
+    size_t down = uplo == SHS_LOWER ? 1 : (size_t)lda, across = uplo == SHS_LOWER ? (size_t)lda : 1, i, j, k;
+    shs_status status = shs__cholesky_check(uplo, n, A, lda);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < (size_t)n; j++) {
+        shs_real *pivot = A + j * (down + across);
+        for (i = j; i < (size_t)n; i++) {
+            shs_real sum = 0, *a = A + i * down + j * across;
+            for (k = 0; k < j; k++) sum += A[i * down + k * across] * A[j * down + k * across];
+            *a -= sum;
+            if (i > j) *a /= *pivot;
+            else if (!(*a > 0) || !shs__finite(1, a)) return SHS_NOT_POSITIVE_DEFINITE;
+            else *a = SHS__SQRT(*a);
+        }
+    }
+    return SHS_OK;
+}
+
+typedef struct shs__cholesky_room {
+    shs__gemm gemm;
+    shs__trsm trsm;
+} shs__cholesky_room;
+
+/* Halves the matrix: A11 = L L', A21 becomes A21 L'^-1, A22 -= A21 A21', and A22 is the same problem again. */
+SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
+                                      shs__cholesky_room *room) {
+    int h = shs__round_up(n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_LOWER;
+    shs_trans trans = lower ? SHS_NO_TRANS : SHS_TRANS;
+    shs_real *corner, *below;
+    shs_status status;
+    if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
+    corner = lower ? SHS__AT(A, lda, h, 0) : SHS__AT(A, lda, 0, h);
+    below = SHS__AT(A, lda, h, h);
+    status = shs__cholesky(ctx, uplo, h, A, lda, room);
+    if (status != SHS_OK) return status;
+    shs__trsm_set(&room->trsm, lower ? SHS_RIGHT : SHS_LEFT, uplo, SHS_TRANS, SHS_NON_UNIT, lower ? rest : h,
+                  lower ? h : rest, 1, A, lda, corner, lda);
+    shs__trsm_run(ctx, &room->trsm);
+    shs__gemm_set(&room->gemm, shs__part_of(uplo), trans, shs__other_trans(trans), rest, rest, h, -1, corner, lda, corner,
+                  lda, 1, below, lda);
+    shs__gemm_run(ctx, &room->gemm);
+    return shs__cholesky(ctx, uplo, rest, below, lda, room);
+}
+
+/* The first halves are the largest problems for gemm and trsm alike. The memory for the left side is enough for both. */
+SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
+    int h = shs__round_up(shs__imax(n, 0) / 2, SHS__SMALL_TRIANGLE);
+    shs__gemm_layout(l, ctx, h, h, h, &room->gemm);
+    shs__trsm_layout(l, ctx, SHS_LEFT, h, h, &room->trsm);
+}
+
+SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda) {
+    shs__layout l;
+    shs__cholesky_room room;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__cholesky_check(uplo, n, A, lda);
+    if (status != SHS_OK) return status;
+    if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
+    memset(&l, 0, sizeof l);
+    shs__cholesky_layout(&l, ctx, n, &room);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__cholesky_layout(&l, ctx, n, &room);
+    status = shs__cholesky(ctx, uplo, n, A, lda, &room);
+    shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
+    shs__layout l;
+    shs__cholesky_room room;
+    memset(&l, 0, sizeof l);
+    shs__cholesky_layout(&l, ctx, n, &room);
+    return shs__layout_size(&l);
+}
+
+/* ---- columns of unit length ---------------------------------------------------------------------------------------------- */
+
+/* Lengths too small or too large to divide by accurately are brought into range by the largest element first. */
+SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms) {
+    int i, j;
+    if (m < 0) return SHS_BAD_M;
+    if (n < 0) return SHS_BAD_N;
+    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (lda < m) return SHS_BAD_LDA;
+    for (j = 0; j < n; j++) {
+        shs_real *a = SHS__AT(A, lda, 0, j), norm = shs_nrm2(m, a, 1);
+        if (norms) norms[j] = norm;
+        if (norm == 0) continue;
+        if (norm < SHS__SQUARES_MIN || !shs__finite(1, &norm)) {
+            shs_real largest = shs__largest(m, a, 1);
+            for (i = 0; i < m; i++) a[i] /= largest;
+            norm = shs_nrm2(m, a, 1);
+        }
+        for (i = 0; i < m; i++) a[i] /= norm;
+    }
+    return SHS_OK;
+}
+
+/* ================================================================================================================== */
+/* 6  SPARSE CODING                                                                                                   */
+/* ================================================================================================================== */
+
+/* ---- small vector work: on contiguous values, written so that a compiler vectorises it ------------------------------- */
+
+SHS__PRIVATE void shs__add_scaled(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
+    int i;
+    for (i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+/* y += a x into shs_wide */
+SHS__PRIVATE void shs__add_scaled_wide(int n, shs_wide a, const shs_real *SHS__RESTRICT x, shs_wide *SHS__RESTRICT y) {
+    int i;
+    for (i = 0; i < n; i++) y[i] += a * (shs_wide)x[i];
+}
+
+/* ||x||^2 in shs_wide: four sums, so that additions need not wait for each other. */
+SHS__PRIVATE shs_wide shs__norm2(int n, const shs_real *x) {
+#ifdef SPARSEHS_NO_DOUBLE
+    shs__sum s = SHS_ZERO;
+    int i;
+    for (i = 0; i < n; i++) shs__sum_add(&s, x[i] * x[i]);
+    return shs__sum_value(&s);
+#else
+    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += (shs_wide)x[i] * (shs_wide)x[i];
+        s1 += (shs_wide)x[i + 1] * (shs_wide)x[i + 1];
+        s2 += (shs_wide)x[i + 2] * (shs_wide)x[i + 2];
+        s3 += (shs_wide)x[i + 3] * (shs_wide)x[i + 3];
+    }
+    for (; i < n; i++) s0 += (shs_wide)x[i] * (shs_wide)x[i];
+    return (s0 + s1) + (s2 + s3);
+#endif
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
+    return c && c->stride > 0 && c->used && c->atoms && c->coefs;
+}
+
+SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride, shs_codes *codes) {
+    shs_codes made = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    size_t cells = shs__product(m, (size_t)(stride > 0 ? stride : 0), 1);
+    if (status != SHS_OK) return status;
+    if (m < 1) return SHS_BAD_M;
+    if (stride < 1) return SHS_BAD_SPARSITY;
+    if (!codes) return SHS_BAD_CODES;
+    if (shs__mul_overflows(cells, sizeof(shs_real)) || shs__mul_overflows(m, sizeof(int))) return SHS_TOO_LARGE;
+    made.m = m;
+    made.stride = stride;
+    made.used = (int *)shs__alloc(ctx, m * sizeof(int));
+    made.atoms = made.used ? (int *)shs__alloc(ctx, cells * sizeof(int)) : NULL;
+    made.coefs = made.atoms ? (shs_real *)shs__alloc(ctx, cells * sizeof(shs_real)) : NULL;
+    if (!made.coefs) {
+        shs_codes_free(ctx, &made);
+        return SHS_NO_MEMORY;
+    }
+    memset(made.used, 0, m * sizeof(int));
+    memset(made.atoms, 0, cells * sizeof(int));
+    memset(made.coefs, 0, cells * sizeof(shs_real));
+    *codes = made;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_codes_free(const shs_context *ctx, shs_codes *codes) {
+    if (!codes) return;
+    shs__free(ctx, codes->coefs);
+    shs__free(ctx, codes->atoms);
+    shs__free(ctx, codes->used);
+    memset(codes, 0, sizeof *codes);
+}
+
+SHS__PUBLIC size_t shs_codes_nonzeros(const shs_codes *codes) {
+    size_t i, total = 0;
+    if (!codes || !codes->used) return 0;
+    for (i = 0; i < codes->m; i++) total += (size_t)codes->used[i];
+    return total;
+}
+
+SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_start, int *row, shs_real *value) {
+    size_t i, at = 0;
+    if (!shs__codes_ok(codes)) return SHS_BAD_CODES;
+    if (!column_start || !row || !value) return SHS_BAD_OUTPUT;
+    for (i = 0; i < codes->m; i++) {
+        size_t begin = at;
+        int k;
+        column_start[i] = at;
+        for (k = 0; k < codes->used[i]; k++) { /* insertion keeps the few rows of a column in order */
+            int atom = codes->atoms[i * (size_t)codes->stride + (size_t)k];
+            size_t place = at++;
+            for (; place > begin && row[place - 1] > atom; place--) {
+                row[place] = row[place - 1];
+                value[place] = value[place - 1];
+            }
+            row[place] = atom;
+            value[place] = codes->coefs[i * (size_t)codes->stride + (size_t)k];
+        }
+    }
+    column_start[codes->m] = at;
+    return SHS_OK;
+}
+
+enum { SHS__SIGNALS_A_CHUNK = 512 }; /* signals a chunk where a signal costs little: 128 KB of 64 floats, half an L2 */
+
+typedef struct shs__synthesis {
+    int p, ldd, ldy, ldz;
+    const shs_real *D, *Y; /* Y NULL: Z = DX, else Z = Y - DX */
+    const shs_codes *codes;
+    size_t first, count;
+    shs_real *Z;       /* NULL: only the sums are wanted */
+    shs_real *columns; /* p a worker, where Z is NULL */
+    shs_wide *sums;    /* one a chunk, or NULL */
+} shs__synthesis;
+
+SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
+    const shs__synthesis *w = (const shs__synthesis *)arg;
+    const shs_codes *codes = w->codes;
+    size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK);
+    shs__sum sum = SHS_ZERO;
+    for (; i < end; i++) {
+        shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + (size_t)worker * (size_t)w->p;
+        size_t at = (w->first + i) * (size_t)codes->stride;
+        int k;
+        if (!w->Y) memset(z, 0, (size_t)w->p * sizeof(shs_real));
+        else if (z != SHS__AT(w->Y, w->ldy, 0, i)) memcpy(z, SHS__AT(w->Y, w->ldy, 0, i), (size_t)w->p * sizeof(shs_real));
+        for (k = 0; k < codes->used[w->first + i]; k++) {
+            shs_real x = codes->coefs[at + (size_t)k];
+            shs__add_scaled(w->p, w->Y ? -x : x, SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)k]), z);
+        }
+        if (w->sums) shs__sum_add(&sum, shs__norm2(w->p, z));
+    }
+    if (w->sums) w->sums[chunk] = shs__sum_value(&sum);
+}
+
+SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count / size + (count % size != 0); }
+
+/* Runs a synthesis whose memory is in place and adds the chunks' sums in order. */
+SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis *w) {
+    size_t chunks = shs__chunk_count(w->count, SHS__SIGNALS_A_CHUNK), c;
+    shs__sum total = SHS_ZERO;
+    shs__parallel(ctx, chunks, shs__synthesis_chunk, w);
+    for (c = 0; w->sums && c < chunks; c++) shs__sum_add(&total, w->sums[c]);
+    return shs__sum_value(&total);
+}
+
+SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
+    if (p < 1) return SHS_BAD_P;
+    if (n < 1) return SHS_BAD_N;
+    if (!D) return SHS_BAD_DICTIONARY;
+    if (ldd < p) return SHS_BAD_LDD;
+    return SHS_OK;
+}
+
+/* Whether a code of the range names an atom that D does not have. */
+SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t first, size_t count, int n) {
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        int k;
+        if (codes->used[i] < 0 || codes->used[i] > codes->stride) return 1;
+        for (k = 0; k < codes->used[i]; k++) {
+            int atom = codes->atoms[i * (size_t)codes->stride + (size_t)k];
+            if (atom < 0 || atom >= n) return 1;
+        }
+    }
+    return 0;
+}
+
+SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
+                                            const shs_codes *codes, size_t first, size_t count, shs_real *Z, int ldz) {
+    shs__synthesis w = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!shs__codes_ok(codes) || first > codes->m || count > codes->m - first) return SHS_BAD_CODES;
+    if (!Z && count) return SHS_BAD_OUTPUT;
+    if (ldz < p) return SHS_BAD_LDC;
+    if (shs__codes_outside(codes, first, count, n)) return SHS_BAD_CODES;
+    w.p = p, w.D = D, w.ldd = ldd, w.codes = codes, w.first = first, w.count = count, w.Z = Z, w.ldz = ldz;
+    shs__synthesis_run(ctx, &w);
+    return SHS_OK;
+}
+
+SHS__PRIVATE void shs__residual_layout(shs__layout *l, shs__synthesis *w, int p, size_t m, int workers) {
+    w->sums = SHS__CARVE(l, shs_wide, shs__chunk_count(m, SHS__SIGNALS_A_CHUNK));
+    w->columns = SHS__CARVE(l, shs_real, shs__product((size_t)workers, (size_t)p, 1));
+}
+
+SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
+                                          const shs_real *Y, int ldy, const shs_codes *codes, shs_real *E, int lde,
+                                          shs_wide *sum2) {
+    shs__synthesis w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide total;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!Y && m) return SHS_BAD_SIGNALS;
+    if (ldy < p) return SHS_BAD_LDY;
+    if (!shs__codes_ok(codes) || codes->m < m || shs__codes_outside(codes, 0, m, n)) return SHS_BAD_CODES;
+    if (E && lde < p) return SHS_BAD_LDC;
+    shs__residual_layout(&l, &w, p, m, shs__workers(ctx));
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__residual_layout(&l, &w, p, m, shs__workers(ctx));
+    w.p = p, w.D = D, w.ldd = ldd, w.Y = Y, w.ldy = ldy, w.codes = codes, w.count = m, w.Z = E, w.ldz = lde;
+    total = m ? shs__synthesis_run(ctx, &w) : 0;
+    if (sum2) *sum2 = total;
+    shs__release(ctx, &l);
+    return SHS_OK;
+}
+
+/* ---- one signal on its way: what every form of the pursuit keeps ------------------------------------------------------- */
+
+#ifdef SPARSEHS_DOUBLE
+#define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
+#define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
+#else
+#define SHS__OMP_GUARD ((shs_real)1e-5)
+#define SHS__OMP_TRUST2 ((shs_wide)1e-4)
+#endif
+enum { SHS__OMP_REFRESHES = 4 };
+
+typedef struct shs__pursuit {
+    int chosen, limit;    /* atoms so far, and at most */
+    int refreshes;        /* times the residual was formed explicitly */
+    int stable;           /* the last refresh still holds: no atom was added since */
+    int reached;          /* within tolerance, confirmed */
+    shs_wide tolerance2;  /* squared; 0 = none */
+    shs_wide norm2;       /* ||y||^2 */
+    shs_wide base2;       /* ||r||^2 when it was last known exactly */
+    shs_wide residual2;   /* ||r||^2 by the recurrence */
+    shs_real smallest;    /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
+    shs_real floor;       /* |alpha| at or below this is rounding */
+    int *atoms;
+    shs_real *L;          /* Cholesky factor of G_II, row k at k(k+1)/2 */
+    shs_real *t;          /* L t = D_I'r for the r of the last refresh (y at first) */
+    shs_real *x;          /* coefficients at the last refresh; zero at first */
+} shs__pursuit;
+
+SHS__PRIVATE size_t shs__triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
+
+SHS__PRIVATE void shs__pursuit_begin(shs__pursuit *w, shs_wide norm2, int limit, shs_real tolerance) {
+    w->chosen = w->refreshes = w->stable = 0;
+    w->limit = limit;
+    w->tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
+    w->norm2 = w->base2 = w->residual2 = norm2;
+    w->smallest = 1;
+    w->floor = 0;
+    w->reached = tolerance > 0 && norm2 <= w->tolerance2;
+}
+
+/* Where the recurrence stands: below the tolerance for certain, above it for certain, or too close to call. */
+typedef enum shs__verdict { SHS__ABOVE, SHS__BELOW, SHS__UNSURE } shs__verdict;
+
+SHS__PRIVATE shs__verdict shs__pursuit_verdict(const shs__pursuit *w) {
+    shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
+    if (!(w->tolerance2 > 0)) return SHS__ABOVE;
+    if (w->residual2 + slack <= w->tolerance2) return SHS__BELOW;
+    if (w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2) return SHS__ABOVE;
+    return SHS__UNSURE;
+}
+
+/* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
+   those chosen, and its correlation with the residual. Returns 0, taking nothing, where that would only add rounding. */
+SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
+    int k = w->chosen, i;
+    shs_real d;
+    if (!(shs__abs(alpha) > w->floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
+    for (i = 0; i < k; i++)
+        if (w->atoms[i] == j) return 0;
+    d = SHS__SQRT(d2);
+    w->L[shs__triangle(k) + (size_t)k] = d;
+    w->t[k] = alpha / d;
+    w->x[k] = 0;
+    w->atoms[k] = j;
+    w->residual2 -= (shs_wide)w->t[k] * (shs_wide)w->t[k];
+    if (w->residual2 < 0) w->residual2 = 0;
+    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
+    w->chosen = k + 1;
+    w->stable = 0;
+    return 1;
+}
+
+/* x += inverse(L') t, and t = 0: the coefficients of the moment. */
+SHS__PRIVATE void shs__pursuit_solve(shs__pursuit *w) {
+    int k;
+    for (k = w->chosen - 1; k >= 0; k--) {
+        const shs_real *row = w->L + shs__triangle(k);
+        shs_real step = w->t[k] / row[k];
+        shs__add_scaled(k, -step, row, w->t);
+        w->x[k] += step;
+        w->t[k] = 0;
+    }
+}
+
+/* t = inverse(L) alpha_I: what is left of the residual in the span of the chosen atoms; ||r||^2 without it. */
+SHS__PRIVATE void shs__pursuit_project(shs__pursuit *w, const shs_real *alpha_of_chosen) {
+    int k, i;
+    for (k = 0; k < w->chosen; k++) {
+        const shs_real *row = w->L + shs__triangle(k);
+        shs_real sum = alpha_of_chosen[k];
+        for (i = 0; i < k; i++) sum -= row[i] * w->t[i];
+        w->t[k] = sum / row[k];
+        w->residual2 -= (shs_wide)w->t[k] * (shs_wide)w->t[k];
+    }
+    if (w->residual2 < 0) w->residual2 = 0;
+}
+
+/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached. */
+SHS__PRIVATE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
+                                      shs_real *r) {
+    shs__sum sum = SHS_ZERO;
+    int i, k;
+    shs__pursuit_solve(w);
+    for (i = 0; i < p; i++) exact[i] = (shs_wide)y[i];
+    for (k = 0; k < w->chosen; k++) shs__add_scaled_wide(p, -(shs_wide)w->x[k], SHS__AT(D, ldd, 0, w->atoms[k]), exact);
+    for (i = 0; i < p; i++) {
+        shs__sum_add(&sum, exact[i] * exact[i]);
+        r[i] = (shs_real)exact[i];
+    }
+    w->residual2 = w->base2 = shs__sum_value(&sum);
+    w->reached = w->residual2 <= w->tolerance2;
+    w->refreshes++;
+    w->stable = 1;
+    return w->reached;
+}
+
+/* ---- choosing: the index of the largest |alpha|, the first of equals ------------------------------------------------- */
+
+#ifdef SHS__VECTOR_BYTES
+#ifdef SPARSEHS_DOUBLE
+typedef int64_t shs__lane;
+#else
+typedef int32_t shs__lane;
+#endif
+typedef shs__lane shs__mask __attribute__((vector_size(SHS__VECTOR_BYTES)));
+
+/* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
+typedef struct shs__champion {
+    shs__vec best;
+    shs__mask where;
+} shs__champion;
+
+#define SHS__CHALLENGE(champion, v, offset)                                                                            \
+    do {                                                                                                               \
+        shs__vec size_ = (shs__vec)((shs__mask)(v) & absolute);                                                        \
+        shs__mask won_ = size_ > (champion).best;                                                                      \
+        (champion).best = (shs__vec)(((shs__mask)size_ & won_) | ((shs__mask)(champion).best & ~won_));                \
+        (champion).where = ((((champion).where & 0) + (shs__lane)(offset)) & won_) | ((champion).where & ~won_);       \
+    } while (0)
+
+SHS__PRIVATE int shs__champion_index(const shs__champion *c, shs_real *value) {
+    shs_real best[SHS__LANES];
+    shs__lane where[SHS__LANES];
+    int width, l;
+    memcpy(best, &c->best, sizeof best);
+    memcpy(where, &c->where, sizeof where);
+    for (l = 0; l < SHS__LANES; l++) where[l] += l;
+    for (width = SHS__LANES / 2; width; width /= 2)
+        for (l = 0; l < width; l++) {
+            int takes = best[l + width] > best[l] || (best[l + width] >= best[l] && where[l + width] < where[l]);
+            best[l] = takes ? best[l + width] : best[l];
+            where[l] = takes ? where[l + width] : where[l];
+        }
+    *value = best[0];
+    return (int)where[0];
+}
+#endif
+
+SHS__PRIVATE int shs__strongest(int n, const shs_real *alpha) {
+    shs_real best = -1;
+    int i = 0, index = 0;
+#ifdef SHS__VECTOR_BYTES
+    if (n >= SHS__LANES) {
+        const shs__lane sign = (shs__lane)((uint64_t)1 << (8 * sizeof(shs__lane) - 1));
+        shs__champion c = SHS_ZERO;
+        const shs__mask absolute = ~(c.where + sign);
+        c.best -= 1;
+        for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
+        index = shs__champion_index(&c, &best);
+    }
+#endif
+    for (; i < n; i++)
+        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+    return index;
+}
+
+/* ---- pursuit in the Gram domain ---------------------------------------------------------------------------------------- */
+
+/* The heart of Batch-OMP, one pass over n values: b_k = (g - sum c_i b_i) / d into row k of B, alpha -= t b_k, and the
+   largest |alpha| that is left. Per value: k + 2 reads and 2 writes in L1 for 2 k + 5 operations. */
+SHS__PRIVATE int shs__advance(int n, int k, const shs_real *SHS__RESTRICT g, const shs_real *SHS__RESTRICT c,
+                              shs_real *SHS__RESTRICT B, size_t ldb, shs_real inverse_d, shs_real t,
+                              shs_real *SHS__RESTRICT alpha) {
+    shs_real *b = B + (size_t)k * ldb;
+    shs_real best = -1;
+    int i = 0, index = 0, q;
+#ifdef SHS__VECTOR_BYTES
+    if (n >= SHS__LANES) {
+        const shs__lane sign = (shs__lane)((uint64_t)1 << (8 * sizeof(shs__lane) - 1));
+        shs__champion champion = SHS_ZERO;
+        const shs__mask absolute = ~(champion.where + sign);
+        champion.best -= 1;
+        for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
+            shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
+            shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
+            shs_real *row = B + i;
+            for (q = 0; q < k; q++, row += ldb) {
+                v0 -= c[q] * SHS__LOAD(row);
+                v1 -= c[q] * SHS__LOAD(row + SHS__LANES);
+                v2 -= c[q] * SHS__LOAD(row + 2 * SHS__LANES);
+                v3 -= c[q] * SHS__LOAD(row + 3 * SHS__LANES);
+            }
+            v0 *= inverse_d, v1 *= inverse_d, v2 *= inverse_d, v3 *= inverse_d;
+            SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
+            SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
+            v0 = SHS__LOAD(alpha + i) - t * v0, v1 = SHS__LOAD(alpha + i + SHS__LANES) - t * v1;
+            v2 = SHS__LOAD(alpha + i + 2 * SHS__LANES) - t * v2, v3 = SHS__LOAD(alpha + i + 3 * SHS__LANES) - t * v3;
+            SHS__STORE(alpha + i, v0), SHS__STORE(alpha + i + SHS__LANES, v1);
+            SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
+            SHS__CHALLENGE(champion, v0, i);
+            SHS__CHALLENGE(champion, v1, i + SHS__LANES);
+            SHS__CHALLENGE(champion, v2, i + 2 * SHS__LANES);
+            SHS__CHALLENGE(champion, v3, i + 3 * SHS__LANES);
+        }
+        for (; i + SHS__LANES <= n; i += SHS__LANES) {
+            shs__vec v = SHS__LOAD(g + i);
+            shs_real *row = B + i;
+            for (q = 0; q < k; q++, row += ldb) v -= c[q] * SHS__LOAD(row);
+            v *= inverse_d;
+            SHS__STORE(row, v);
+            v = SHS__LOAD(alpha + i) - t * v;
+            SHS__STORE(alpha + i, v);
+            SHS__CHALLENGE(champion, v, i);
+        }
+        index = shs__champion_index(&champion, &best);
+    }
+#endif
+    for (; i < n; i++) {
+        shs_real v = g[i];
+        for (q = 0; q < k; q++) v -= c[q] * B[(size_t)q * ldb + (size_t)i];
+        v *= inverse_d;
+        b[i] = v;
+        alpha[i] -= t * v;
+        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+    }
+    return index;
+}
+
+/* What a worker codes one signal with, in the Gram domain. */
+typedef struct shs__gram_pursuit {
+    shs__pursuit w;
+    int n, padded;         /* rows of G that may be read: n, or padded with zero rows */
+    const shs_real *G;
+    size_t ldg;
+    int p, ldd;            /* the dictionary and the signal, to refresh with; D NULL where only G is known */
+    const shs_real *D, *y;
+    shs_real *alpha;       /* padded: D'r */
+    shs_real *B;           /* limit rows of ldb: b_k */
+    size_t ldb;
+    shs_real *r;           /* p */
+    shs_wide *exact;       /* p */
+} shs__gram_pursuit;
+
+/* Starts again from the explicit residual: r = y - Dx, alpha = D'r less what is left of it in the span. Afterwards the
+   recurrences err in proportion to this r, no longer to y. */
+SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
+    shs__pursuit *w = &g->w;
+    int i, k;
+    if (shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r)) return;
+    for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
+    for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
+    shs__pursuit_project(w, g->r);
+    for (k = 0; k < w->chosen; k++) shs__add_scaled(g->padded, -w->t[k], g->B + (size_t)k * g->ldb, g->alpha);
+    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__strongest(g->n, g->alpha)]);
+}
+
+/* Pursues one signal from alpha = D'y on. */
+SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
+    shs__pursuit *w = &g->w;
+    int j = shs__strongest(g->n, g->alpha), i;
+    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[j]);
+    while (!w->reached && w->chosen < w->limit) {
+        const shs_real *column = g->G + (size_t)j * g->ldg;
+        int k = w->chosen, may_refresh = g->D && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+        shs_real *c = w->L + shs__triangle(k), d2 = column[j];
+        shs__verdict verdict;
+        for (i = 0; i < k; i++) {
+            c[i] = g->B[(size_t)i * g->ldb + (size_t)j];
+            d2 -= c[i] * c[i];
+        }
+        if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
+            if (!may_refresh || w->stable) break;
+            shs__gram_refresh(g);
+            j = shs__strongest(g->n, g->alpha);
+            continue;
+        }
+        verdict = shs__pursuit_verdict(w);
+        if (!g->D && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
+        w->reached = verdict == SHS__BELOW;
+        if (w->reached || w->chosen == w->limit) break;
+        j = shs__advance(g->padded, k, column, c, g->B, g->ldb, 1 / c[k], w->t[k], g->alpha);
+        if (verdict == SHS__UNSURE && may_refresh) {
+            shs__gram_refresh(g);
+            j = shs__strongest(g->n, g->alpha);
+        } else if (verdict == SHS__UNSURE) {
+            w->reached = g->D && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
+        }
+    }
+}
+
+/* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined against the explicit
+   residual, which settles it. left: room for `chosen` values. */
+SHS__PRIVATE void shs__pursuit_finish(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
+                                      shs_real *r, shs_real *left) {
+    int tries, k;
+    for (tries = 0; tries < 2 && D && !w->reached && shs__pursuit_verdict(w) != SHS__ABOVE; tries++) {
+        if (shs__pursuit_confirm(w, p, D, ldd, y, exact, r)) return;
+        for (k = 0; k < w->chosen; k++) left[k] = shs_dot(p, SHS__AT(D, ldd, 0, w->atoms[k]), 1, r, 1);
+        shs__pursuit_project(w, left);
+    }
+    shs__pursuit_solve(w);
+}
+
+SHS__PRIVATE void shs__pursuit_layout(shs__layout *l, shs__pursuit *w, int limit) {
+    w->L = SHS__CARVE(l, shs_real, shs__triangle(limit));
+    w->t = SHS__CARVE(l, shs_real, (size_t)limit);
+}
+
+/* b_k of the last atom is never needed, so B has limit - 1 rows. p = 0: only the Gram matrix is known. */
+SHS__PRIVATE void shs__gram_pursuit_layout(shs__layout *l, shs__gram_pursuit *g, int p, int n, int padded, int limit) {
+    shs__pursuit_layout(l, &g->w, limit);
+    g->n = n;
+    g->padded = padded;
+    g->p = p;
+    g->ldb = (size_t)padded;
+    g->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)shs__imax(limit - 1, 1), 1));
+    g->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
+    g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
+}
+
+/* ---- pursuit without a Gram matrix ------------------------------------------------------------------------------------- */
+
+/* The orthonormalised atoms q_k themselves are kept (p values each), the residual is updated explicitly, r -= t_k q_k, and
+   alpha = D'r is formed anew at every step. A group of signals goes in step, so that the dictionary, which is what there
+   is much of, is read once a step for all of them. */
+enum { SHS__DIRECT_GROUP = 16 };
+
+typedef struct shs__direct_signal {
+    shs__pursuit w;
+    const shs_real *y;
+    shs_real *Q; /* p x limit */
+    int slot;    /* its column of R and alpha at this step */
+} shs__direct_signal;
+
+typedef struct shs__direct_pursuit {
+    int p, n, ldd;
+    const shs_real *D;
+    shs__direct_signal *signals; /* SHS__DIRECT_GROUP */
+    int group;
+    shs_real *R, *alpha; /* p and n values a signal */
+    shs_real *left;      /* limit */
+    shs_wide *exact;     /* p */
+    shs_real *scratch;   /* for the product D'R */
+} shs__direct_pursuit;
+
+/* alpha = D'R for `count` residuals. A separate function for one signal keeps the matrix product out of small programs. */
+typedef void (*shs__correlate_fn)(const shs__direct_pursuit *g, int count);
+
+SHS__PRIVATE void shs__correlate_one(const shs__direct_pursuit *g, int count) {
+    int i;
+    (void)count;
+    for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->R, 1);
+}
+
+SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) {
+    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
+}
+
+SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group) {
+    int i;
+    g->p = p;
+    g->n = n;
+    g->group = group;
+    g->signals = SHS__CARVE(l, shs__direct_signal, (size_t)group);
+    g->R = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)group, 1));
+    g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, (size_t)group, 1));
+    g->left = SHS__CARVE(l, shs_real, (size_t)limit);
+    g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
+    g->scratch = group > 1 ? SHS__CARVE(l, shs_real, shs__gemm_scratch(n, group, p)) : NULL;
+    for (i = 0; i < group; i++) {
+        shs__direct_signal counted, *s = g->signals ? g->signals + i : &counted;
+        shs__pursuit_layout(l, &s->w, limit);
+        s->Q = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)limit, 1));
+    }
+}
+
+/* q = d_j orthogonalised against the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
+SHS__PRIVATE shs_real shs__orthogonalise(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
+    shs_real d2 = gjj;
+    int pass, i;
+    for (i = 0; i < k; i++) c[i] = 0;
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < k; i++) {
+            const shs_real *qi = Q + (size_t)i * (size_t)p;
+            shs_real along = shs_dot(p, qi, 1, q, 1);
+            shs__add_scaled(p, -along, qi, q);
+            c[i] += along;
+        }
+        d2 = shs_dot(p, q, 1, q, 1);
+        if (d2 > (shs_real)0.25 * gjj) break;
+    }
+    return d2;
+}
+
+/* The explicit residual; what is left of it in the span goes to t. */
+SHS__PRIVATE int shs__direct_refresh(const shs__direct_pursuit *g, shs__direct_signal *s) {
+    shs_real *r = g->R + (size_t)s->slot * (size_t)g->p;
+    int k;
+    if (shs__pursuit_confirm(&s->w, g->p, g->D, g->ldd, s->y, g->exact, r)) return 0;
+    for (k = 0; k < s->w.chosen; k++) {
+        const shs_real *q = s->Q + (size_t)k * (size_t)g->p;
+        s->w.t[k] = shs_dot(g->p, q, 1, r, 1);
+        shs__add_scaled(g->p, -s->w.t[k], q, r);
+    }
+    s->w.residual2 = shs__norm2(g->p, r);
+    return 1;
+}
+
+/* One step of one signal, given its alpha; whether it goes on. */
+SHS__PRIVATE int shs__direct_step(const shs__direct_pursuit *g, shs__direct_signal *s) {
+    shs__pursuit *w = &s->w;
+    const shs_real *alpha = g->alpha + (size_t)s->slot * (size_t)g->n;
+    shs_real *r = g->R + (size_t)s->slot * (size_t)g->p, *q = s->Q + (size_t)w->chosen * (size_t)g->p;
+    int k = w->chosen, j = shs__strongest(g->n, alpha), i;
+    int may_refresh = w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+    const shs_real *atom = SHS__AT(g->D, g->ldd, 0, j);
+    shs_real gjj = shs_dot(g->p, atom, 1, atom, 1), d2, inverse_d;
+    shs__verdict verdict;
+    if (k == 0 || w->stable) w->floor = SHS__OMP_GUARD * shs__abs(alpha[j]);
+    memcpy(q, atom, (size_t)g->p * sizeof(shs_real));
+    d2 = shs__orthogonalise(g->p, k, s->Q, q, w->L + shs__triangle(k), gjj);
+    if (!shs__pursuit_append(w, j, alpha[j], d2, gjj)) return may_refresh && !w->stable && shs__direct_refresh(g, s);
+    inverse_d = 1 / w->L[shs__triangle(k) + (size_t)k];
+    for (i = 0; i < g->p; i++) q[i] *= inverse_d;
+    w->t[k] = shs_dot(g->p, q, 1, r, 1);
+    shs__add_scaled(g->p, -w->t[k], q, r);
+    w->residual2 = shs__norm2(g->p, r);
+    verdict = shs__pursuit_verdict(w);
+    w->reached = verdict == SHS__BELOW;
+    if (w->reached || w->chosen == w->limit) return 0;
+    if (verdict == SHS__UNSURE && may_refresh) return shs__direct_refresh(g, s);
+    if (verdict == SHS__UNSURE) return !shs__pursuit_confirm(w, g->p, g->D, g->ldd, s->y, g->exact, r);
+    return 1;
+}
+
+/* Pursues `count` signals whose w and y are set. */
+SHS__PRIVATE void shs__direct_pursue(shs__direct_pursuit *g, int count, shs__correlate_fn correlate) {
+    int active[SHS__DIRECT_GROUP], actives = 0, a, left;
+    for (a = 0; a < count; a++) {
+        shs__direct_signal *s = g->signals + a;
+        s->slot = actives;
+        if (s->w.reached || s->w.limit == 0) continue;
+        memcpy(g->R + (size_t)actives * (size_t)g->p, s->y, (size_t)g->p * sizeof(shs_real));
+        active[actives++] = a;
+    }
+    while (actives > 0) {
+        correlate(g, actives);
+        for (a = left = 0; a < actives; a++) {
+            shs__direct_signal *s = g->signals + active[a];
+            if (!shs__direct_step(g, s)) {
+                s->slot = 0;
+                continue;
+            }
+            if (left != a) /* close up: the residuals of those that go on stay side by side */
+                memcpy(g->R + (size_t)left * (size_t)g->p, g->R + (size_t)a * (size_t)g->p, (size_t)g->p * sizeof(shs_real));
+            s->slot = left;
+            active[left++] = active[a];
+        }
+        actives = left;
+    }
+    for (a = 0; a < count; a++) {
+        shs__direct_signal *s = g->signals + a;
+        shs__pursuit_finish(&s->w, g->p, g->D, g->ldd, s->y, g->exact, g->R, g->left);
+    }
+}
+
+/* ---- many signals: the CPU's coding stage ---------------------------------------------------------------------------------- */
+
+enum {
+    SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
+    SHS__CODER_BATCH = 256,     /* chunks between two calls of the progress callback */
+    SHS__CODER_GROUP = 128,     /* signals a chunk: D is packed once for all of them */
+    SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
+};
+
+typedef struct shs__chunk_sums {
+    shs_wide sum2;
+    size_t nonzeros, not_reached;
+} shs__chunk_sums;
+
+typedef struct shs__coder {
+    int p, n, ldd, ldy, stride;
+    size_t m;
+    const shs_real *D, *Y;
+    const shs_omp_options *options;
+    int use_gram;
+    const shs_real *G;     /* ldg x n, padded with zero rows where it is our own */
+    shs_real *own_gram;
+    size_t ldg;
+    int padded;
+    const shs_real *dty, *norms2; /* where the caller gives D'Y instead of Y */
+    int ldt;
+    size_t group, chunks, first_chunk;
+    int workers;
+    shs__gram_pursuit *gram;      /* one a worker */
+    shs__direct_pursuit *direct;
+    shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
+    shs__chunk_sums *sums;        /* SHS__CODER_BATCH */
+    unsigned char *flags;         /* one a worker */
+    shs_codes *codes;
+    shs_real *errors2;
+} shs__coder;
+
+SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP; }
+
+/* Operations of both ways for m signals of s atoms: the Gram matrix must first earn what it costs. */
+SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int s, const shs_omp_options *o) {
+    shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
+    shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2), without = dm * ds * (np + (shs_wide)p * ds);
+    if (o->gram_mode == SHS_GRAM_NEVER) return 0;
+    if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
+    return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
+}
+
+SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
+    const shs_omp_options *o = c->options;
+    size_t count = (size_t)workers;
+    int i, limit = c->stride, padded = (c->n + 15) / 16 * 16;
+    c->workers = workers;
+    c->use_gram = c->dty || shs__gram_pays(c->p, c->n, c->m, limit, o);
+    c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
+    c->group = shs__zmin(c->group, shs__zmax(c->m, 1));
+    if (!c->use_gram) c->group = shs__zmin(c->group, SHS__DIRECT_GROUP);
+    c->chunks = shs__chunk_count(c->m, c->group);
+    c->padded = o->gram ? c->n : padded;
+    c->ldg = o->gram ? (size_t)o->ldg : (size_t)padded;
+    c->own_gram = NULL;
+    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
+    c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_BATCH);
+    c->flags = SHS__CARVE(l, unsigned char, count);
+    c->gram = SHS__CARVE(l, shs__gram_pursuit, c->use_gram ? count : 0);
+    c->direct = SHS__CARVE(l, shs__direct_pursuit, c->use_gram ? 0 : count);
+    c->alphas = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
+    c->scratch = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
+    for (i = 0; i < workers; i++) {
+        shs__gram_pursuit counted_gram, *gram = l->base ? c->gram + i : &counted_gram;
+        shs__direct_pursuit counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
+        shs_real *counted_alphas, **alphas = l->base ? c->alphas + i : &counted_alphas;
+        shs_real *counted_scratch, **scratch = l->base ? c->scratch + i : &counted_scratch;
+        size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
+                                o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
+        if (!c->use_gram) {
+            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group);
+            continue;
+        }
+        shs__gram_pursuit_layout(l, gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
+        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? 1 : c->group, 1));
+        *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
+    }
+}
+
+/* One block of columns of the Gram matrix: the rows from its first column on; zeros below. */
+SHS__PRIVATE void shs__gram_chunk(void *arg, size_t chunk, int worker) {
+    const shs__coder *c = (const shs__coder *)arg;
+    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), j;
+    shs_real *G = c->own_gram;
+    int ldg = (int)c->ldg;
+    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
+                     SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
+    for (j = first; j < first + count; j++)
+        memset(SHS__AT(G, ldg, c->n, j), 0, (size_t)(ldg - c->n) * sizeof(shs_real));
+}
+
+SHS__PRIVATE void shs__mirror_chunk(void *arg, size_t chunk, int worker) {
+    const shs__coder *c = (const shs__coder *)arg;
+    int first = (int)chunk * SHS__GRAM_BLOCK, end = shs__imin(first + SHS__GRAM_BLOCK, c->n), i, j;
+    shs_real *G = c->own_gram;
+    int ldg = (int)c->ldg;
+    (void)worker;
+    for (j = first; j < end; j++)
+        for (i = 0; i < j; i++) *SHS__AT(G, ldg, i, j) = *SHS__AT(G, ldg, j, i);
+}
+
+/* The Gram matrix of a new dictionary, where one is used and the caller gave none. */
+SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
+    size_t blocks = shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK);
+    c->D = D;
+    c->ldd = ldd;
+    c->G = c->options->gram ? c->options->gram : c->own_gram;
+    if (!c->own_gram) return;
+    shs__parallel(ctx, blocks, shs__gram_chunk, c);
+    shs__parallel(ctx, blocks, shs__mirror_chunk, c);
+}
+
+SHS__PRIVATE int shs__limit_of(const shs__coder *c, size_t i) {
+    const shs_omp_options *o = c->options;
+    int limit = o->sparsity_each ? o->sparsity_each[i] : o->sparsity > 0 ? o->sparsity : c->stride;
+    return shs__imin(limit, c->stride);
+}
+
+SHS__PRIVATE shs_real shs__tolerance_of(const shs__coder *c, size_t i) {
+    return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
+}
+
+/* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
+SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__pursuit *w, size_t i) {
+    shs_wide norm2 = c->Y ? shs__norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
+    shs__pursuit_begin(w, norm2, shs__limit_of(c, i), shs__tolerance_of(c, i));
+    w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
+    w->x = c->codes->coefs + i * (size_t)c->codes->stride;
+}
+
+SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, size_t i, shs__sum *sum, shs__chunk_sums *sums) {
+    c->codes->used[i] = w->chosen;
+    sums->nonzeros += (size_t)w->chosen;
+    sums->not_reached += w->tolerance2 > 0 && !w->reached;
+    shs__sum_add(sum, w->residual2);
+    if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
+}
+
+/* A group of signals with the Gram matrix: D'Y for all of them, then one after another. */
+SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+    shs__gram_pursuit *g = c->gram + worker;
+    int padded = (c->n + 15) / 16 * 16;
+    shs__sum sum = SHS_ZERO;
+    size_t i;
+    g->G = c->G;
+    g->ldg = c->ldg;
+    g->D = c->Y ? c->D : NULL;
+    g->ldd = c->ldd;
+    if (c->Y)
+        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
+                         SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], padded, c->scratch[worker]);
+    for (i = first; i < end; i++) {
+        g->alpha = c->alphas[worker] + (c->Y ? (i - first) * (size_t)padded : 0);
+        if (!c->Y) memcpy(g->alpha, SHS__AT(c->dty, c->ldt, 0, i), (size_t)c->n * sizeof(shs_real));
+        if (padded > c->n) memset(g->alpha + c->n, 0, (size_t)(padded - c->n) * sizeof(shs_real));
+        g->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
+        shs__coder_begin(c, &g->w, i);
+        shs__gram_pursue(g);
+        shs__pursuit_finish(&g->w, c->p, g->D, g->ldd, g->y, g->exact, g->r, g->alpha);
+        shs__coder_end(c, &g->w, i, &sum, sums);
+    }
+    sums->sum2 = shs__sum_value(&sum);
+}
+
+SHS__PRIVATE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+    shs__direct_pursuit *g = c->direct + worker;
+    shs__sum sum = SHS_ZERO;
+    size_t i;
+    g->D = c->D;
+    g->ldd = c->ldd;
+    for (i = first; i < end; i++) {
+        g->signals[i - first].y = SHS__AT(c->Y, c->ldy, 0, i);
+        shs__coder_begin(c, &g->signals[i - first].w, i);
+    }
+    shs__direct_pursue(g, (int)(end - first), g->group > 1 ? shs__correlate_group : shs__correlate_one);
+    for (i = first; i < end; i++) shs__coder_end(c, &g->signals[i - first].w, i, &sum, sums);
+    sums->sum2 = shs__sum_value(&sum);
+}
+
+SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
+    const shs__coder *c = (const shs__coder *)arg;
+    size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
+    shs__chunk_sums *sums = c->sums + chunk;
+    memset(sums, 0, sizeof *sums);
+    if (c->use_gram) shs__code_with_gram(c, first, end, worker, sums);
+    else shs__code_direct(c, first, end, worker, sums);
+}
+
+/* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
+SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
+    shs__sum sum2 = SHS_ZERO;
+    shs_status status = SHS_OK;
+    memset(report, 0, sizeof *report);
+    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_BATCH) {
+        size_t count = shs__zmin(SHS__CODER_BATCH, c->chunks - c->first_chunk), k, done;
+        shs__parallel(ctx, count, shs__coder_chunk, c);
+        for (k = 0; k < count; k++) {
+            shs__sum_add(&sum2, c->sums[k].sum2);
+            report->nonzeros += c->sums[k].nonzeros;
+            report->not_reached += c->sums[k].not_reached;
+        }
+        done = shs__zmin(c->m, (c->first_chunk + count) * c->group);
+        if (phase) status = shs__progress(ctx, phase, done, c->m, -1);
+        if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
+    }
+    report->sum2 = shs__sum_value(&sum2);
+    report->rmse = c->m ? SHS__WSQRT(report->sum2 / ((shs_wide)c->p * (shs_wide)c->m)) : 0;
+    return status;
+}
+
+/* ---- the public forms ----------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__finite_job {
+    const shs_real *A;
+    int rows, ld;
+    size_t columns;
+    unsigned char *flags; /* one a worker, set where something is not finite */
+} shs__finite_job;
+
+SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
+    const shs__finite_job *w = (const shs__finite_job *)arg;
+    size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(w->columns - first, SHS__SIGNALS_A_CHUNK);
+    if (!shs__finite_columns(w->rows, count, SHS__AT(w->A, w->ld, 0, first), w->ld)) w->flags[worker] = 1;
+}
+
+/* Whether all of a large matrix is finite. */
+SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t columns, const shs_real *A, int ld,
+                                 unsigned char *flags) {
+    shs__finite_job w = SHS_ZERO;
+    int workers = shs__workers(ctx), i, bad = 0;
+    w.A = A, w.rows = rows, w.ld = ld, w.columns = columns, w.flags = flags;
+    memset(flags, 0, (size_t)workers);
+    shs__parallel(ctx, shs__chunk_count(columns, SHS__SIGNALS_A_CHUNK), shs__finite_chunk, &w);
+    for (i = 0; i < workers; i++) bad |= flags[i];
+    return !bad;
+}
+
+SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = shs__imin(p, n);
+    o.signals_per_group = shs__default_group(n);
+    return o;
+}
+
+SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
+
+/* The options for m signals; *stride is lowered to what they can use of it. */
+SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
+    size_t i;
+    int limit = o->sparsity > 0 ? shs__imin(o->sparsity, most) : 0;
+    if (o->sparsity < 0) return SHS_BAD_SPARSITY;
+    if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
+    if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
+    if (o->gram && o->ldg < n) return SHS_BAD_GRAM;
+    for (i = 0; o->sparsity_each && i < m; i++) {
+        if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
+        limit = shs__imax(limit, shs__imin(o->sparsity_each[i], most));
+    }
+    for (i = 0; o->tolerance_each && i < m; i++)
+        if (!shs__tolerance_ok(o->tolerance_each[i])) return SHS_BAD_TOLERANCE;
+    if (*stride < limit) return SHS_BAD_CODES;
+    *stride = shs__imin(*stride, limit > 0 || o->sparsity_each ? limit : most);
+    return SHS_OK;
+}
+
+SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options) {
+    shs_omp_options zero = SHS_ZERO;
+    shs__coder c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    if (p < 1 || n < 1 || stride < 0) return SIZE_MAX;
+    c.options = options ? options : &zero;
+    if (shs__check_coding(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
+    c.p = p, c.n = n, c.m = m, c.stride = stride;
+    shs__coder_layout(&l, &c, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
+                               int sparsity, shs_codes *codes) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = sparsity;
+    return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
+}
+
+SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
+    const shs_engine *e = ctx->engine;
+    shs_signals_job job = SHS_ZERO;
+    void *session = NULL;
+    shs_status status;
+    job.p = c->p, job.n = c->n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
+    job.coding = c->options;
+    status = e->signals_open(e->user, ctx, &job, &session);
+    if (status != SHS_OK) return status;
+    status = e->signals_dictionary(session, c->D, c->ldd);
+    if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
+    if (status == SHS_OK) status = e->signals_fetch(session, c->codes);
+    e->signals_close(session);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
+                                  int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
+                                  shs_omp_report *report) {
+    shs_omp_options zero = SHS_ZERO;
+    shs_omp_report own = SHS_ZERO;
+    shs__coder c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int workers = shs__workers(ctx);
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!Y && m) return SHS_BAD_SIGNALS;
+    if (ldy < p) return SHS_BAD_LDY;
+    if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
+    c.p = p, c.n = n, c.D = D, c.ldd = ldd, c.m = m, c.Y = Y, c.ldy = ldy;
+    c.options = options ? options : &zero;
+    c.codes = codes, c.errors2 = errors2, c.stride = codes->stride;
+    status = shs__check_coding(shs__imin(p, n), n, m, c.options, &c.stride);
+    if (status != SHS_OK) return status;
+    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
+    shs__coder_layout(&l, &c, workers);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__coder_layout(&l, &c, workers);
+    if (!shs__all_finite(ctx, p, m, Y, ldy, c.flags)) status = SHS_SIGNALS_NOT_FINITE;
+    else if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
+    else {
+        shs__coder_dictionary(ctx, &c, D, ldd);
+        status = shs__coder_run(ctx, &c, "coding", &own);
+    }
+    shs__release(ctx, &l);
+    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__check_norms(size_t m, const shs_real *norms2, const shs__coder *c) {
+    size_t i;
+    for (i = 0; i < m; i++) {
+        shs_wide tolerance = (shs_wide)shs__tolerance_of(c, i), tolerance2 = tolerance * tolerance;
+        if (!(tolerance > 0)) continue;
+        if (!norms2 || !shs__finite(1, norms2 + i) || norms2[i] < 0) return SHS_BAD_NORMS;
+        if (tolerance2 < SHS__OMP_TRUST2 * (shs_wide)norms2[i]) return SHS_TOLERANCE_TOO_SMALL;
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options) {
+    static const shs_real some = 0;
+    shs__coder c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    if (n < 1 || stride < 0 || !options || !options->gram) return SIZE_MAX;
+    if (shs__check_coding(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
+    c.n = n, c.m = m, c.stride = stride, c.options = options, c.dty = &some;
+    shs__coder_layout(&l, &c, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
+                                    const shs_real *norms2, const shs_omp_options *options, shs_codes *codes) {
+    shs_omp_report own = SHS_ZERO;
+    shs__coder c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int workers = shs__workers(ctx);
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    if ((!dty && m) || ldt < n) return SHS_BAD_CORRELATIONS;
+    if (!options) return SHS_BAD_OPTIONS;
+    if (!options->gram) return SHS_BAD_GRAM;
+    if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
+    c.n = n, c.m = m, c.dty = dty, c.ldt = ldt, c.norms2 = norms2, c.options = options, c.codes = codes;
+    c.stride = codes->stride;
+    status = shs__check_coding(n, n, m, options, &c.stride);
+    if (status == SHS_OK) status = shs__check_norms(m, norms2, &c);
+    if (status != SHS_OK || m == 0) return status;
+    if (!shs__finite_columns(n, (size_t)n, options->gram, options->ldg)) return SHS_BAD_GRAM;
+    shs__coder_layout(&l, &c, workers);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__coder_layout(&l, &c, workers);
+    c.G = options->gram;
+    status = shs__all_finite(ctx, n, m, dty, ldt, c.flags) ? shs__coder_run(ctx, &c, "coding", &own) : SHS_BAD_CORRELATIONS;
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* ---- one signal at a time -------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__omp_one_layout(shs__layout *l, shs__gram_pursuit *g, int n, int limit) {
+    shs__gram_pursuit_layout(l, g, 0, n, n, limit);
+    g->alpha = SHS__CARVE(l, shs_real, (size_t)n);
+}
+
+SHS__PUBLIC size_t shs_omp_one_workspace(int n, int sparsity) {
+    shs__gram_pursuit g;
+    shs__layout l = SHS_ZERO;
+    if (n < 1 || sparsity < 0) return SIZE_MAX;
+    shs__omp_one_layout(&l, &g, n, shs__imin(sparsity, n));
+    return shs__layout_size(&l);
+}
+
+/* Begins to carve the caller's memory, of which the layout has counted what it needs. */
+SHS__PRIVATE shs_status shs__workspace_begin(shs__layout *l, void *workspace, size_t size) {
+    if (l->overflow) return SHS_TOO_LARGE;
+    if (!workspace || size < shs__layout_size(l)) return SHS_BAD_WORKSPACE;
+    shs__layout_begin(l, workspace);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__check_one(int sparsity, shs_real tolerance, const int *atoms, const shs_real *coefs,
+                                       const int *used) {
+    if (sparsity < 0) return SHS_BAD_SPARSITY;
+    if (!shs__tolerance_ok(tolerance)) return SHS_BAD_TOLERANCE;
+    if (!used || (sparsity > 0 && (!atoms || !coefs))) return SHS_BAD_OUTPUT;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2, int sparsity,
+                                   shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
+                                   int *used, shs_wide *error2) {
+    shs__gram_pursuit g;
+    shs__layout l = SHS_ZERO;
+    shs_status status;
+    int limit = shs__imin(sparsity, n);
+    memset(&g, 0, sizeof g);
+    if (n < 1) return SHS_BAD_N;
+    if (!gram || ldg < n) return SHS_BAD_GRAM;
+    if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
+    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
+    if (status != SHS_OK) return status;
+    if (!shs__finite(1, &norm2) || norm2 < 0) {
+        if (tolerance > 0) return SHS_BAD_NORMS;
+        norm2 = 0;
+    }
+    if (tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
+        return SHS_TOLERANCE_TOO_SMALL;
+    shs__omp_one_layout(&l, &g, n, limit);
+    status = shs__workspace_begin(&l, workspace, workspace_size);
+    if (status != SHS_OK) return status;
+    shs__omp_one_layout(&l, &g, n, limit);
+    g.G = gram;
+    g.ldg = (size_t)ldg;
+    memcpy(g.alpha, dty, (size_t)n * sizeof(shs_real));
+    shs__pursuit_begin(&g.w, (shs_wide)norm2, limit, tolerance);
+    g.w.atoms = atoms;
+    g.w.x = coefs;
+    shs__gram_pursue(&g);
+    shs__pursuit_solve(&g.w);
+    *used = g.w.chosen;
+    if (error2) *error2 = g.w.residual2;
+    SHS__UNPOISON(l.base, l.size);
+    return SHS_OK;
+}
+
+SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, int sparsity) {
+    shs__direct_pursuit g;
+    shs__layout l = SHS_ZERO;
+    if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
+    memset(&g, 0, sizeof g);
+    shs__direct_layout(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1);
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
+                                          shs_real tolerance, void *workspace, size_t workspace_size, int *atoms,
+                                          shs_real *coefs, int *used, shs_wide *error2) {
+    shs__direct_pursuit g;
+    shs__layout l = SHS_ZERO;
+    int limit = shs__imin(sparsity, shs__imin(p, n));
+    shs_status status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!y) return SHS_BAD_SIGNALS;
+    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
+    if (status != SHS_OK) return status;
+    if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
+    memset(&g, 0, sizeof g);
+    shs__direct_layout(&l, &g, p, n, limit, 1);
+    status = shs__workspace_begin(&l, workspace, workspace_size);
+    if (status != SHS_OK) return status;
+    shs__direct_layout(&l, &g, p, n, limit, 1);
+    g.D = D;
+    g.ldd = ldd;
+    g.signals->y = y;
+    shs__pursuit_begin(&g.signals->w, shs__norm2(p, y), limit, tolerance);
+    g.signals->w.atoms = atoms;
+    g.signals->w.x = coefs;
+    shs__direct_pursue(&g, 1, shs__correlate_one);
+    *used = g.signals->w.chosen;
+    if (error2) *error2 = g.signals->w.residual2;
+    SHS__UNPOISON(l.base, l.size);
+    return SHS_OK;
+}
+
+/* ---- the naive twin ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__naive_omp {
+    shs_wide *r; /* p: the residual */
+    shs_wide *A; /* limit x limit: the normal equations and their Cholesky factor */
+    shs_wide *x; /* limit */
+} shs__naive_omp;
+
+SHS__PRIVATE void shs__naive_omp_layout(shs__layout *l, shs__naive_omp *w, int p, int limit) {
+    w->r = SHS__CARVE(l, shs_wide, (size_t)p);
+    w->A = SHS__CARVE(l, shs_wide, shs__product((size_t)limit, (size_t)limit, 1));
+    w->x = SHS__CARVE(l, shs_wide, (size_t)limit);
+}
+
+SHS__PUBLIC size_t shs_omp_naive_workspace(int p, int n, int sparsity) {
+    shs__naive_omp w;
+    shs__layout l = SHS_ZERO;
+    if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
+    shs__naive_omp_layout(&l, &w, p, shs__imin(sparsity, shs__imin(p, n)));
+    return shs__layout_size(&l);
+}
+
+/* Solves the normal equations D_I'D_I x = D_I'y of k atoms from scratch; 0 where the last atom depends on the others. */
+SHS__PRIVATE int shs__naive_solve(int p, int k, int limit, const shs_real *D, int ldd, const int *atoms, const shs_real *y,
+                                  shs__naive_omp *w) {
+    int i, j, q;
+    for (j = 0; j < k; j++) {
+        const shs_real *dj = SHS__AT(D, ldd, 0, atoms[j]);
+        for (i = j; i < k; i++) {
+            const shs_real *di = SHS__AT(D, ldd, 0, atoms[i]);
+            shs_wide sum = 0, whole;
+            for (q = 0; q < p; q++) sum += (shs_wide)di[q] * (shs_wide)dj[q];
+            whole = sum;
+            for (q = 0; q < j; q++) sum -= *SHS__AT(w->A, limit, i, q) * *SHS__AT(w->A, limit, j, q);
+            if (i == j && !(sum > (shs_wide)SHS__OMP_GUARD * whole)) return 0;
+            *SHS__AT(w->A, limit, i, j) = i == j ? SHS__WSQRT(sum) : sum / *SHS__AT(w->A, limit, j, j);
+        }
+        w->x[j] = 0;
+        for (q = 0; q < p; q++) w->x[j] += (shs_wide)dj[q] * (shs_wide)y[q];
+    }
+    for (j = 0; j < k; j++) {
+        for (q = 0; q < j; q++) w->x[j] -= *SHS__AT(w->A, limit, j, q) * w->x[q];
+        w->x[j] /= *SHS__AT(w->A, limit, j, j);
+    }
+    for (j = k - 1; j >= 0; j--) {
+        for (q = j + 1; q < k; q++) w->x[j] -= *SHS__AT(w->A, limit, q, j) * w->x[q];
+        w->x[j] /= *SHS__AT(w->A, limit, j, j);
+    }
+    return 1;
+}
+
+/* The atom that correlates most with r, and that correlation. */
+SHS__PRIVATE int shs__naive_choose(int p, int n, const shs_real *D, int ldd, const shs_wide *r, shs_wide *largest) {
+    int i, q, best = 0;
+    *largest = -1;
+    for (i = 0; i < n; i++) {
+        shs_wide sum = 0;
+        for (q = 0; q < p; q++) sum += (shs_wide)*SHS__AT(D, ldd, q, i) * r[q];
+        if (shs__wabs(sum) > *largest) *largest = shs__wabs(sum), best = i;
+    }
+    return best;
+}
+
+SHS__PUBLIC shs_status shs_omp_naive(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
+                                     shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
+                                     int *used, shs_wide *error2) {
+    shs__naive_omp w;
+    shs__layout l = SHS_ZERO;
+    int limit = shs__imin(sparsity, shs__imin(p, n)), k = 0, i, q;
+    shs_wide norm2 = 0, tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance, first = 0, correlation;
+    shs_status status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!y) return SHS_BAD_SIGNALS;
+    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
+    if (status != SHS_OK) return status;
+    if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
+    shs__naive_omp_layout(&l, &w, p, limit);
+    status = shs__workspace_begin(&l, workspace, workspace_size);
+    if (status != SHS_OK) return status;
+    shs__naive_omp_layout(&l, &w, p, limit);
+    for (q = 0; q < p; q++) w.r[q] = (shs_wide)y[q], norm2 += w.r[q] * w.r[q];
+    while (k < limit && !(tolerance > 0 && norm2 <= tolerance2)) {
+        atoms[k] = shs__naive_choose(p, n, D, ldd, w.r, &correlation);
+        if (k == 0) first = correlation;
+        if (!(correlation > (shs_wide)SHS__EPS * first / 100) || !shs__naive_solve(p, k + 1, limit, D, ldd, atoms, y, &w)) break;
+        k++;
+        for (i = 0; i < k; i++) coefs[i] = (shs_real)w.x[i];
+        for (norm2 = 0, q = 0; q < p; q++) {
+            w.r[q] = (shs_wide)y[q];
+            for (i = 0; i < k; i++) w.r[q] -= (shs_wide)*SHS__AT(D, ldd, q, atoms[i]) * w.x[i];
+            norm2 += w.r[q] * w.r[q];
+        }
+    }
+    *used = k;
+    if (error2) *error2 = norm2;
+    SHS__UNPOISON(l.base, l.size);
+    return SHS_OK;
+}
+
+/* ================================================================================================================== */
+/* 7  DICTIONARY LEARNING                                                                                             */
+/* ================================================================================================================== */
+
+/* ---- the CPU's signals session ------------------------------------------------------------------------------------------ */
+
+/* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
+   coefficient number slot[u] of signal[u]. */
+typedef struct shs__uses {
+    size_t *start, *signal;
+    int *slot;
+} shs__uses;
+
+enum {
+    SHS__USES_AN_ITEM = 2048,  /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
+    SHS__SIGNALS_A_PATCH = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
+};
+
+/* A stretch of one atom's uses; gathering is cut into these. */
+typedef struct shs__stretch {
+    int atom; /* within the group */
+    size_t begin, end;
+    shs_wide energy;
+} shs__stretch;
+
+typedef struct shs__signals {
+    shs__coder coder;
+    shs_codes codes;
+    int p, n;
+    size_t m;
+    shs_real *D;  /* p x n: the session's own copy */
+    shs_real *E;  /* p x m: Y - DX */
+    shs_wide *chunk_sums;
+    shs__uses uses;
+    shs_real *x_new;        /* one a use */
+    shs__stretch *stretches;
+    shs_real *stretch_sums; /* p a stretch */
+    /* the group at work */
+    int first, count, want_codes, want_residual;
+    const shs_real *D_new; /* p x count */
+    shs_wide *overlap;     /* d_old'd_new of each atom of the group */
+} shs__signals;
+
+SHS__PRIVATE size_t shs__most_stretches(int n, size_t m, int stride) {
+    return (size_t)n + shs__product(m, (size_t)stride, 1) / SHS__USES_AN_ITEM;
+}
+
+/* stride as in the options already checked; own_codes: the caller has none to offer. */
+SHS__PRIVATE void shs__signals_layout(shs__layout *l, shs__signals *s, int stride, int own_codes, int workers) {
+    size_t cells = shs__product(s->m, (size_t)stride, 1), p = (size_t)s->p, n = (size_t)s->n;
+    s->coder.p = s->p, s->coder.n = s->n, s->coder.m = s->m, s->coder.stride = stride;
+    shs__coder_layout(l, &s->coder, workers);
+    if (own_codes) {
+        s->codes.m = s->m;
+        s->codes.stride = stride;
+        s->codes.used = SHS__CARVE(l, int, s->m);
+        s->codes.atoms = SHS__CARVE(l, int, cells);
+        s->codes.coefs = SHS__CARVE(l, shs_real, cells);
+    }
+    s->D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
+    s->E = SHS__CARVE(l, shs_real, shs__product(p, s->m, 1));
+    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__chunk_count(s->m, SHS__SIGNALS_A_CHUNK));
+    s->uses.start = SHS__CARVE(l, size_t, n + 2);
+    s->uses.signal = SHS__CARVE(l, size_t, cells);
+    s->uses.slot = SHS__CARVE(l, int, cells);
+    s->x_new = SHS__CARVE(l, shs_real, cells);
+    s->stretches = SHS__CARVE(l, shs__stretch, shs__most_stretches(s->n, s->m, stride));
+    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, shs__most_stretches(s->n, s->m, stride), 1));
+    s->overlap = SHS__CARVE(l, shs_wide, n);
+}
+
+/* A counting sort of the codes by atom. */
+SHS__PRIVATE void shs__count_uses(shs__signals *s) {
+    const shs_codes *codes = &s->codes;
+    size_t *start = s->uses.start, i, at;
+    int j, k;
+    memset(start, 0, ((size_t)s->n + 2) * sizeof *start);
+    for (i = 0; i < s->m; i++)
+        for (k = 0; k < codes->used[i]; k++) start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 2]++;
+    for (j = 2; j <= s->n; j++) start[j] += start[j - 1];
+    for (i = 0; i < s->m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
+        for (k = 0; k < codes->used[i]; k++) {
+            at = start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 1]++;
+            s->uses.signal[at] = i;
+            s->uses.slot[at] = k;
+        }
+}
+
+SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *s, const shs_real *D, shs_real *errors2,
+                                          size_t *usage, shs_omp_report *report) {
+    shs_status status;
+    int j;
+    memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
+    s->coder.codes = &s->codes;
+    s->coder.errors2 = errors2;
+    shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
+    status = shs__coder_run(ctx, &s->coder, NULL, report);
+    shs__count_uses(s);
+    for (j = 0; usage && j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
+    return status;
+}
+
+SHS__PRIVATE shs_wide shs__signals_residual(const shs_context *ctx, shs__signals *s) {
+    shs__synthesis w = SHS_ZERO;
+    w.p = s->p, w.D = s->D, w.ldd = s->p, w.Y = s->coder.Y, w.ldy = s->coder.ldy, w.codes = &s->codes, w.count = s->m;
+    w.Z = s->E, w.ldz = s->p, w.sums = s->chunk_sums;
+    return shs__synthesis_run(ctx, &w);
+}
+
+/* One stretch: the sum of x e over its uses, and of x^2. */
+SHS__PRIVATE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
+    const shs__signals *s = (const shs__signals *)arg;
+    shs__stretch *w = s->stretches + chunk;
+    shs_real *sum = s->stretch_sums + chunk * (size_t)s->p;
+    shs__sum energy = SHS_ZERO;
+    size_t u;
+    (void)worker;
+    memset(sum, 0, (size_t)s->p * sizeof(shs_real));
+    for (u = w->begin; u < w->end; u++) {
+        size_t i = s->uses.signal[u];
+        shs_real x = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u]];
+        shs__add_scaled(s->p, x, s->E + i * (size_t)s->p, sum);
+        shs__sum_add(&energy, (shs_wide)x * (shs_wide)x);
+    }
+    w->energy = shs__sum_value(&energy);
+}
+
+/* sums (p x count) = E_I x', energy (count) = |x|^2 for atoms first .. first+count-1. */
+SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, int first, int count, shs_wide *sums,
+                                      shs_wide *energy) {
+    size_t stretches = 0, c;
+    int j;
+    for (j = 0; j < count; j++) {
+        size_t at = s->uses.start[first + j], end = s->uses.start[first + j + 1];
+        for (; at < end; at += SHS__USES_AN_ITEM) {
+            shs__stretch *w = s->stretches + stretches++;
+            w->atom = j;
+            w->begin = at;
+            w->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
+        }
+        energy[j] = 0;
+    }
+    memset(sums, 0, (size_t)s->p * (size_t)count * sizeof *sums);
+    shs__parallel(ctx, stretches, shs__gather_chunk, s);
+    for (c = 0; c < stretches; c++) {
+        const shs__stretch *w = s->stretches + c;
+        shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, sums + (size_t)w->atom * (size_t)s->p);
+        energy[w->atom] += w->energy;
+    }
+}
+
+/* The first use of atom j by signal i or a later one. */
+SHS__PRIVATE size_t shs__first_use(const shs__uses *uses, int j, size_t i) {
+    size_t low = uses->start[j], high = uses->start[j + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (uses->signal[middle] < i) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* A stretch of signals: first every x_new of the group from the E they share, then E and the codes change over. A signal
+   belongs to one chunk only, so chunks do not meet. */
+SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
+    const shs__signals *s = (const shs__signals *)arg;
+    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
+    int j;
+    (void)worker;
+    for (j = 0; j < s->count; j++) {
+        const shs_real *atom = s->D_new + (size_t)j * (size_t)s->p;
+        end = shs__first_use(&s->uses, s->first + j, i1);
+        for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
+            size_t i = s->uses.signal[u];
+            shs_real x = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u]];
+            s->x_new[u] = shs_dot(s->p, s->E + i * (size_t)s->p, 1, atom, 1) + x * (shs_real)s->overlap[j];
+        }
+    }
+    for (j = 0; j < s->count; j++) {
+        const shs_real *before = s->D + (size_t)(s->first + j) * (size_t)s->p;
+        const shs_real *after = s->D_new + (size_t)j * (size_t)s->p;
+        end = shs__first_use(&s->uses, s->first + j, i1);
+        for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
+            size_t i = s->uses.signal[u];
+            shs_real *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
+            if (s->want_residual) {
+                shs__add_scaled(s->p, *x, before, s->E + i * (size_t)s->p);
+                shs__add_scaled(s->p, -s->x_new[u], after, s->E + i * (size_t)s->p);
+            }
+            *x = s->x_new[u];
+        }
+    }
+}
+
+SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, int first, int count, const shs_real *atoms,
+                                      int want_codes, int want_residual) {
+    int j, i;
+    s->first = first, s->count = count, s->D_new = atoms;
+    s->want_codes = want_codes, s->want_residual = want_residual;
+    for (j = 0; j < count; j++) {
+        const shs_real *before = s->D + (size_t)(first + j) * (size_t)s->p, *after = atoms + (size_t)j * (size_t)s->p;
+        s->overlap[j] = 0;
+        for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
+    }
+    if (want_codes || want_residual) shs__parallel(ctx, shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk, s);
+    memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
+}
+
+/* ---- stages: here, or on the context's engine ------------------------------------------------------------------------------ */
+
+/* The driver's state. Its first member is the CPU's session; `remote` is the engine's, where there is one. */
+typedef struct shs__learner {
+    shs__signals cpu;
+    const shs_context *ctx;
+    void *remote;
+    int p, n;
+    size_t m;
+    shs_wide all_m;          /* signals of all ranks */
+    size_t offset;           /* signals of the ranks before this one */
+    const shs_ksvd_options *o;
+    shs_omp_options coding;
+    shs_real *D, *best;      /* p x n */
+    shs_real *atoms;         /* p x n: the group's new atoms */
+    shs_wide *sums;          /* p x n */
+    shs_wide *energy;        /* n + 4: what is reduced over the ranks */
+    shs_real *errors2;       /* m */
+    size_t *usage;           /* n */
+    unsigned char *flagged;  /* n */
+    shs_real *panel;         /* n x SHS__PANEL: a piece of D'D */
+    shs_real *scratch;
+    shs_real *signal;        /* p */
+} shs__learner;
+
+enum { SHS__PANEL = 32 };
+
+SHS__PRIVATE const shs_engine *shs__engine_of(const shs__learner *w) { return w->ctx ? w->ctx->engine : NULL; }
+
+SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_omp_report *report) {
+    const shs_engine *e = shs__engine_of(w);
+    shs_status status;
+    if (!e) return shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
+    status = e->signals_dictionary(w->remote, D, w->p);
+    return status == SHS_OK ? e->signals_code(w->remote, w->errors2, w->usage, report) : status;
+}
+
+SHS__PRIVATE shs_status shs__stage_residual(shs__learner *w, shs_wide *sum2) {
+    const shs_engine *e = shs__engine_of(w);
+    if (e) return e->signals_residual(w->remote, sum2);
+    *sum2 = shs__signals_residual(w->ctx, &w->cpu);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__stage_gather(shs__learner *w, int first, int count) {
+    const shs_engine *e = shs__engine_of(w);
+    if (e) return e->signals_gather(w->remote, first, count, w->sums, w->energy);
+    shs__signals_gather(w->ctx, &w->cpu, first, count, w->sums, w->energy);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, int first, int count, int want_codes, int want_residual) {
+    const shs_engine *e = shs__engine_of(w);
+    if (e) return e->signals_update(w->remote, first, count, w->atoms, want_codes, want_residual);
+    shs__signals_update(w->ctx, &w->cpu, first, count, w->atoms, want_codes, want_residual);
+    return SHS_OK;
+}
+
+/* ---- the driver ------------------------------------------------------------------------------------------------------------- */
+
+/* The value of a schedule at an iteration, or the constant before its first step. */
+SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, int iteration) {
+    int i, value = constant;
+    for (i = 0; steps && i < count && steps[i].from <= iteration; i++) value = steps[i].value;
+    return value;
+}
+
+/* d_new = normalise(E_I x' + d_old |x|^2) for the group in sums and energy; an unused atom, or one whose sum vanishes,
+   stays. */
+SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
+    int j, i;
+    for (j = 0; j < count; j++) {
+        const shs_real *before = w->D + (size_t)(first + j) * (size_t)w->p;
+        shs_real *after = w->atoms + (size_t)j * (size_t)w->p;
+        shs_wide *sum = w->sums + (size_t)j * (size_t)w->p, norm2 = 0, scale;
+        for (i = 0; i < w->p; i++) {
+            sum[i] += (shs_wide)before[i] * w->energy[j];
+            norm2 += sum[i] * sum[i];
+        }
+        if (!(w->energy[j] > 0) || !(norm2 > 0)) {
+            memcpy(after, before, (size_t)w->p * sizeof(shs_real));
+            continue;
+        }
+        scale = 1 / SHS__WSQRT(norm2);
+        for (i = 0; i < w->p; i++) after[i] = (shs_real)(sum[i] * scale);
+    }
+    memcpy(w->D + (size_t)first * (size_t)w->p, w->atoms, (size_t)count * (size_t)w->p * sizeof(shs_real));
+}
+
+/* One round of updates, group by group. last: nobody looks at E after this round; want_codes: somebody looks at X. */
+SHS__PRIVATE shs_status shs__update_round(shs__learner *w, int group, int last, int want_codes) {
+    shs_wide sum2;
+    int first;
+    shs_status status = shs__stage_residual(w, &sum2);
+    for (first = 0; first < w->n; first += group) {
+        int count = shs__imin(group, w->n - first), more = first + count < w->n;
+        if (status == SHS_OK) status = shs__stage_gather(w, first, count);
+        status = shs__agree(w->ctx, status);
+        if (status == SHS_OK) status = shs__reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(w->ctx, w->energy, (size_t)count, SHS_REDUCE_SUM);
+        if (status != SHS_OK) return status;
+        shs__new_atoms(w, first, count);
+        status = shs__stage_update(w, first, count, more || want_codes || !last, more);
+    }
+    return shs__agree(w->ctx, status);
+}
+
+/* Codes with D and adds up over the ranks. */
+SHS__PRIVATE shs_status shs__code_all(shs__learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
+    shs_omp_report report = SHS_ZERO;
+    shs_status status = shs__agree(w->ctx, shs__stage_code(w, D, &report));
+    int j;
+    if (status != SHS_OK) return status;
+    w->energy[0] = report.sum2;
+    w->energy[1] = (shs_wide)report.nonzeros;
+    for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
+    status = shs__reduce(w->ctx, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
+    *rmse = SHS__WSQRT(w->energy[0] / ((shs_wide)w->p * w->all_m));
+    *mean_atoms = w->energy[1] / w->all_m;
+    return SHS_OK;
+}
+
+/* Flags one of every two atoms whose |d_i'd_j| exceeds the limit: the one with fewer uses, the later of equals. */
+SHS__PRIVATE void shs__flag_duplicates(shs__learner *w, shs_real limit) {
+    int first, i, j;
+    for (first = 0; first < w->n; first += SHS__PANEL) {
+        int count = shs__imin(SHS__PANEL, w->n - first);
+        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, w->n, count, w->p, 1, w->D, w->p, w->D + (size_t)first * (size_t)w->p, w->p, 0,
+                         w->panel, w->n, w->scratch);
+        for (j = first; j < first + count; j++)
+            for (i = 0; i < j && !w->flagged[j]; i++)
+                if (!w->flagged[i] && shs__abs(*SHS__AT(w->panel, w->n, i, j - first)) > limit)
+                    w->flagged[w->usage[i] < w->usage[j] ? i : j] = 1;
+    }
+}
+
+/* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
+   only zero errors are left. */
+SHS__PRIVATE shs_status shs__take_worst(shs__learner *w, int *found) {
+    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0;
+    size_t i, at = 0;
+    int q;
+    shs_status status;
+    for (i = 0; i < w->m; i++)
+        if ((shs_wide)w->errors2[i] > worst) worst = (shs_wide)w->errors2[i], at = i;
+    owner = worst;
+    status = shs__reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
+    *found = worst > 0;
+    if (status != SHS_OK || !*found) return status;
+    owner = owner >= worst ? (shs_wide)(w->ctx ? w->ctx->rank : 0) : (shs_wide)INT_MAX;
+    status = shs__reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
+    memset(column, 0, (size_t)w->p * sizeof *column);
+    if (owner <= (shs_wide)(w->ctx ? w->ctx->rank : 0) && owner >= (shs_wide)(w->ctx ? w->ctx->rank : 0)) {
+        shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, at), column);
+        w->errors2[at] = 0;
+    }
+    if (status == SHS_OK) status = shs__reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
+    for (q = 0; q < w->p; q++) norm2 += column[q] * column[q];
+    for (q = 0; q < w->p && norm2 > 0; q++) w->signal[q] = (shs_real)(column[q] / SHS__WSQRT(norm2));
+    *found = norm2 > 0;
+    return status;
+}
+
+SHS__PRIVATE void shs__random_atom(int p, shs_real *d, shs_random *r) {
+    shs_wide norm2 = 0;
+    int i;
+    do
+        for (norm2 = 0, i = 0; i < p; i++) {
+            d[i] = (shs_real)shs_random_normal(r);
+            norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+        }
+    while (!(norm2 > 0));
+    for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
+}
+
+/* Replaces unused atoms, near-duplicates and rarely used atoms. */
+SHS__PRIVATE shs_status shs__replace_atoms(shs__learner *w, int iteration, shs_ksvd_record *record) {
+    const shs_ksvd_options *o = w->o;
+    shs_wide plenty = w->all_m * (shs_wide)w->cpu.codes.stride / (shs_wide)w->n;
+    size_t least = o->prune_uses < 0 ? 0 : o->prune_uses > 0 ? (size_t)o->prune_uses : plenty >= 16 ? 4 : (size_t)(plenty / 4);
+    shs_real coherence = o->prune_coherence > 0 ? o->prune_coherence : (shs_real)0.99;
+    shs_random r;
+    int j, found;
+    if (o->replace == SHS_REPLACE_LEAVE) return SHS_OK;
+    for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || w->usage[j] < least;
+    if (coherence < 1) shs__flag_duplicates(w, coherence);
+    shs_random_seed(&r, shs__mix(o->seed + 1) + (uint64_t)iteration);
+    for (j = 0; j < w->n; j++) {
+        shs_status status = SHS_OK;
+        if (!w->flagged[j]) continue;
+        found = 1;
+        if (o->replace == SHS_REPLACE_RANDOM) shs__random_atom(w->p, w->signal, &r);
+        else status = shs__take_worst(w, &found);
+        if (status != SHS_OK) return status;
+        if (!found) break;
+        memcpy(w->D + (size_t)j * (size_t)w->p, w->signal, (size_t)w->p * sizeof(shs_real));
+        if (w->usage[j]) record->pruned++;
+        else record->replaced++;
+    }
+    return SHS_OK;
+}
+
+/* What is being minimised: the error, or with a tolerance the number of coefficients. */
+SHS__PRIVATE shs_wide shs__merit(const shs__learner *w, shs_wide rmse, shs_wide mean_atoms) {
+    return w->coding.tolerance > 0 || w->coding.tolerance_each ? mean_atoms : rmse;
+}
+
+/* What the iterations have come to. */
+typedef struct shs__course {
+    shs_ksvd_report best; /* of the best dictionary so far */
+    shs_wide best_merit, stop_merit;
+    int stop_iteration;   /* when stop_merit was reached */
+} shs__course;
+
+SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updates, shs_wide rmse, shs_wide mean_atoms) {
+    shs_wide merit = shs__merit(w, rmse, mean_atoms);
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
+    course->best_merit = merit;
+    course->best.best_iteration = updates;
+    course->best.rmse = rmse;
+    course->best.mean_atoms = mean_atoms;
+    memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+}
+
+/* Coding, updates, replacement: one iteration, and its record. */
+SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs__course *course, shs_ksvd_record *record) {
+    const shs_ksvd_options *o = w->o;
+    int iteration = o->first_iteration + k, round, j;
+    int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds > 0 ? o->rounds : 1, iteration);
+    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms > 0 ? o->parallel_atoms : 1,
+                               iteration);
+    shs_status status = shs__code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
+    if (status != SHS_OK) return status;
+    shs__keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
+    for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
+    if (o->usage_history) memcpy(o->usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
+    status = shs__agree(w->ctx, shs__progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
+    for (round = 0; round < rounds && status == SHS_OK; round++)
+        status = shs__update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
+    if (status == SHS_OK && o->rmse_after_update) {
+        shs_wide sum2 = 0;
+        status = shs__agree(w->ctx, shs__stage_residual(w, &sum2));
+        if (status == SHS_OK) status = shs__reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
+        record->rmse_update = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
+    }
+    return status == SHS_OK ? shs__replace_atoms(w, iteration, record) : status;
+}
+
+/* Whether the best error has not improved enough for long enough. */
+SHS__PRIVATE int shs__stalled(const shs__learner *w, shs__course *course, int k) {
+    if (w->o->stop_patience <= 0) return 0;
+    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o->stop_improvement)) {
+        course->stop_merit = course->best_merit;
+        course->stop_iteration = k;
+    }
+    return k - course->stop_iteration >= w->o->stop_patience;
+}
+
+/* The iterations, and a last coding so that the last dictionary can be judged too. */
+SHS__OUTLINE shs_status shs__learn(shs__learner *w, int want_codes, shs__course *course) {
+    const shs_ksvd_options *o = w->o;
+    int iterations = o->iterations > 0 ? o->iterations : 10, k;
+    shs_wide rmse, mean_atoms;
+    shs_status status = SHS_OK;
+    for (k = 0; k < iterations && status == SHS_OK; k++) {
+        shs_ksvd_record record = SHS_ZERO;
+        record.rmse_update = -1;
+        status = shs__iterate(w, k, iterations, course, &record);
+        if (o->history && (status == SHS_OK || status == SHS_CANCELLED)) o->history[k] = record;
+        if (status != SHS_OK) return status;
+        course->best.iterations = k + 1;
+        if (shs__stalled(w, course, k)) break;
+    }
+    status = shs__code_all(w, w->D, &rmse, &mean_atoms);
+    if (status != SHS_OK) return status;
+    shs__keep_best(w, course, course->best.iterations, rmse, mean_atoms);
+    if (want_codes && course->best.best_iteration != course->best.iterations)
+        status = shs__code_all(w, w->best, &rmse, &mean_atoms);
+    if (status == SHS_OK) (void)shs__progress(w->ctx, "learning", (size_t)iterations, (size_t)iterations, course->best.rmse);
+    return status;
+}
+
+/* ---- where it starts ---------------------------------------------------------------------------------------------------------- */
+
+SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed) {
+    shs_status status = shs__check_dictionary(p, n, D, ldd);
+    shs_random r;
+    int j;
+    if (status != SHS_OK) return status;
+    shs_random_seed(&r, seed);
+    for (j = 0; j < n; j++) shs__random_atom(p, SHS__AT(D, ldd, 0, j), &r);
+    return SHS_OK;
+}
+
+/* Value i of the k-th of `count` cosines on `length` points: cos(pi i k / count), the mean removed unless k = 0. With more
+   cosines than points they are overcomplete. */
+SHS__PRIVATE shs_wide shs__cosine(int i, int k, int count, int length) {
+    const shs_wide pi = (shs_wide)3.14159265358979323846;
+    shs_wide mean = 0;
+    int q;
+    for (q = 0; k > 0 && q < length; q++) mean += SHS__WCOS(pi * (shs_wide)q * (shs_wide)k / (shs_wide)count);
+    return SHS__WCOS(pi * (shs_wide)i * (shs_wide)k / (shs_wide)count) - mean / (shs_wide)length;
+}
+
+/* Across the channels an ordinary DCT: cos(pi (i + 1/2) k / channels). */
+SHS__PRIVATE shs_wide shs__channel_cosine(int i, int k, int channels) {
+    return SHS__WCOS((shs_wide)3.14159265358979323846 * ((shs_wide)i + (shs_wide)0.5) * (shs_wide)k / (shs_wide)channels);
+}
+
+SHS__PRIVATE void shs__dct_atom(int width, int height, int channels, const int *k, const int *count, shs_real *d) {
+    int p = width * height * channels, i;
+    for (i = 0; i < p; i++) {
+        int x = i % width, y = i / width % height, c = i / width / height;
+        d[i] = (shs_real)(shs__cosine(x, k[0], count[0], width) * shs__cosine(y, k[1], count[1], height) *
+                          shs__channel_cosine(c, k[2], channels));
+    }
+}
+
+SHS__PUBLIC shs_status shs_dictionary_dct(int width, int height, int channels, int n, shs_real *D, int ldd) {
+    int count[3], k[3], frequency, made = 0, p, each;
+    if (width < 1 || height < 1 || channels < 1) return SHS_BAD_PATCHES;
+    if (width > INT_MAX / height || width * height > INT_MAX / channels) return SHS_TOO_LARGE;
+    p = width * height * channels;
+    if (n < 1) return SHS_BAD_N;
+    if (!D) return SHS_BAD_DICTIONARY;
+    if (ldd < p) return SHS_BAD_LDD;
+    each = (n - 1) / channels + 1;
+    count[2] = channels;
+    count[0] = count[1] = 1;
+    if (width > 1 && height > 1) {
+        while (count[0] < each / count[0] + (each % count[0] != 0)) count[0]++;
+        count[1] = count[0];
+    } else if (width > 1 || height > 1) count[width > 1 ? 0 : 1] = each;
+    if (each > count[0] * count[1]) return SHS_BAD_START; /* a single pixel has no more than its channels */
+    for (frequency = 0; made < n; frequency++)
+        for (k[2] = 0; k[2] < channels && k[2] <= frequency; k[2]++)
+            for (k[1] = 0; k[1] < count[1] && k[1] + k[2] <= frequency && made < n; k[1]++) {
+                k[0] = frequency - k[1] - k[2];
+                if (k[0] < count[0]) shs__dct_atom(width, height, channels, k, count, SHS__AT(D, ldd, 0, made++));
+            }
+    return shs_normalize_columns(p, n, D, ldd, NULL);
+}
+
+/* Whether two unit vectors are the same up to sign. */
+SHS__PRIVATE int shs__same_direction(int p, const shs_real *a, const shs_real *b) {
+    int i;
+    for (i = 0; i < p; i++)
+        if (shs__abs(shs__abs(a[i]) - shs__abs(b[i])) > 16 * (shs_real)SHS__EPS) return 0;
+    return shs__abs(shs_dot(p, a, 1, b, 1)) > (shs_real)0.999;
+}
+
+/* Fetches the signals that have these numbers among all ranks' signals, as columns of w->sums. */
+SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int count) {
+    int j;
+    memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
+    for (j = 0; j < count; j++) {
+        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o->seed));
+        if (i >= w->offset && i - w->offset < w->m)
+            shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset), w->sums + (size_t)j * (size_t)w->p);
+    }
+    return shs__reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
+}
+
+/* Signals in random order, normalised; zeros and copies of earlier ones are passed over. What is missing stays for random
+   atoms; *made says how many there are. */
+SHS__PRIVATE shs_status shs__start_from_signals(shs__learner *w, int *made) {
+    uint64_t next = 0, all = (uint64_t)w->all_m;
+    for (*made = 0; *made < w->n && next < all;) {
+        int count = (int)(all - next < (uint64_t)(w->n - *made) ? all - next : (uint64_t)(w->n - *made)), j, i;
+        shs_status status = shs__fetch_signals(w, next, count);
+        if (status != SHS_OK) return status;
+        next += (uint64_t)count;
+        for (j = 0; j < count; j++) {
+            const shs_wide *y = w->sums + (size_t)j * (size_t)w->p;
+            shs_real *d = w->D + (size_t)*made * (size_t)w->p;
+            shs_wide norm2 = 0;
+            for (i = 0; i < w->p; i++) norm2 += y[i] * y[i];
+            if (!(norm2 > 0)) continue;
+            for (i = 0; i < w->p; i++) d[i] = (shs_real)(y[i] / SHS__WSQRT(norm2));
+            for (i = 0; i < *made && !shs__same_direction(w->p, d, w->D + (size_t)i * (size_t)w->p);) i++;
+            *made += i == *made;
+        }
+    }
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int ldd) {
+    const shs_ksvd_options *o = w->o;
+    int made = 0, j, side = 1;
+    shs_random r;
+    shs_status status = SHS_OK;
+    shs_random_seed(&r, shs__mix(o->seed));
+    if (o->start == SHS_START_GIVEN) {
+        for (j = 0; j < w->n; j++)
+            memcpy(w->D + (size_t)j * (size_t)w->p, SHS__AT(given, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+        return o->first_iteration > 0 ? SHS_OK : shs_normalize_columns(w->p, w->n, w->D, w->p, NULL);
+    }
+    if (o->start == SHS_START_DCT) {
+        int channels = o->patch_channels > 0 ? o->patch_channels : 1, width = o->patch_width, height = o->patch_height;
+        while (side * side * channels < w->p) side++;
+        if (width <= 0 && height <= 0) width = height = side;
+        if (width <= 0 || height <= 0 || (size_t)width * (size_t)height * (size_t)channels != (size_t)w->p) return SHS_BAD_START;
+        return shs_dictionary_dct(width, height, channels, w->n, w->D, w->p);
+    }
+    if (o->start == SHS_START_SIGNALS) status = shs__start_from_signals(w, &made);
+    for (j = made; j < w->n; j++) shs__random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
+    return status;
+}
+
+/* ---- the public forms --------------------------------------------------------------------------------------------------------- */
+
+static const shs_ksvd_options shs__ksvd_zero = SHS_ZERO;
+
+SHS__PRIVATE void shs__learner_layout(shs__layout *l, shs__learner *w, int stride, int own_codes, int workers) {
+    size_t atoms = shs__product((size_t)w->p, (size_t)w->n, 1), n = (size_t)w->n;
+    w->cpu.p = w->p, w->cpu.n = w->n, w->cpu.m = w->m;
+    w->cpu.coder.options = &w->coding;
+    shs__signals_layout(l, &w->cpu, stride, own_codes, workers);
+    w->D = SHS__CARVE(l, shs_real, atoms);
+    w->best = SHS__CARVE(l, shs_real, atoms);
+    w->atoms = SHS__CARVE(l, shs_real, atoms);
+    w->sums = SHS__CARVE(l, shs_wide, atoms);
+    w->energy = SHS__CARVE(l, shs_wide, n + 4);
+    w->errors2 = SHS__CARVE(l, shs_real, w->m);
+    w->usage = SHS__CARVE(l, size_t, n);
+    w->flagged = SHS__CARVE(l, unsigned char, n);
+    w->panel = SHS__CARVE(l, shs_real, shs__product(n, SHS__PANEL, 1));
+    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(w->n, SHS__PANEL, w->p));
+    w->signal = SHS__CARVE(l, shs_real, (size_t)w->p);
+}
+
+SHS__PRIVATE int shs__schedule_ok(const shs_step *steps, int count) {
+    int i;
+    if (count < 0 || (count > 0 && !steps)) return 0;
+    for (i = 0; i < count; i++)
+        if (steps[i].value < 1 || steps[i].from < 0 || (i > 0 && steps[i].from <= steps[i - 1].from)) return 0;
+    return 1;
+}
+
+SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
+    if (o->iterations < 0 || o->first_iteration < 0) return SHS_BAD_ITERATIONS;
+    if (o->parallel_atoms < 0) return SHS_BAD_PARALLEL_ATOMS;
+    if (o->rounds < 0) return SHS_BAD_ROUNDS;
+    if (!shs__schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
+    if (!shs__schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
+    if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
+    if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
+    return SHS_OK;
+}
+
+/* The coding options of a training run: a Gram matrix of the caller's would be that of another dictionary. */
+SHS__PRIVATE shs_omp_options shs__training_coding(int p, const shs_omp_options *given) {
+    shs_omp_options coding = *given;
+    coding.gram = NULL;
+    if (coding.sparsity == 0 && !coding.sparsity_each && !(coding.tolerance > 0) && !coding.tolerance_each)
+        coding.sparsity = shs__imax(1, p / 10);
+    return coding;
+}
+
+SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.coding = shs_omp_defaults(p, n);
+    o.coding.sparsity = shs__imax(1, p / 10);
+    o.iterations = 10;
+    o.parallel_atoms = o.rounds = 1;
+    o.prune_coherence = (shs_real)0.99;
+    o.prune_uses = (shs_wide)m * (shs_wide)o.coding.sparsity / (shs_wide)shs__imax(n, 1) >= 16 ? 4 : -1;
+    return o;
+}
+
+SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, size_t m, const shs_real *Y, int sparsity,
+                                int iterations) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.coding.sparsity = sparsity;
+    o.iterations = iterations;
+    return shs_ksvd_ex(ctx, p, n, D, p, m, Y, p, &o, NULL, NULL);
+}
+
+SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
+    shs__learner w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int stride = shs__imin(p, n);
+    if (p < 1 || n < 1) return SIZE_MAX;
+    w.coding = shs__training_coding(p, &(options ? options : &shs__ksvd_zero)->coding);
+    if (shs__check_coding(stride, n, m, &w.coding, &stride) != SHS_OK) return SIZE_MAX;
+    w.p = p, w.n = n, w.m = m;
+    shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+/* How many signals there are over all ranks, and before this one. */
+SHS__PRIVATE shs_status shs__count_signals(shs__learner *w) {
+    const shs_context *ctx = w->ctx;
+    shs_wide before = 0, mine;
+    int r;
+    w->all_m = (shs_wide)w->m;
+    for (r = 0; shs__distributed(ctx) && r < ctx->ranks; r++) {
+        shs_status status;
+        mine = r == ctx->rank ? (shs_wide)w->m : 0;
+        status = shs__reduce(ctx, &mine, 1, SHS_REDUCE_SUM);
+        if (status != SHS_OK) return status;
+        if (r == 0) w->all_m = 0;
+        if (r < ctx->rank) before += mine;
+        w->all_m += mine;
+    }
+    w->offset = (size_t)before;
+    return w->all_m > 0 ? SHS_OK : SHS_BAD_M;
+}
+
+SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
+                                        const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_omp_options *coding,
+                                        const shs_codes *codes, int *stride) {
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (m == 0 && !shs__distributed(ctx)) return SHS_BAD_M;
+    if (!Y && m) return SHS_BAD_SIGNALS;
+    if (ldy < p) return SHS_BAD_LDY;
+    status = shs__check_learning(o);
+    if (status != SHS_OK) return status;
+    if (codes && (!shs__codes_ok(codes) || codes->m < m)) return SHS_BAD_CODES;
+    *stride = codes ? codes->stride : shs__imin(p, n);
+    status = shs__check_coding(shs__imin(p, n), n, m, coding, stride);
+    *stride = shs__imax(*stride, 1);
+    if (status == SHS_OK && o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    return status;
+}
+
+/* Everything that can fail on one rank alone, before the first collective step. */
+SHS__PRIVATE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
+                                          shs_codes *codes) {
+    const shs_engine *e = shs__engine_of(w);
+    int workers = shs__workers(w->ctx);
+    shs_status status;
+    shs__learner_layout(l, w, stride, !codes, workers);
+    status = shs__acquire(w->ctx, l);
+    if (status != SHS_OK) return status;
+    shs__learner_layout(l, w, stride, !codes, workers);
+    if (codes) w->cpu.codes = *codes;
+    w->cpu.coder.Y = Y;
+    w->cpu.coder.ldy = ldy;
+    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->cpu.coder.flags)) return SHS_SIGNALS_NOT_FINITE;
+    if (e) {
+        shs_signals_job job = SHS_ZERO;
+        job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
+        job.coding = &w->coding;
+        job.learning = 1;
+        return e->signals_open(e->user, w->ctx, &job, &w->remote);
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
+                                   int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
+    shs__course course = SHS_ZERO;
+    shs__learner w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int stride = 0, j, started = 0;
+    shs_status status;
+    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = options ? options : &shs__ksvd_zero;
+    w.coding = shs__training_coding(p, &w.o->coding);
+    status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, w.o, &w.coding, codes, &stride);
+    if (status == SHS_BAD_CONTEXT) return status;
+    if (status == SHS_OK) status = shs__learner_open(&w, &l, stride, Y, ldy, codes);
+    status = shs__agree(ctx, status);
+    if (status == SHS_OK) status = shs__count_signals(&w);
+    if (status == SHS_OK) status = shs__agree(ctx, shs__start(&w, D, ldd));
+    if (status == SHS_OK) {
+        started = 1;
+        memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
+        status = shs__learn(&w, codes != NULL, &course);
+    }
+    if (started && codes) {
+        const shs_engine *e = shs__engine_of(&w);
+        if (status == SHS_OK && e) status = e->signals_fetch(w.remote, codes);
+        if (status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
+    }
+    if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
+        for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
+        if (report) *report = course.best;
+    }
+    if (w.remote) shs__engine_of(&w)->signals_close(w.remote);
+    shs__release(ctx, &l);
+    return status;
+}
+
+typedef struct shs__coherence {
+    shs_real *norms, *panel, *scratch;
+} shs__coherence;
+
+SHS__PRIVATE void shs__coherence_layout(shs__layout *l, shs__coherence *w, int p, int n) {
+    w->norms = SHS__CARVE(l, shs_real, (size_t)n);
+    w->panel = SHS__CARVE(l, shs_real, shs__product((size_t)n, SHS__PANEL, 1));
+    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
+}
+
+SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_wide *mu) {
+    shs__coherence w;
+    shs__layout l = SHS_ZERO;
+    int first, i, j;
+    shs_wide largest = 0;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!mu) return SHS_BAD_OUTPUT;
+    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    shs__coherence_layout(&l, &w, p, n);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__coherence_layout(&l, &w, p, n);
+    for (j = 0; j < n; j++) w.norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
+    for (first = 0; first < n; first += SHS__PANEL) {
+        int count = shs__imin(SHS__PANEL, n - first);
+        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, w.panel, n, w.scratch);
+        for (j = first; j < first + count; j++)
+            for (i = 0; i < j; i++) {
+                shs_wide both = (shs_wide)w.norms[i] * (shs_wide)w.norms[j];
+                shs_wide c = both > 0 ? shs__wabs((shs_wide)*SHS__AT(w.panel, n, i, j - first)) / both : 0;
+                if (c > largest) largest = c;
+            }
+    }
+    *mu = largest;
+    shs__release(ctx, &l);
+    return SHS_OK;
+}
+
+/* ================================================================================================================== */
+/* 8  PATCHES                                                                                                         */
+/* ================================================================================================================== */
+
+/* ---- where the patches lie ---------------------------------------------------------------------------------------------- */
+
+/* An image and a set of patches in it with all defaults filled in. */
+typedef struct shs__grid {
+    const unsigned char *pixels;
+    shs_type type;
+    int width, height, channels;
+    size_t stride;        /* values a row */
+    int pw, ph, p;        /* patch width, height, values */
+    int sx, sy;           /* steps */
+    size_t columns, rows; /* positions each way */
+    shs_patch_mode mode;
+    size_t count;
+    uint64_t seed;
+    int keep_mean, unit_norm;
+} shs__grid;
+
+SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels, shs__grid *g) {
+    memset(g, 0, sizeof *g);
+    if (!image || image->width < 1 || image->height < 1 || image->channels < 0) return SHS_BAD_IMAGE;
+    g->pixels = (const unsigned char *)image->pixels;
+    if (need_pixels && !g->pixels) return SHS_BAD_IMAGE;
+    g->type = image->type;
+    if (g->type != SHS_REAL && g->type != SHS_U8 && g->type != SHS_F32 && g->type != SHS_F64) return SHS_BAD_IMAGE;
+#ifdef SPARSEHS_NO_DOUBLE
+    if (g->type == SHS_F64) return SHS_BAD_IMAGE;
+#endif
+    g->width = image->width;
+    g->height = image->height;
+    g->channels = image->channels > 0 ? image->channels : 1;
+    if (shs__mul_overflows((size_t)g->width, (size_t)g->channels)) return SHS_TOO_LARGE;
+    g->stride = image->row_stride ? image->row_stride : (size_t)g->width * (size_t)g->channels;
+    if (g->stride < (size_t)g->width * (size_t)g->channels) return SHS_BAD_IMAGE;
+    if (shs__product(g->stride, (size_t)g->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
+    return SHS_OK;
+}
+
+/* Every step-th of `room` positions and the last one. */
+SHS__PRIVATE size_t shs__positions(int room, int step) { return (size_t)(room - 1) / (size_t)step + 1 + ((room - 1) % step != 0); }
+
+SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) {
+    int rx, ry;
+    size_t all;
+    if (!set || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0) return SHS_BAD_PATCHES;
+    if ((unsigned)set->mode > SHS_PATCHES_RANDOM) return SHS_BAD_PATCHES;
+    g->pw = set->width > 0 ? set->width : 8;
+    g->ph = set->height > 0 ? set->height : 8;
+    rx = g->width - g->pw + 1;
+    ry = g->height - g->ph + 1;
+    if (rx < 1 || ry < 1) return SHS_BAD_PATCHES;
+    if (g->pw > INT_MAX / g->ph || g->pw * g->ph > INT_MAX / g->channels) return SHS_TOO_LARGE;
+    g->p = g->pw * g->ph * g->channels;
+    g->mode = set->mode;
+    g->sx = g->mode == SHS_PATCHES_DISTINCT ? g->pw : g->mode == SHS_PATCHES_GRID && set->step_x > 0 ? set->step_x : 1;
+    g->sy = g->mode == SHS_PATCHES_DISTINCT ? g->ph : g->mode == SHS_PATCHES_GRID && set->step_y > 0 ? set->step_y : 1;
+    g->columns = g->mode == SHS_PATCHES_DISTINCT ? (size_t)(g->width / g->pw) : shs__positions(rx, g->sx);
+    g->rows = g->mode == SHS_PATCHES_DISTINCT ? (size_t)(g->height / g->ph) : shs__positions(ry, g->sy);
+    if (shs__mul_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
+    all = g->columns * g->rows;
+    g->count = g->mode == SHS_PATCHES_RANDOM ? shs__zmin(set->count, all) : all;
+    g->seed = set->seed;
+    g->keep_mean = set->keep_mean;
+    g->unit_norm = set->unit_norm;
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__grid_open(const shs_image *image, int need_pixels, const shs_patches *set, shs__grid *g) {
+    shs_status status = shs__grid_image(image, need_pixels, g);
+    return status == SHS_OK ? shs__grid_patches(set, g) : status;
+}
+
+SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y) {
+    size_t at = index;
+    if (g->mode == SHS_PATCHES_RANDOM) at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__mix(g->seed));
+    *x = (int)shs__zmin(at % g->columns * (size_t)g->sx, (size_t)(g->width - g->pw));
+    *y = (int)shs__zmin(at / g->columns * (size_t)g->sy, (size_t)(g->height - g->ph));
+}
+
+SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p) {
+    shs__grid g;
+    if (shs__grid_open(image, 0, set, &g) != SHS_OK) return 0;
+    if (p) *p = g.p;
+    return g.count;
+}
+
+SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
+    shs__grid g;
+    shs_status status = shs__grid_open(image, 0, set, &g);
+    if (status != SHS_OK) return status;
+    if (index >= g.count) return SHS_BAD_PATCHES;
+    if (!x || !y) return SHS_BAD_OUTPUT;
+    shs__position(&g, index, x, y);
+    return SHS_OK;
+}
+
+/* ---- out of the image --------------------------------------------------------------------------------------------------- */
+
+/* `count` values from value `at` of the image on, `step` apart, into shs_real. */
+SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int count, shs_real *out) {
+    size_t s = (size_t)step;
+    int i;
+    if (g->type == SHS_U8) {
+        for (i = 0; i < count; i++) out[i] = (shs_real)g->pixels[at + (size_t)i * s];
+    } else if (g->type == SHS_REAL) {
+        const shs_real *from = (const shs_real *)(const void *)g->pixels + at;
+        for (i = 0; i < count; i++) out[i] = from[(size_t)i * s];
+    } else if (g->type == SHS_F32) {
+        const float *from = (const float *)(const void *)g->pixels + at;
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+    }
+#ifndef SPARSEHS_NO_DOUBLE
+    else {
+        const double *from = (const double *)(const void *)g->pixels + at;
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+    }
+#endif
+}
+
+typedef struct shs__patch_job {
+    shs__grid g;
+    size_t first, count;
+    shs_real *Y;             /* get */
+    const shs_real *Z;       /* put */
+    int ld;
+    shs_real *means, *norms; /* get */
+    const shs_real *put_means, *put_norms;
+    shs_real *sum, *weight;
+    int top;                 /* image row at which chunk 0 of a put begins */
+} shs__patch_job;
+
+/* One patch into y, its channels' means and its norm taken out on request. */
+SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
+    int area = g->pw * g->ph, x0, y0, c, row, i;
+    shs__position(g, index, &x0, &y0);
+    for (c = 0; c < g->channels; c++) {
+        shs_real *plane = y + (size_t)c * (size_t)area;
+        shs__sum sum = SHS_ZERO;
+        shs_real mean = 0;
+        for (row = 0; row < g->ph; row++) {
+            size_t at = (size_t)(y0 + row) * g->stride + (size_t)x0 * (size_t)g->channels + (size_t)c;
+            shs__read_pixels(g, at, g->channels, g->pw, plane + (size_t)row * (size_t)g->pw);
+        }
+        if (!g->keep_mean) {
+            for (i = 0; i < area; i++) shs__sum_add(&sum, (shs_wide)plane[i]);
+            mean = (shs_real)(shs__sum_value(&sum) / (shs_wide)area);
+            for (i = 0; i < area; i++) plane[i] -= mean;
+        }
+        if (means) means[c] = mean;
+    }
+    if (norm) *norm = 1;
+    if (g->unit_norm) {
+        shs_real length = (shs_real)SHS__WSQRT(shs__norm2(g->p, y));
+        for (i = 0; i < g->p && length > 0; i++) y[i] /= length;
+        if (norm) *norm = length;
+    }
+}
+
+SHS__PRIVATE void shs__get_chunk(void *arg, size_t chunk, int worker) {
+    const shs__patch_job *w = (const shs__patch_job *)arg;
+    size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK);
+    (void)worker;
+    for (; i < end; i++)
+        shs__get_patch(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), w->means ? w->means + i * (size_t)w->g.channels : NULL,
+                       w->norms ? w->norms + i : NULL);
+}
+
+SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
+                                       size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms) {
+    shs__patch_job w = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__grid_open(image, 1, set, &w.g);
+    if (status != SHS_OK) return status;
+    if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
+    if (!Y && count) return SHS_BAD_OUTPUT;
+    if (ldy < w.g.p) return SHS_BAD_LDY;
+    w.first = first, w.count = count, w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
+    shs__parallel(ctx, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
+    return SHS_OK;
+}
+
+/* ---- back into the image ------------------------------------------------------------------------------------------------ */
+
+enum { SHS__ROWS_A_BAND = 16 };
+
+/* Adds to one band of image rows whatever the patches have for it. A pixel belongs to one band and takes its patches in
+   their order, so the sum does not depend on who runs which band. */
+SHS__PRIVATE void shs__put_chunk(void *arg, size_t chunk, int worker) {
+    const shs__patch_job *w = (const shs__patch_job *)arg;
+    const shs__grid *g = &w->g;
+    int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->height, top + SHS__ROWS_A_BAND);
+    size_t k;
+    (void)worker;
+    for (k = 0; k < w->count; k++) {
+        const shs_real *z = SHS__AT(w->Z, w->ld, 0, k);
+        shs_real scale = w->put_norms ? w->put_norms[k] : 1;
+        int x0, y0, c, row, i;
+        shs__position(g, w->first + k, &x0, &y0);
+        for (row = shs__imax(y0, top); row < shs__imin(y0 + g->ph, bottom); row++) {
+            size_t pixel = (size_t)row * (size_t)g->width + (size_t)x0;
+            for (c = 0; c < g->channels; c++) {
+                shs_real mean = w->put_means ? w->put_means[k * (size_t)g->channels + (size_t)c] : 0;
+                const shs_real *from = z + ((size_t)c * (size_t)g->ph + (size_t)(row - y0)) * (size_t)g->pw;
+                shs_real *to = w->sum + pixel * (size_t)g->channels + (size_t)c;
+                if (g->channels == 1)
+                    for (i = 0; i < g->pw; i++) to[i] += from[i] * scale + mean;
+                else
+                    for (i = 0; i < g->pw; i++) to[(size_t)i * (size_t)g->channels] += from[i] * scale + mean;
+            }
+            for (i = 0; i < g->pw; i++) w->weight[pixel + (size_t)i] += 1;
+        }
+    }
+}
+
+/* Only the bands that these patches can touch are visited; for patches in row order those are few. */
+SHS__PRIVATE void shs__put_run(const shs_context *ctx, shs__patch_job *w) {
+    int x, last = 0;
+    w->top = 0;
+    if (w->count == 0) return;
+    if (w->g.mode == SHS_PATCHES_RANDOM) last = w->g.height - 1;
+    else {
+        shs__position(&w->g, w->first, &x, &w->top);
+        shs__position(&w->g, w->first + w->count - 1, &x, &last);
+        last += w->g.ph - 1;
+    }
+    shs__parallel(ctx, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1, shs__put_chunk, w);
+}
+
+SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
+                                       size_t count, const shs_real *Z, int ldz, const shs_real *means, const shs_real *norms,
+                                       shs_real *sum, shs_real *weight) {
+    shs__patch_job w = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__grid_open(image, 0, set, &w.g);
+    if (status != SHS_OK) return status;
+    if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
+    if (!Z && count) return SHS_BAD_SIGNALS;
+    if (ldz < w.g.p) return SHS_BAD_LDY;
+    if (!sum || !weight) return SHS_BAD_OUTPUT;
+    w.first = first, w.count = count, w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms;
+    w.sum = sum, w.weight = weight;
+    shs__put_run(ctx, &w);
+    return SHS_OK;
+}
+
+typedef struct shs__average_job {
+    shs__grid g;
+    shs_real lambda;
+    const shs_real *sum, *weight;
+    shs_real *out;
+} shs__average_job;
+
+SHS__PRIVATE void shs__average_chunk(void *arg, size_t chunk, int worker) {
+    const shs__average_job *w = (const shs__average_job *)arg;
+    const shs__grid *g = &w->g;
+    int x, c, row = (int)chunk;
+    (void)worker;
+    for (x = 0; x < g->width; x++) {
+        size_t pixel = chunk * (size_t)g->width + (size_t)x;
+        shs_real covered = w->weight[pixel];
+        for (c = 0; c < g->channels; c++) {
+            size_t at = pixel * (size_t)g->channels + (size_t)c;
+            shs_real own = 0;
+            shs__read_pixels(g, (size_t)row * g->stride + (size_t)x * (size_t)g->channels + (size_t)c, 1, 1, &own);
+            w->out[at] = covered > 0 ? (w->lambda * own + w->sum[at]) / (w->lambda + covered) : own;
+        }
+    }
+}
+
+SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
+                                           const shs_real *weight, shs_real *out) {
+    shs__average_job w = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__grid_image(image, 1, &w.g);
+    if (status != SHS_OK) return status;
+    if (!shs__tolerance_ok(lambda)) return SHS_BAD_OPTIONS;
+    if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
+    w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
+    shs__parallel(ctx, (size_t)w.g.height, shs__average_chunk, &w);
+    return SHS_OK;
+}
+
+/* ---- all of it, block by block ----------------------------------------------------------------------------------------------- */
+
+enum { SHS__PATCHES_A_BLOCK = 8192 };
+
+typedef struct shs__approximation {
+    shs__grid g;
+    shs__coder coder;
+    shs_codes codes;
+    shs_omp_options coding; /* of the block: the arrays `..._each` move along */
+    int block;
+    shs_real *Y, *means, *norms, *sum, *weight;
+} shs__approximation;
+
+SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *w, int n, int stride, int workers) {
+    size_t block = shs__zmin(SHS__PATCHES_A_BLOCK, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
+    size_t cells = shs__product(block, (size_t)stride, 1);
+    w->block = (int)block;
+    w->coder.p = w->g.p, w->coder.n = n, w->coder.m = block, w->coder.stride = stride, w->coder.options = &w->coding;
+    shs__coder_layout(l, &w->coder, workers);
+    w->codes.m = block;
+    w->codes.stride = stride;
+    w->codes.used = SHS__CARVE(l, int, block);
+    w->codes.atoms = SHS__CARVE(l, int, cells);
+    w->codes.coefs = SHS__CARVE(l, shs_real, cells);
+    w->Y = SHS__CARVE(l, shs_real, shs__product(block, (size_t)w->g.p, 1));
+    w->means = SHS__CARVE(l, shs_real, shs__product(block, (size_t)w->g.channels, 1));
+    w->norms = SHS__CARVE(l, shs_real, block);
+    w->sum = SHS__CARVE(l, shs_real, shs__product(pixels, (size_t)w->g.channels, 1));
+    w->weight = SHS__CARVE(l, shs_real, pixels);
+}
+
+/* One block: out of the image, through the dictionary, back. On an engine that is a session of its own. */
+SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
+                                               shs_omp_report *report) {
+    shs__patch_job job = SHS_ZERO;
+    shs__synthesis synthesis = SHS_ZERO;
+    shs_status status;
+    job.g = w->g;
+    job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
+    shs__parallel(ctx, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &job);
+    if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
+    w->coder.m = count;
+    w->coder.chunks = shs__chunk_count(count, w->coder.group);
+    w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
+    status = ctx && ctx->engine ? shs__engine_code(ctx, &w->coder, report) : shs__coder_run(ctx, &w->coder, NULL, report);
+    if (status != SHS_OK) return status;
+    synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
+    synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
+    shs__synthesis_run(ctx, &synthesis);
+    job.Z = w->Y, job.put_means = w->means, job.put_norms = w->norms, job.sum = w->sum, job.weight = w->weight;
+    shs__put_run(ctx, &job);
+    if (w->coding.sparsity_each) w->coding.sparsity_each += count;
+    if (w->coding.tolerance_each) w->coding.tolerance_each += count;
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__approximate(const shs_context *ctx, shs__approximation *w, shs_omp_report *total) {
+    size_t first, pixels = (size_t)w->g.width * (size_t)w->g.height;
+    shs_status status = SHS_OK;
+    memset(w->sum, 0, pixels * (size_t)w->g.channels * sizeof(shs_real));
+    memset(w->weight, 0, pixels * sizeof(shs_real));
+    for (first = 0; first < w->g.count && status == SHS_OK; first += (size_t)w->block) {
+        shs_omp_report report = SHS_ZERO;
+        size_t count = shs__zmin((size_t)w->block, w->g.count - first);
+        status = shs__approximate_block(ctx, w, first, count, &report);
+        total->nonzeros += report.nonzeros;
+        total->not_reached += report.not_reached;
+        total->sum2 += report.sum2;
+        if (status == SHS_OK) status = shs__progress(ctx, "approximating", first + count, w->g.count, -1);
+    }
+    total->rmse = w->g.count ? SHS__WSQRT(total->sum2 / ((shs_wide)w->g.p * (shs_wide)w->g.count)) : 0;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__approximation_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
+                                                const shs_omp_options *coding, shs__approximation *w, int *stride) {
+    shs_omp_options zero = SHS_ZERO;
+    shs_status status = shs__grid_open(image, need_pixels, set, &w->g);
+    if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    w->coding = coding ? *coding : zero;
+    *stride = shs__imin(w->g.p, n);
+    status = shs__check_coding(*stride, n, w->g.count, &w->coding, stride);
+    *stride = shs__imax(*stride, 1);
+    return status;
+}
+
+SHS__PUBLIC size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
+                                         const shs_omp_options *coding) {
+    shs__approximation w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int stride;
+    if (shs__approximation_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
+    shs__approximation_layout(&l, &w, n, stride, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
+                                               const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
+                                               shs_real *out, shs_omp_report *report) {
+    shs__approximation w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_omp_report total = SHS_ZERO;
+    int stride, workers = shs__workers(ctx);
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
+    if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!shs__tolerance_ok(lambda)) return SHS_BAD_OPTIONS;
+    if (!out) return SHS_BAD_OUTPUT;
+    if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    shs__approximation_layout(&l, &w, n, stride, workers);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__approximation_layout(&l, &w, n, stride, workers);
+    shs__coder_dictionary(ctx, &w.coder, D, ldd);
+    status = shs__approximate(ctx, &w, &total);
+    if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);
+    if (status == SHS_OK && report) *report = total;
+    shs__release(ctx, &l);
+    return status;
+}
+
 #endif /* SPARSEHS_IMPLEMENTATION_ONCE */
 #endif /* SPARSEHS_IMPLEMENTATION */
+
+/* LICENCE: take whichever you prefer.
+
+   ALTERNATIVE A - MIT License
+   Copyright (c) 2026 the sparsehs authors
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+   documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+   rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+   persons to whom the Software is furnished to do so, subject to the following conditions:
+   The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+   Software.
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+   COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+   OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+   ALTERNATIVE B - Public Domain (www.unlicense.org)
+   This is free and unencumbered software released into the public domain. Anyone is free to copy, modify, publish, use,
+   compile, sell, or distribute this software, either in source code form or as a compiled binary, for any purpose,
+   commercial or non-commercial, and by any means. In jurisdictions that recognize copyright laws, the author or authors of
+   this software dedicate any and all copyright interest in the software to the public domain. We make this dedication for
+   the benefit of the public at large and to the detriment of our heirs and successors. We intend this dedication to be an
+   overt act of relinquishment in perpetuity of all present and future rights to this software under copyright law.
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS BE
+   LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
+   OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+*/
