@@ -12,6 +12,8 @@
        2  context                  6  sparse coding            (Batch-OMP)
        3  random numbers           7  dictionary learning      (AK-SVD, PAK-SVD)
        4  dense linear algebra     8  patches                  (images in and out)
+       9  cubes and streaming     10  principal components     (PCA, MNF, RX)
+      11  independent components  (FastICA)
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first.
 
    CONVENTIONS
@@ -147,6 +149,29 @@ typedef double shs_wide;
 #define shs_patches_average SHS__LINK(patches_average)
 #define shs_patches_approximate SHS__LINK(patches_approximate)
 #define shs_patches_workspace SHS__LINK(patches_workspace)
+#define shs_cube_bands SHS__LINK(cube_bands)
+#define shs_moments_create SHS__LINK(moments_create)
+#define shs_moments_free SHS__LINK(moments_free)
+#define shs_moments_update SHS__LINK(moments_update)
+#define shs_moments_update_workspace SHS__LINK(moments_update_workspace)
+#define shs_moments_merge SHS__LINK(moments_merge)
+#define shs_moments_reduce SHS__LINK(moments_reduce)
+#define shs_moments_finish SHS__LINK(moments_finish)
+#define shs_cube_map SHS__LINK(cube_map)
+#define shs_cube_map_workspace SHS__LINK(cube_map_workspace)
+#define shs_pca_fit SHS__LINK(pca_fit)
+#define shs_pca_from_moments SHS__LINK(pca_from_moments)
+#define shs_mnf_fit SHS__LINK(mnf_fit)
+#define shs_mnf_from_noise SHS__LINK(mnf_from_noise)
+#define shs_pca_free SHS__LINK(pca_free)
+#define shs_pca_transform SHS__LINK(pca_transform)
+#define shs_pca_denoise SHS__LINK(pca_denoise)
+#define shs_pca_inverse SHS__LINK(pca_inverse)
+#define shs_rx SHS__LINK(rx)
+#define shs_ica_fit SHS__LINK(ica_fit)
+#define shs_ica_free SHS__LINK(ica_free)
+#define shs_ica_transform SHS__LINK(ica_transform)
+#define shs_ica_inverse SHS__LINK(ica_inverse)
 #endif
 
 #ifdef SPARSEHS_STATIC
@@ -227,7 +252,18 @@ extern "C" {
     X(SHS_BAD_START, "start: the signals or the patch shape do not allow this start")                                  \
     X(SHS_BAD_IMAGE, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")    \
     X(SHS_IMAGE_NOT_FINITE, "image: it holds NaN or infinity")                                                         \
-    X(SHS_BAD_PATCHES, "patches: larger than the image, a negative size or step, or a range outside the set")
+    X(SHS_BAD_PATCHES, "patches: larger than the image, a negative size or step, or a range outside the set")          \
+    X(SHS_BAD_CUBE, "cube: no pixels and no read_fn, a size that is not positive, or an unknown type or interleave")   \
+    X(SHS_BAD_BANDS, "cube: a band of band_list does not exist, or the number of bands is not the one expected")       \
+    X(SHS_READ_FAILED, "read_fn: it returned non-zero; the stream could not be read")                                  \
+    X(SHS_WRITE_FAILED, "write_fn: it returned non-zero; the output is incomplete")                                    \
+    X(SHS_BAD_SINK, "sink: no pixels and no write_fn, an unknown type or interleave, or low > high")                   \
+    X(SHS_BAD_MAP, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                       \
+    X(SHS_BAD_MOMENTS, "moments: NULL, or not those of as many bands")                                                 \
+    X(SHS_NO_PIXELS, "pixels: too few valid ones")                                                                     \
+    X(SHS_BAD_COMPONENTS, "components: negative, more than there are bands, or a rule out of its range")               \
+    X(SHS_ZERO_VARIANCE, "correlation: a band has no variance")                                                        \
+    X(SHS_RANK_TOO_LOW, "components: more than the pixels, or the noise, have dimensions")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, text) code,
@@ -677,6 +713,228 @@ SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_ima
 SHS_API size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                      const shs_omp_options *coding);
 
+/* ================================================================================================================== */
+/* 9  CUBES AND STREAMING                                                                                             */
+/* ================================================================================================================== */
+
+/* BSQ: band after band, each line by line. BIL: in each line band after band. BIP: in each pixel band after band. */
+typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL, SHS_BIP, SHS_INTERLEAVE_COUNT } shs_interleave;
+
+/* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
+   as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
+   or for floating types NaN or infinity. In outputs such a pixel gets the no-data value in every band. */
+typedef struct shs_cube {
+    const void *pixels;
+    shs_type type;
+    int samples, lines, bands;
+    shs_interleave interleave;
+    ptrdiff_t sample_stride, line_stride, band_stride; /* in values; all 0 = as interleave says */
+    int swap_bytes;            /* non-zero: the values are in the other byte order */
+    const int *band_list;      /* the bands in use, in this order; NULL = all */
+    int band_count;            /* of band_list */
+    const unsigned char *mask; /* lines x samples, 0 = leave out; NULL = use all */
+    int has_nodata;
+    shs_wide nodata;
+
+    /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of that many
+       lines in this type, interleave and byte order (strides must be 0). A non-zero return ends the call with
+       SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data. */
+    int (*read_fn)(void *user, int first_line, int lines, void *block);
+    void *read_user;
+    int block_lines;           /* lines a block; 0 = about 16 MB */
+} shs_cube;
+
+/* Where an output cube goes: memory (lines x samples x outputs values, contiguous as interleave says) or a stream of blocks. */
+typedef struct shs_sink {
+    void *pixels;
+    shs_type type;             /* integer types: rounded to nearest, half away from zero, and clamped to their range */
+    shs_interleave interleave;
+    int has_nodata;            /* what missing pixels get; otherwise the cube's own no-data value, NaN, or 0 in integers */
+    shs_wide nodata;
+    int rescale;               /* non-zero: stretch each output to [low, high] as GRASS's i.pca does; a constant one becomes low */
+    shs_wide low, high;
+    int (*write_fn)(void *user, int first_line, int lines, const void *block); /* for pixels NULL; non-zero: SHS_WRITE_FAILED */
+    void *write_user;
+} shs_sink;
+
+/* The number of bands in use; 0 for a cube that does not hold together. */
+SHS_API int shs_cube_bands(const shs_cube *cube);
+
+/* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. All sums are of
+   x - shift, so that a large offset costs no accuracy; the shift is the mean of the first few hundred pixels (128 for 8-bit
+   pixels, whose sums are exact). */
+typedef struct shs_moments {
+    int bands;
+    shs_wide count;     /* pixels */
+    shs_wide *shift;    /* bands */
+    shs_wide *sum;      /* bands: sum of x - shift */
+    shs_wide *products; /* bands x bands, lower triangle: sum of (x - shift)(x - shift)' */
+    void *block;
+} shs_moments;
+
+SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
+SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
+/* Adds the pixels of a cube with moments->bands bands in use. precise: products in shs_wide throughout (a float build sums
+   products in float within 512 pixels otherwise, an error near 1e-7 of the largest element). On failure the moments are as
+   before. */
+SHS_API shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise);
+SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise);
+/* Adds the moments of other pixels of the same bands. */
+SHS_API shs_status shs_moments_merge(shs_moments *into, const shs_moments *from);
+/* Adds up over the ranks of the context. */
+SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments);
+/* mean (bands) and covariance (bands x bands, both triangles; may be NULL), divided by count, or count - 1 with
+   sample != 0. SHS_NO_PIXELS: too few. */
+SHS_API shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance, int ldc);
+
+/* An affine map of pixels: output = matrix (x - centre) + offset. Everything below that makes a new cube is one. */
+typedef struct shs_pixel_map {
+    int bands, outputs;
+    const shs_wide *matrix; /* outputs x bands, column-major */
+    const shs_wide *centre; /* bands; NULL = 0 */
+    const shs_wide *offset; /* outputs; NULL = 0 */
+} shs_pixel_map;
+
+/* Maps every pixel of the cube into the sink (two passes when it rescales). precise: products in shs_wide. A failure or
+   cancellation midway leaves the output incomplete and says so by its status. */
+SHS_API shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+                                const shs_sink *sink);
+SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+                                      const shs_sink *sink);
+
+/* ================================================================================================================== */
+/* 10  PRINCIPAL COMPONENTS                                                                                           */
+/* ================================================================================================================== */
+
+/* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the
+   k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive. */
+typedef struct shs_pca_options {
+    int components;               /* k; 0 = by the rules below, or all bands */
+    shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
+    shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
+    int correlation;              /* non-zero: every band is divided by its standard deviation first */
+    int sample;                   /* non-zero: divide by n - 1 instead of n */
+    int precise;                  /* non-zero: products in shs_wide, for eigenvalues below 1e-7 of the first; bytes equal to GRASS's */
+} shs_pca_options;
+
+/* The result; shs_pca_free frees it. */
+typedef struct shs_pca {
+    int bands, components;
+    shs_wide count;            /* pixels */
+    shs_wide total_variance;   /* the sum of all eigenvalues */
+    shs_wide *mean;            /* bands */
+    shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
+    shs_wide *eigenvalues;     /* bands where all were computed (eigenvalue_count), descending */
+    int eigenvalue_count;
+    shs_wide *vectors;         /* bands x components */
+    shs_wide *forward;         /* components x bands: component = forward (x - mean) */
+    shs_wide *backward;        /* bands x components: x = backward component + mean */
+    int precise;
+    void *block;
+} shs_pca;
+
+/* Statuses besides those of the cube: SHS_NO_PIXELS (none is valid; or one, with sample), SHS_BAD_COMPONENTS (more than
+   bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
+SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
+/* The same from moments. */
+SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
+                                        shs_pca *pca);
+/* Minimum noise fraction (Green et al. 1988): components ordered by signal to noise, the eigenvalues of the covariance in
+   coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours in a line.
+   eigenvalue = 1 + signal to noise ratio. Always precise. SHS_RANK_TOO_LOW: more components than the noise has dimensions. */
+SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
+/* The same with the caller's noise covariance (bands x bands). */
+SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
+                                      const shs_pca_options *options, shs_pca *mnf);
+SHS_API void shs_pca_free(const shs_context *ctx, shs_pca *pca);
+
+/* The components of every pixel: a cube of pca->components bands. */
+SHS_API shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, const shs_sink *sink);
+/* The pixels rebuilt from their first `components` components (0 = all kept): noise reduction, in one pass. */
+SHS_API shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
+                                   const shs_sink *sink);
+/* The way back: a cube of components (bands = pca->components) into one of pca->bands bands. */
+SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components, const shs_sink *sink);
+
+/* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
+   of the components above rounding (or the first `components` of options). One output. options may be NULL; rank (may be
+   NULL) gets the number of components used. */
+SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
+                          int *rank);
+
+/* ================================================================================================================== */
+/* 11  INDEPENDENT COMPONENTS                                                                                         */
+/* ================================================================================================================== */
+
+/* FastICA by negentropy (Hyvarinen 1999; for image cubes Fang, Zhou, Zhang, Shen 2015). Pixels are whitened, z = V (x - mean)
+   with V = Lambda^-1/2 E' of the first m principal components; each unit vector w is a fixed point of
+
+       w <- E[z g(w'z)] - E[g'(w'z)] w,  w <- w / |w|,   source = w'z,
+
+   one after another, each kept orthogonal to those before (deflation), or all at once, W <- (W W')^-1/2 W (symmetric).
+   With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products with the
+   Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations whatever the size of
+   the image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor); it is the same iteration as the sweep over
+   the pixels, to rounding. */
+typedef enum shs_contrast { SHS_POW3 = 0, SHS_TANH, SHS_GAUSS } shs_contrast; /* g = y^3, tanh y, y exp(-y^2/2) */
+typedef enum shs_ica_approach { SHS_DEFLATION = 0, SHS_SYMMETRIC } shs_ica_approach;
+typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS, SHS_ROUTE_SWEEP } shs_ica_route;
+typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY, SHS_BY_EXTRACTION } shs_ica_order;
+
+typedef struct shs_ica_options {
+    int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding */
+    shs_wide eigenvalue_at_least; /* the threshold T of the paper: keep principal components with at least this eigenvalue */
+    shs_contrast contrast;
+    shs_ica_approach approach;
+    shs_ica_route route;          /* how y^3 is iterated: by cost, by fourth moments, by sweeps over the pixels */
+    int iterations;               /* at most, for one component or all; 0 = 200 */
+    shs_wide tolerance;           /* stop when 1 - |cos(w, w before)| is at most this; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
+                                     iterations, the paper's convention */
+    int plain_steps;              /* non-zero: never halve the step (it is, on a two-cycle and after half of the iterations) */
+    int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
+    int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
+    const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
+    uint64_t seed;
+    shs_ica_order order;          /* of the components in the result */
+    int sample, precise;          /* as for PCA */
+} shs_ica_options;
+
+/* What became of one component. */
+typedef struct shs_ica_component {
+    int iterations;         /* in its last start (deflation), or of all (symmetric) */
+    int restarts;
+    int converged;
+    shs_wide change;        /* 1 - |cos| of the last step */
+    shs_wide kurtosis;      /* excess kurtosis of the source, E y^4 - 3 */
+    shs_wide negentropy;    /* its approximation (E G(y) - E G(normal))^2 with G = log cosh */
+    int extraction;         /* its place in the order of extraction */
+} shs_ica_component;
+
+typedef struct shs_ica {
+    int bands, components;
+    shs_wide count;
+    shs_wide *mean;        /* bands */
+    shs_wide *eigenvalues; /* components: those of the principal components */
+    shs_wide *whitening;   /* components x bands: z = whitening (x - mean) */
+    shs_wide *rotation;    /* components x components: a column a w */
+    shs_wide *unmixing;    /* components x bands: source = unmixing (x - mean), unit variance */
+    shs_wide *mixing;      /* bands x components: x = mixing source + mean, in the space of the components */
+    shs_ica_component *component; /* components */
+    int converged;         /* all of them */
+    int used_moments;      /* the fourth-moment route was taken */
+    int precise;
+    void *block;
+} shs_ica;
+
+/* Signs are fixed: the entry of largest magnitude of each row of unmixing is positive. The same seed gives the same bits for
+   every number of threads. SHS_RANK_TOO_LOW: more components than the pixels have dimensions. Not converging is no error:
+   it is said in component[].converged. */
+SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
+SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
+/* The sources of every pixel, and the way back from sources to pixels. */
+SHS_API shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, const shs_sink *sink);
+SHS_API shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources, const shs_sink *sink);
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -751,6 +1009,12 @@ typedef struct shs_engine {
 #ifndef SPARSEHS_LOG
 #define SPARSEHS_LOG(x) log(x)
 #define SPARSEHS_LOGF(x) logf(x)
+#endif
+#ifndef SPARSEHS_EXP
+#define SPARSEHS_EXP(x) exp(x)
+#endif
+#ifndef SPARSEHS_TANH
+#define SPARSEHS_TANH(x) tanh(x)
 #endif
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
 #include <omp.h>
@@ -1269,9 +1533,23 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     return largest * SHS__SQRT(squares);
 }
 
+/* Spelled out, as is the next one: not every compiler vectorises such loops at -O2. x is not y. */
 SHS__PRIVATE void shs__axpy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i;
-    for (i = 0; i < n; i++) y[i] += alpha * x[i];
+    size_t i = 0;
+#ifdef SHS__VECTOR_BYTES
+    for (; i + (size_t)SHS__LANES <= n; i += (size_t)SHS__LANES)
+        SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
+#endif
+    for (; i < n; i++) y[i] += alpha * x[i];
+}
+
+/* y = alpha x */
+SHS__PRIVATE void shs__copy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
+    size_t i = 0;
+#ifdef SHS__VECTOR_BYTES
+    for (; i + (size_t)SHS__LANES <= n; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
+#endif
+    for (; i < n; i++) y[i] = alpha * x[i];
 }
 
 SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, shs_real *y, int incy) {
@@ -1561,7 +1839,8 @@ __attribute__((always_inline)) static inline void shs__micro_vectors(int vectors
 }
 
 /* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
-SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+__attribute__((noinline)) SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add,
+                                                       shs_real *C, int ldc) {
     switch (rows / SHS__LANES) {
     case 1: shs__micro_vectors(1, depth, a, b, add, C, ldc); break;
     case 2: shs__micro_vectors(2, depth, a, b, add, C, ldc); break;
@@ -1664,15 +1943,11 @@ SHS__PRIVATE size_t shs__gemm_panel(int n, int k, int most) {
 SHS__PRIVATE void shs__pack(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
                             shs_real *SHS__RESTRICT to) {
     int i, p;
-    if (!along) shs__transpose(depth, width, scale, S, ld, to, padded);
-    else
-        for (p = 0; p < depth; p++) {
-            const shs_real *s = SHS__AT(S, ld, 0, p);
-            shs_real *t = to + (size_t)p * (size_t)padded;
-            for (i = 0; i < width; i++) t[i] = scale * s[i];
-        }
+    if (along)
+        for (p = 0; p < depth; p++) shs__copy((size_t)width, scale, SHS__AT(S, ld, 0, p), SHS__AT(to, padded, 0, p));
+    else shs__transpose(depth, width, scale, S, ld, to, padded);
     for (p = 0; width < padded && p < depth; p++)
-        for (i = width; i < padded; i++) to[(size_t)p * (size_t)padded + (size_t)i] = 0;
+        for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
 }
 
 /* One chunk of the packing of the panel of B. */
@@ -1824,6 +2099,20 @@ SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, in
     shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     g.panel = SHS__NC_SERIAL;
     g.own_count = shs__gemm_own(m, k);
+    g.own = scratch;
+    g.packed_b = scratch + g.own_count;
+    shs__gemm_run(&alone, &g);
+}
+
+/* The lower triangle of C = alpha op(A) op(A)' + beta C in the same way; scratch for n x n x k. */
+SHS__PRIVATE void shs__syrk_serial(shs_trans trans, int n, int k, shs_real alpha, const shs_real *A, int lda, shs_real beta,
+                                   shs_real *C, int ldc, shs_real *scratch) {
+    shs_context alone = SHS_ZERO;
+    shs__gemm g = SHS_ZERO;
+    alone.threads = 1;
+    shs__gemm_set(&g, SHS__LOWER, trans, trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS, n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
+    g.panel = SHS__NC_SERIAL;
+    g.own_count = shs__gemm_own(n, k);
     g.own = scratch;
     g.packed_b = scratch + g.own_count;
     shs__gemm_run(&alone, &g);
@@ -1989,7 +2278,7 @@ SHS__PRIVATE void shs__trsm_slab(const shs__trsm *t, int rows, int n, const shs_
         shs__trsm_small(t, rows, n, A, X, ldx);
         return;
     }
-    h = shs__round_up(n / 2, SHS__SMALL_TRIANGLE);
+    h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE);
     corner = t->uplo == SHS_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
     below = SHS__AT(A, t->lda, h, h);
     X2 = SHS__AT(X, ldx, 0, h);
@@ -2144,7 +2433,7 @@ typedef struct shs__cholesky_room {
 /* Halves the matrix: A11 = L L', A21 becomes A21 L'^-1, A22 -= A21 A21', and A22 is the same problem again. */
 SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
                                       shs__cholesky_room *room) {
-    int h = shs__round_up(n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_LOWER;
+    int h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_LOWER;
     shs_trans trans = lower ? SHS_NO_TRANS : SHS_TRANS;
     shs_real *corner, *below;
     shs_status status;
@@ -2162,9 +2451,10 @@ SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int
     return shs__cholesky(ctx, uplo, rest, below, lda, room);
 }
 
-/* The first halves are the largest problems for gemm and trsm alike. The memory for the left side is enough for both. */
+/* The first half is the largest problem for gemm and trsm alike, and never smaller than the second. The memory for the
+   left side is enough for both. */
 SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
-    int h = shs__round_up(shs__imax(n, 0) / 2, SHS__SMALL_TRIANGLE);
+    int h = n > 0 ? shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE) : 0;
     shs__gemm_layout(l, ctx, h, h, h, &room->gemm);
     shs__trsm_layout(l, ctx, SHS_LEFT, h, h, &room->trsm);
 }
@@ -2215,6 +2505,929 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
         for (i = 0; i < m; i++) a[i] /= norm;
     }
     return SHS_OK;
+}
+
+/* ================================================================================================================== */
+/* 5  SYMMETRIC EIGENPROBLEM                                                                                          */
+/* ================================================================================================================== */
+
+/* A = V diag(lambda) V' in three stages:
+
+       1  A = Q T Q'          T tridiagonal, by n - 2 Householder reflections, SHS__REFLECTIONS of them at a time
+       2  T = S diag(lambda) S'   all pairs: implicit QL; few: bisection and inverse iteration
+       3  V = Q S             all: the rotations of QL go straight into Q; few: the reflections are applied to S
+
+   Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such columns
+   on both sides. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
+
+#define SHS__REFLECTIONS 32 /* a block of them; even, since the kernels take columns by four and a reflection adds two */
+#define SHS__SWEEPS 32      /* QL sweeps whose rotations are saved before they are applied; a multiple of four */
+#define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
+#define SHS__BORDER 4       /* columns of zeros on either side of a matrix */
+
+/* Spacing of shs_wide at 1, its smallest normal number, and the bits of its significand. */
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__WEPS 1.1920929e-7f
+#define SHS__WMIN 1.175494351e-38f
+#define SHS__WBITS 24
+#else
+#define SHS__WEPS 2.220446049250313e-16
+#define SHS__WMIN 2.2250738585072014e-308
+#define SHS__WBITS 53
+#endif
+
+/* The vector type of section 1 once more, for shs_wide. Without vectors one lane is a plain number and the same code holds. */
+#ifdef SHS__VECTOR_BYTES
+#define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
+typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
+typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_wide)), may_alias));
+#define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
+#define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
+#else
+#define SHS__WLANES 1
+typedef shs_wide shs__wvec;
+#define SHS__WLOAD(p) (*(p))
+#define SHS__WSTORE(p, v) (*(p) = (v))
+#endif
+
+/* Stages stay apart: inlined into one function they would need one large stack frame. */
+#if defined(__GNUC__) || defined(__clang__)
+#define SHS__STAGE __attribute__((noinline)) SHS__PRIVATE
+#else
+#define SHS__STAGE SHS__PRIVATE
+#endif
+
+/* The sum of a vector's lanes, by halves. */
+SHS__PRIVATE shs_wide shs__wlanes(shs__wvec v) {
+    shs_wide lane[SHS__WLANES];
+    int half, i;
+    memcpy(lane, &v, sizeof v);
+    for (half = SHS__WLANES / 2; half > 0; half /= 2)
+        for (i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------- */
+
+/* x'y, in two accumulators */
+SHS__PRIVATE shs_wide shs__wdot(int m, const shs_wide *x, const shs_wide *y) {
+    shs__wvec a = SHS_ZERO, b = SHS_ZERO;
+    int i;
+    for (i = 0; i + SHS__WLANES < m; i += 2 * SHS__WLANES) {
+        a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
+        b += SHS__WLOAD(x + i + SHS__WLANES) * SHS__WLOAD(y + i + SHS__WLANES);
+    }
+    if (i < m) a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
+    return shs__wlanes(a + b);
+}
+
+/* y = alpha y + beta x */
+SHS__PRIVATE void shs__wcombine(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x) {
+    int i;
+    for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, alpha * SHS__WLOAD(y + i) + beta * SHS__WLOAD(x + i));
+}
+
+/* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next multiple of
+   four count as well; the callers keep them zero. */
+SHS__STAGE void shs__wdots(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t) {
+    int i, j;
+    for (j = 0; j < k; j += 4) {
+        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs__wvec ta = SHS_ZERO, tb = SHS_ZERO, tc = SHS_ZERO, td = SHS_ZERO;
+        for (i = 0; i < m; i += SHS__WLANES) {
+            shs__wvec xi = SHS__WLOAD(x + i);
+            ta += xi * SHS__WLOAD(a + i);
+            tb += xi * SHS__WLOAD(b + i);
+            tc += xi * SHS__WLOAD(c + i);
+            td += xi * SHS__WLOAD(d + i);
+        }
+        t[j] = shs__wlanes(ta);
+        t[j + 1] = shs__wlanes(tb);
+        t[j + 2] = shs__wlanes(tc);
+        t[j + 3] = shs__wlanes(td);
+    }
+}
+
+/* y -= M t, likewise. */
+SHS__STAGE void shs__wminus(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y) {
+    int i, j;
+    for (j = 0; j < k; j += 4) {
+        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs_wide ta = t[j], tb = t[j + 1], tc = t[j + 2], td = t[j + 3];
+        for (i = 0; i < m; i += SHS__WLANES) {
+            shs__wvec left = SHS__WLOAD(a + i) * ta + SHS__WLOAD(b + i) * tb;
+            shs__wvec right = SHS__WLOAD(c + i) * tc + SHS__WLOAD(d + i) * td;
+            SHS__WSTORE(y + i, SHS__WLOAD(y + i) - (left + right));
+        }
+    }
+}
+
+/* y += A x for symmetric A (m x m), of which only the lower triangle is read. Below the diagonal each element is used twice
+   while it is in a register: for its row, y_i += a_ij x_j, and for its column, y_j += a_ij x_i. */
+SHS__STAGE void shs__wsymv(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y) {
+    int i, j, r, q;
+    for (j = 0; j < m; j += 4) {
+        const shs_wide *a = SHS__AT(A, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs_wide xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
+        shs__wvec ya = SHS_ZERO, yb = SHS_ZERO, yc = SHS_ZERO, yd = SHS_ZERO;
+        for (q = j; q < j + 4; q++) {
+            const shs_wide *column = SHS__AT(A, ld, 0, q);
+            y[q] += column[q] * x[q];
+            for (r = q + 1; r < j + 4; r++) {
+                y[r] += column[r] * x[q];
+                y[q] += column[r] * x[r];
+            }
+        }
+        for (i = j + 4; i < m; i += SHS__WLANES) {
+            shs__wvec va = SHS__WLOAD(a + i), vb = SHS__WLOAD(b + i), vc = SHS__WLOAD(c + i), vd = SHS__WLOAD(d + i);
+            shs__wvec xi = SHS__WLOAD(x + i);
+            SHS__WSTORE(y + i, SHS__WLOAD(y + i) + ((va * xa + vb * xb) + (vc * xc + vd * xd)));
+            ya += va * xi;
+            yb += vb * xi;
+            yc += vc * xi;
+            yd += vd * xi;
+        }
+        y[j] += shs__wlanes(ya);
+        y[j + 1] += shs__wlanes(yb);
+        y[j + 2] += shs__wlanes(yc);
+        y[j + 3] += shs__wlanes(yd);
+    }
+}
+
+/* ---- products of matrices -------------------------------------------------------------------------------------------- */
+
+/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4 broadcasts
+   a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
+SHS__STAGE void shs__wtile3(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
+    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO, b0 = SHS_ZERO, b1 = SHS_ZERO, b2 = SHS_ZERO,
+              b3 = SHS_ZERO, c0 = SHS_ZERO, c1 = SHS_ZERO, c2 = SHS_ZERO, c3 = SHS_ZERO;
+    int l;
+    for (l = 0; l < k; l++, P += ldp, B += 4) {
+        shs__wvec a = SHS__WLOAD(P), b = SHS__WLOAD(P + SHS__WLANES), c = SHS__WLOAD(P + 2 * SHS__WLANES);
+        a0 += a * B[0], b0 += b * B[0], c0 += c * B[0];
+        a1 += a * B[1], b1 += b * B[1], c1 += c * B[1];
+        a2 += a * B[2], b2 += b * B[2], c2 += c * B[2];
+        a3 += a * B[3], b3 += b * B[3], c3 += c * B[3];
+    }
+#define SHS__ADD3(column, a, b, c)                                                                                     \
+    SHS__WSTORE(column, SHS__WLOAD(column) + a);                                                                       \
+    SHS__WSTORE(column + SHS__WLANES, SHS__WLOAD(column + SHS__WLANES) + b);                                           \
+    SHS__WSTORE(column + 2 * SHS__WLANES, SHS__WLOAD(column + 2 * SHS__WLANES) + c)
+    SHS__ADD3(C, a0, b0, c0);
+    SHS__ADD3(C + ldc, a1, b1, c1);
+    SHS__ADD3(C + 2 * (size_t)ldc, a2, b2, c2);
+    SHS__ADD3(C + 3 * (size_t)ldc, a3, b3, c3);
+#undef SHS__ADD3
+}
+
+/* The same for one vector of rows, at the end of a stripe. */
+SHS__PRIVATE void shs__wtile1(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
+    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO;
+    int l;
+    for (l = 0; l < k; l++, P += ldp, B += 4) {
+        shs__wvec a = SHS__WLOAD(P);
+        a0 += a * B[0], a1 += a * B[1], a2 += a * B[2], a3 += a * B[3];
+    }
+    SHS__WSTORE(C, SHS__WLOAD(C) + a0);
+    SHS__WSTORE(C + ldc, SHS__WLOAD(C + ldc) + a1);
+    SHS__WSTORE(C + 2 * (size_t)ldc, SHS__WLOAD(C + 2 * (size_t)ldc) + a2);
+    SHS__WSTORE(C + 3 * (size_t)ldc, SHS__WLOAD(C + 3 * (size_t)ldc) + a3);
+}
+
+/* A product's right factor: element (l, j) at B[l row + j column], so that a transpose is a matter of the strides. */
+typedef struct shs__wfactor {
+    const shs_wide *B;
+    size_t row, column;
+} shs__wfactor;
+
+/* C (m x 4) += alpha P (m x k) B (k x columns), columns at most four; those that are missing count as zero. */
+SHS__PRIVATE void shs__wstripe(int m, int columns, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b,
+                               shs_wide *C, int ldc, shs_wide *pack) {
+    int i, l, j;
+    for (l = 0; l < k; l++)
+        for (j = 0; j < 4; j++)
+            pack[4 * (size_t)l + (size_t)j] = j < columns ? alpha * b.B[(size_t)l * b.row + (size_t)j * b.column] : 0;
+    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES) shs__wtile3(k, P + i, ldp, pack, C + i, ldc);
+    for (; i < m; i += SHS__WLANES) shs__wtile1(k, P + i, ldp, pack, C + i, ldc);
+}
+
+/* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with themselves). */
+SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b, shs_wide *C,
+                                int ldc, shs_wide *pack) {
+    int j;
+    for (j = 0; j < n; j += 4) {
+        shs__wstripe(m, shs__imin(4, n - j), k, alpha, P, ldp, b, SHS__AT(C, ldc, 0, j), ldc, pack);
+        b.B += 4 * b.column;
+    }
+}
+
+/* ---- scratch --------------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__eigh {
+    int n, ld;
+    shs_wide scale;         /* the power of two that A was multiplied by */
+    shs_wide *A;            /* n x n: first A, then the reflections below the diagonal, last (QL) the eigenvectors */
+    shs_wide *d, *e;        /* the diagonal of T and what is below it */
+    shs_wide *T;            /* SHS__REFLECTIONS x n: the triangular factors of the block reflections, side by side */
+    shs_wide *P, *Q;        /* n x 2 SHS__REFLECTIONS: what the current panel has yet to subtract from A is P Q' */
+    shs_wide *pack;         /* a stripe of a right factor: 4 n, and at least 8 SHS__REFLECTIONS */
+    shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
+    shs_wide *values;       /* n, in no order */
+    shs_wide *rest;         /* n: what QL destroys of e */
+    shs_wide *cosine, *sine; /* n x SHS__SWEEPS */
+    shs_wide *X;            /* n x n: Q transposed, or (few pairs) the transposed eigenvectors of A, k rows */
+    shs_wide *S;            /* n x k: the eigenvectors of T (few pairs) */
+    shs_wide *lu;           /* 5 n: the factors of T - lambda I */
+    int *order;             /* n */
+} shs__eigh;
+
+/* An odd number of cache lines, so that columns spread over all sets of a cache, and room for a vector that starts at the
+   last element or pairs of vectors from the first. */
+SHS__PRIVATE int shs__eigh_ld(int n) {
+    int lanes = SHS__ALIGN / (int)sizeof(shs_wide), lines = (n + 3 * lanes - 2) / lanes;
+    return (lines | 1) * lanes;
+}
+
+/* Bisection and inverse iteration cost about as much as QL from a fifth of the pairs on, and are not worth it for a
+   small matrix. */
+SHS__PRIVATE int shs__eigh_few(int n, int k) { return n >= 32 && k <= n / 5; }
+
+/* A matrix with its border of zero columns. */
+SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
+    size_t border = shs__product((size_t)ld, SHS__BORDER, 1);
+    shs_wide *M = SHS__CARVE(l, shs_wide, shs__product((size_t)ld, (size_t)columns + 2 * SHS__BORDER, 1));
+    return M ? M + border : NULL;
+}
+
+SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int k, int want_vectors, shs__eigh *w) {
+    if (n > INT_MAX / 2) {
+        l->overflow = 1;
+        return;
+    }
+    w->n = n;
+    w->ld = shs__eigh_ld(n);
+    w->A = shs__eigh_matrix(l, w->ld, n);
+    w->P = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
+    w->Q = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
+    w->T = SHS__CARVE(l, shs_wide, shs__product(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
+    w->d = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->e = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->x = SHS__CARVE(l, shs_wide, (size_t)w->ld + 2 * SHS__REFLECTIONS);
+    w->y = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->order = SHS__CARVE(l, int, (size_t)n);
+    w->pack = SHS__CARVE(l, shs_wide, shs__product(4, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
+    w->cosine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
+    w->sine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
+    if (!want_vectors) return;
+    w->X = shs__eigh_matrix(l, w->ld, n);
+    if (!shs__eigh_few(n, k)) return;
+    w->S = shs__eigh_matrix(l, w->ld, k);
+    w->lu = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
+}
+
+/* ---- in and out ------------------------------------------------------------------------------------------------------ */
+
+/* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity (tested on the exponent
+   bits, so that -ffast-math cannot fold the test away). */
+SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *largest) {
+#ifdef SPARSEHS_NO_DOUBLE
+    uint32_t bad = 0, bits, mask = (uint32_t)0xff << 23;
+#else
+    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
+#endif
+    int i, j;
+    *largest = 0;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide a = *SHS__AT(A, lda, i, j);
+            memcpy(&bits, &a, sizeof bits);
+            bad |= (bits & mask) == mask;
+            a = shs__wabs(a);
+            *largest = a > *largest ? a : *largest;
+        }
+    return bad == 0;
+}
+
+/* The power of two that brings a positive x to [1, 2), as far as it is a normal number; 1 for zero. Squares of elements then
+   neither overflow nor underflow where it matters, and scaling rounds nothing. */
+SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
+    shs_wide scale = 1, limit = 1 / (4 * SHS__WMIN);
+    if (!(x > 0)) return 1;
+    while (x * scale < 1 && scale < limit) scale *= 2;
+    while (x * scale >= 2) scale /= 2;
+    return scale;
+}
+
+/* The scaled lower triangle with zeros all around it. */
+SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
+    int i, j;
+    memset(SHS__AT(w->A, w->ld, 0, 0) - (size_t)w->ld * SHS__BORDER, 0,
+           (size_t)w->ld * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->A);
+    for (j = 0; j < w->n; j++)
+        for (i = j; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = w->scale * *SHS__AT(A, lda, i, j);
+}
+
+/* Entry i of a vector at v[i step], into a column whose largest entry is positive. */
+SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *v, size_t step, shs_wide *column) {
+    shs_wide largest = 0, sign = 1;
+    int i;
+    for (i = 0; i < n; i++) {
+        shs_wide a = v[(size_t)i * step];
+        if (shs__wabs(a) > largest) {
+            largest = shs__wabs(a);
+            sign = a < 0 ? (shs_wide)-1 : (shs_wide)1;
+        }
+    }
+    for (i = 0; i < n; i++) column[i] = sign * v[(size_t)i * step];
+}
+
+/* The indices of the values in descending order; equal ones keep theirs. */
+SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int *order) {
+    int i, j;
+    for (i = 0; i < n; i++) {
+        for (j = i; j > 0 && values[order[j - 1]] < values[i]; j--) order[j] = order[j - 1];
+        order[j] = i;
+    }
+}
+
+/* ---- stage 1: to tridiagonal form ------------------------------------------------------------------------------------ */
+
+/* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the sign
+   that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far below
+   eps ||A||, and its square too small to be trusted for an orthogonal H. */
+SHS__PRIVATE shs_wide shs__reflection(int m, shs_wide *x, shs_wide *beta) {
+    shs_wide head = x[0], tail2 = shs__wdot(m - 1, x + 1, x + 1), norm;
+    x[0] = 1;
+    *beta = head;
+    if (tail2 <= SHS__WMIN / SHS__WEPS) return 0;
+    norm = SHS__WSQRT(head * head + tail2);
+    *beta = head > 0 ? -norm : norm;
+    shs__wcombine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
+    return (*beta - head) / *beta;
+}
+
+/* Column i of the panel's triangular factor T, H_0 .. H_i = I - V T V':  T_ii = tau, T_li = -tau (T V'v_i)_l.
+   t holds v_l'v_i at its odd places. */
+SHS__PRIVATE void shs__panel_factor(int i, shs_wide tau, const shs_wide *t, shs_wide *T) {
+    shs_wide *column = SHS__AT(T, SHS__REFLECTIONS, 0, i);
+    int l, q;
+    memset(column, 0, SHS__REFLECTIONS * sizeof *column);
+    for (q = 0; q < i; q++)
+        for (l = 0; l <= q; l++) column[l] -= tau * t[2 * q + 1] * *SHS__AT(T, SHS__REFLECTIONS, l, q);
+    column[i] = tau;
+}
+
+/* One column: reflecting A from both sides by H = I - tau v v' is the rank-two update
+
+       H A H = A - v w' - w v',   w = u - (tau/2)(u'v) v,   u = tau A v.
+
+   Within a panel the updates are only noted: the matrix as it stands is A - P Q' with P = [v_0 w_0 v_1 w_1 ..] and
+   Q = [w_0 v_0 w_1 v_1 ..]. So the column is brought up to date first, and A v is (stored A) v - P (Q'v). */
+SHS__STAGE void shs__panel_column(shs__eigh *w, int first, int i) {
+    int j = first + i, m = w->n - j, ld = w->ld, l;
+    shs_wide *a = SHS__AT(w->A, ld, j, j), *P = w->P + j, *Q = w->Q + j, *v = a + 1, *u = w->y, *t = w->x, tau;
+    size_t bytes = ((size_t)m - 1) * sizeof *v;
+    if (i % 2 == 0) { /* columns are read by four */
+        memset(SHS__AT(w->P, ld, 0, 2 * i), 0, 4 * (size_t)ld * sizeof *P);
+        memset(SHS__AT(w->Q, ld, 0, 2 * i), 0, 4 * (size_t)ld * sizeof *Q);
+    }
+    for (l = 0; l < 2 * i + 2; l++) t[l] = *SHS__AT(Q, ld, 0, l);
+    shs__wminus(m, 2 * i, P, ld, t, a);
+    w->d[j] = a[0];
+    w->e[j] = 0;
+    if (m == 1) return;
+
+    tau = shs__reflection(m - 1, v, &w->e[j]);
+    shs__wdots(m - 1, 2 * i, Q + 1, ld, v, t);
+    shs__panel_factor(i, tau, t, SHS__AT(w->T, SHS__REFLECTIONS, 0, first));
+    memset(u, 0, (size_t)ld * sizeof *u);
+    shs__wsymv(m - 1, SHS__AT(w->A, ld, j + 1, j + 1), ld, v, u);
+    shs__wminus(m - 1, 2 * i, P + 1, ld, t, u);
+    shs__wcombine(m - 1, tau, u, -tau * tau / 2 * shs__wdot(m - 1, u, v), v);
+
+    memcpy(SHS__AT(P, ld, 1, 2 * i), v, bytes);
+    memcpy(SHS__AT(P, ld, 1, 2 * i + 1), u, bytes);
+    memcpy(SHS__AT(Q, ld, 1, 2 * i), u, bytes);
+    memcpy(SHS__AT(Q, ld, 1, 2 * i + 1), v, bytes);
+}
+
+/* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v, the
+   other half the updates A -= P Q' of what is right of a panel. */
+SHS__STAGE void shs__tridiagonalize(shs__eigh *w) {
+    int first, i, j;
+    for (first = 0; first < w->n; first += SHS__REFLECTIONS) {
+        int next = shs__imin(w->n, first + SHS__REFLECTIONS);
+        for (i = 0; first + i < next; i++) shs__panel_column(w, first, i);
+        for (j = next; j < w->n; j += 4) {
+            shs__wfactor q;
+            q.B = w->Q + j;
+            q.row = (size_t)w->ld;
+            q.column = 1;
+            shs__wstripe(w->n - j, 4, 2 * SHS__REFLECTIONS, -1, w->P + j, w->ld, q, SHS__AT(w->A, w->ld, j, j), w->ld, w->pack);
+        }
+        /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
+        for (i = 0; first + i < next; i++) memset(SHS__AT(w->A, w->ld, first, first + i), 0, ((size_t)i + 1) * sizeof *w->A);
+    }
+}
+
+/* ---- stage 3: back ---------------------------------------------------------------------------------------------------- */
+
+/* X is kept transposed here, so that its rows are many, or at least contiguous: for the reflections of one panel, from its
+   row `from` on,
+
+       X' -= (X' V) T' V'.
+
+   The last panel goes first, as Q = H_0 H_1 .. H_n-2. For the whole of Q, X begins as the identity and the rows and columns
+   before the panel are still untouched. */
+SHS__STAGE void shs__reflect(shs__eigh *w, int rows, shs_wide *X, int ldx, int whole) {
+    int first, ld = w->ld;
+    for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
+        int k = shs__imin(SHS__REFLECTIONS, w->n - 1 - first), m = w->n - 1 - first, from = whole ? first + 1 : 0, count = rows - from;
+        shs_wide *V = SHS__AT(w->A, ld, first + 1, first), *corner = SHS__AT(X, ldx, from, first + 1);
+        shs__wfactor v, t;
+        if (m <= 0) continue;
+        v.B = V;
+        v.row = 1;
+        v.column = (size_t)ld;
+        t.B = SHS__AT(w->T, SHS__REFLECTIONS, 0, first);
+        t.row = SHS__REFLECTIONS;
+        t.column = 1;
+        memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
+        memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
+        shs__wproduct(count, k, m, 1, corner, ldx, v, w->P, ld, w->pack);
+        shs__wproduct(count, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
+        v.row = (size_t)ld;
+        v.column = 1;
+        shs__wproduct(count, m, k, 1, w->Q, ld, v, corner, ldx, w->pack);
+    }
+}
+
+/* Q into A, in place of the reflections that make it. */
+SHS__PRIVATE void shs__form_q(shs__eigh *w) {
+    int i, j;
+    memset(w->X - (size_t)w->ld * SHS__BORDER, 0, (size_t)w->ld * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->X);
+    for (j = 0; j < w->n; j++) *SHS__AT(w->X, w->ld, j, j) = 1;
+    shs__reflect(w, w->n, w->X, w->ld, 1);
+    for (j = 0; j < w->n; j++)
+        for (i = 0; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = *SHS__AT(w->X, w->ld, j, i);
+}
+
+/* ---- stage 2, all pairs: implicit QL ----------------------------------------------------------------------------------- */
+
+/* All eigenvalues of T lie within this distance of zero (Gershgorin). */
+SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *e) {
+    shs_wide radius = 0, before = 0;
+    int i;
+    for (i = 0; i < n; i++) {
+        shs_wide r = shs__wabs(d[i]) + before + shs__wabs(e[i]); /* e ends in a zero */
+        radius = r > radius ? r : radius;
+        before = shs__wabs(e[i]);
+    }
+    return radius;
+}
+
+/* The end of the unreduced block of T that begins at l: an e that is lost in rounding splits T. Beside ||T|| that is, not
+   beside its neighbours on the diagonal: what stage 1 leaves of a matrix of low rank is noise, not worth a sweep. */
+SHS__PRIVATE int shs__ql_end(int l, int n, const shs_wide *e, shs_wide least) {
+    while (l < n - 1 && shs__wabs(e[l]) > least) l++;
+    return l;
+}
+
+/* Wilkinson's shift: of the leading 2 x 2 block's eigenvalues the one nearer to d_0, d_0 - e^2 / (h + sign(h) sqrt(h^2 + e^2))
+   with h half the difference of the diagonal. */
+SHS__PRIVATE shs_wide shs__ql_shift(const shs_wide *d, const shs_wide *e) {
+    shs_wide h = (d[1] - d[0]) / 2, r = SHS__WSQRT(h * h + e[0] * e[0]);
+    return d[0] - e[0] * (e[0] / (h < 0 ? h - r : h + r));
+}
+
+/* One sweep of implicit QL on rows l..m of T: the rotation that QL of T - shift I would begin with at the bottom leaves a
+   bulge above the band; m - l further rotations chase it to the top. Rotation i acts on rows i, i+1; its cosine and sine
+   are noted. */
+SHS__PRIVATE void shs__ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide *cosine, shs_wide *sine) {
+    shs_wide g = d[m] - shs__ql_shift(d + l, e + l), c = 1, s = 1, p = 0;
+    int i;
+    for (i = m - 1; i >= l; i--) {
+        shs_wide f = s * e[i], b = c * e[i], r = SHS__WSQRT(f * f + g * g), next;
+        e[i + 1] = r;
+        if (r > 0) {
+            s = f / r;
+            c = g / r;
+        } else {
+            s = 0;
+            c = 1;
+        }
+        g = d[i + 1] - p;
+        next = (d[i] - g) * s + 2 * c * b;
+        p = s * next;
+        d[i + 1] = g + p;
+        g = c * next - b;
+        cosine[i] = c;
+        sine[i] = s;
+    }
+    d[l] -= p;
+    e[l] = g;
+    e[m] = 0;
+}
+
+/* Two vectors of rows of Z times the rotations of four sweeps, columns lo..hi, from right to left. A rotation is
+
+       (z_i, z_i+1) <- (c z_i - s z_i+1, s z_i + c z_i+1),
+
+   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at once the
+   z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps. Rotations outside
+   lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the border. */
+SHS__STAGE void shs__rotate4(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
+    const shs_wide *c0 = cosine, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld;
+    const shs_wide *s0 = sine, *s1 = s0 + ld, *s2 = s1 + ld, *s3 = s2 + ld;
+    shs_wide *z = SHS__AT(Z, ld, 0, hi);
+    shs__wvec a0 = SHS__WLOAD(z), b0 = SHS__WLOAD(z + SHS__WLANES), a1 = SHS__WLOAD(z + ld),
+              b1 = SHS__WLOAD(z + ld + SHS__WLANES), a2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld),
+              b2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld + SHS__WLANES), a3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld),
+              b3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld + SHS__WLANES);
+    int i;
+    for (i = hi - 1; i >= lo - 3; i--) {
+        shs__wvec a, b, at, bt;
+        z -= ld;
+        a = SHS__WLOAD(z);
+        b = SHS__WLOAD(z + SHS__WLANES);
+#define SHS__ROTATE(ak, bk, c, s)                                                                                      \
+    at = ak * (c) + a * (s);                                                                                           \
+    bt = bk * (c) + b * (s);                                                                                           \
+    ak = a * (c) - ak * (s);                                                                                           \
+    bk = b * (c) - bk * (s);                                                                                           \
+    a = at;                                                                                                            \
+    b = bt
+        SHS__ROTATE(a0, b0, c0[i], s0[i]);
+        SHS__ROTATE(a1, b1, c1[i + 1], s1[i + 1]);
+        SHS__ROTATE(a2, b2, c2[i + 2], s2[i + 2]);
+        SHS__ROTATE(a3, b3, c3[i + 3], s3[i + 3]);
+#undef SHS__ROTATE
+        SHS__WSTORE(z + 4 * (ptrdiff_t)ld, a);
+        SHS__WSTORE(z + 4 * (ptrdiff_t)ld + SHS__WLANES, b);
+    }
+#define SHS__PUT(column, ak, bk)                                                                                       \
+    SHS__WSTORE(z + column * (ptrdiff_t)ld, ak);                                                                       \
+    SHS__WSTORE(z + column * (ptrdiff_t)ld + SHS__WLANES, bk)
+    SHS__PUT(0, a0, b0);
+    SHS__PUT(1, a1, b1);
+    SHS__PUT(2, a2, b2);
+    SHS__PUT(3, a3, b3);
+#undef SHS__PUT
+}
+
+/* Sweeps that have been noted but not applied. */
+typedef struct shs__sweeps {
+    int count;
+    int lo[SHS__SWEEPS / 4], hi[SHS__SWEEPS / 4]; /* the range of each four */
+} shs__sweeps;
+
+/* Makes the rotations of one more sweep identities, outside the matrix too, and its range l..m part of its group's. */
+SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int l, int m) {
+    shs_wide *c = SHS__AT(w->cosine, w->ld, 0, sweeps->count), *s = SHS__AT(w->sine, w->ld, 0, sweeps->count);
+    int i, group = sweeps->count / 4, first = sweeps->count % 4 == 0;
+    for (i = -SHS__BORDER; i < w->n + SHS__BORDER; i++) {
+        c[i] = 1;
+        s[i] = 0;
+    }
+    sweeps->lo[group] = first ? l : shs__imin(l, sweeps->lo[group]);
+    sweeps->hi[group] = first ? m : shs__imax(m, sweeps->hi[group]);
+    sweeps->count++;
+}
+
+/* Applies them: rows outside, so that a few rows of Z stay in the first cache while all sweeps pass. */
+SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, shs_wide *Z) {
+    int row, group;
+    if (sweeps->count == 0) return;
+    while (sweeps->count % 4 != 0) shs__sweeps_open(w, sweeps, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
+    for (row = 0; row < w->n; row += 2 * SHS__WLANES)
+        for (group = 0; group < sweeps->count / 4; group++)
+            shs__rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
+                         SHS__AT(w->sine, w->ld, 0, 4 * group), Z + row, w->ld);
+    sweeps->count = 0;
+}
+
+/* All eigenvalues of T into values, and where Z is not NULL its columns become Z S. */
+SHS__STAGE shs_status shs__ql(shs__eigh *w, shs_wide *Z) {
+    shs_wide *d = w->values, *e = w->rest;
+    shs__sweeps sweeps;
+    shs_wide least = SHS__WEPS / 4 * shs__gershgorin(w->n, w->d, w->e);
+    size_t left = 30 * (size_t)w->n;
+    int l, m;
+    memcpy(d, w->d, (size_t)w->n * sizeof *d);
+    memcpy(e, w->e, (size_t)w->n * sizeof *e);
+    sweeps.count = 0;
+    for (l = 0; l < w->n; l++)
+        while ((m = shs__ql_end(l, w->n, e, least)) > l) {
+            if (left-- == 0) return SHS_NO_CONVERGENCE;
+            shs__sweeps_open(w, &sweeps, l, m);
+            shs__ql_sweep(l, m, d, e, SHS__AT(w->cosine, w->ld, 0, sweeps.count - 1),
+                          SHS__AT(w->sine, w->ld, 0, sweeps.count - 1));
+            if (!Z) sweeps.count = 0;
+            else if (sweeps.count == SHS__SWEEPS) shs__sweeps_apply(w, &sweeps, Z);
+        }
+    if (Z) shs__sweeps_apply(w, &sweeps, Z);
+    return SHS_OK;
+}
+
+/* ---- stage 2, few pairs: bisection and inverse iteration ----------------------------------------------------------------- */
+
+/* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The divisions of
+   one shift wait for each other, those of different shifts do not. */
+SHS__STAGE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
+                             shs_wide *count) {
+    shs_wide pivot[SHS__SHIFTS], x[SHS__SHIFTS], below[SHS__SHIFTS]; /* copies of one's own can stay in registers */
+    int i, q;
+    for (q = 0; q < SHS__SHIFTS; q++) {
+        pivot[q] = 1;
+        x[q] = shift[q];
+        below[q] = 0;
+    }
+    for (i = 0; i < n; i++) {
+        shs_wide di = d[i], ei = e2[i];
+        for (q = 0; q < SHS__SHIFTS; q++) {
+            shs_wide p = di - x[q] - ei / pivot[q];
+            p = shs__wabs(p) < least ? -least : p;
+            below[q] += p < 0 ? (shs_wide)1 : (shs_wide)0;
+            pivot[q] = p;
+        }
+    }
+    for (q = 0; q < SHS__SHIFTS; q++) count[q] = below[q];
+}
+
+/* The k largest eigenvalues of T into values, descending, to the last bit of the largest. */
+SHS__STAGE void shs__bisect(shs__eigh *w, int k) {
+    shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x, most = 1;
+    shs_wide radius = shs__gershgorin(w->n, w->d, w->e);
+    int first, q, step;
+    e2[0] = 0;
+    for (q = 1; q < w->n; q++) {
+        e2[q] = w->e[q - 1] * w->e[q - 1];
+        most = e2[q] > most ? e2[q] : most;
+    }
+    for (first = 0; first < k; first += SHS__SHIFTS) {
+        for (q = 0; q < SHS__SHIFTS; q++) {
+            hi[q] = radius;
+            lo[q] = -radius;
+        }
+        for (step = 0; step < SHS__WBITS + 4; step++) {
+            for (q = 0; q < SHS__SHIFTS; q++) x[q] = (lo[q] + hi[q]) / 2;
+            shs__sturm(w->n, w->d, e2, SHS__WMIN * most, x, count);
+            for (q = 0; q < SHS__SHIFTS; q++) {
+                int above = count[q] <= (shs_wide)(w->n - 1 - first - q); /* too few are below x: it is above */
+                lo[q] = above ? x[q] : lo[q];
+                hi[q] = above ? hi[q] : x[q];
+            }
+        }
+        for (q = 0; q < SHS__SHIFTS && first + q < k; q++) w->values[first + q] = (lo[q] + hi[q]) / 2;
+    }
+}
+
+/* T - lambda I = P L U with row exchanges; a vanishing pivot becomes `least`: the solution then points along the eigenvector,
+   which is all that is wanted. lu: three diagonals of U, the factors of L, and whether rows were exchanged. */
+SHS__PRIVATE void shs__shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least, shs_wide *lu,
+                                  int ld) {
+    shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
+    shs_wide p = d[0] - lambda, q = e[0]; /* the row that is being reduced */
+    int i;
+    for (i = 0; i < n - 1; i++) {
+        shs_wide under = e[i], diagonal = d[i + 1] - lambda, over = e[i + 1];
+        exchanged[i] = shs__wabs(under) > shs__wabs(p) ? (shs_wide)1 : (shs_wide)0;
+        if (exchanged[i] > 0) {
+            u0[i] = under;
+            u1[i] = diagonal;
+            u2[i] = over;
+            factor[i] = p / under;
+            p = q - factor[i] * diagonal;
+            q = -factor[i] * over;
+        } else {
+            u0[i] = shs__wabs(p) < least ? least : p;
+            u1[i] = q;
+            u2[i] = 0;
+            factor[i] = under / u0[i];
+            p = diagonal - factor[i] * q;
+            q = over;
+        }
+    }
+    u0[n - 1] = shs__wabs(p) < least ? least : p;
+    u1[n - 1] = u2[n - 1] = 0;
+}
+
+/* Solves with them in place; y[n] and y[n+1] are zeros of the border. */
+SHS__PRIVATE void shs__shifted_solve(int n, const shs_wide *lu, int ld, shs_wide *y) {
+    const shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
+    int i;
+    for (i = 0; i < n - 1; i++) {
+        shs_wide upper = y[i], lower = y[i + 1];
+        y[i] = exchanged[i] > 0 ? lower : upper;
+        y[i + 1] = exchanged[i] > 0 ? upper - factor[i] * lower : lower - factor[i] * upper;
+    }
+    for (i = n - 1; i >= 0; i--) y[i] = (y[i] - u1[i] * y[i + 1] - u2[i] * y[i + 2]) / u0[i];
+}
+
+/* ||T y - lambda y||^2 */
+SHS__PRIVATE shs_wide shs__residual2(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, const shs_wide *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < n; i++) {
+        shs_wide r = (d[i] - lambda) * y[i] + e[i] * y[i + 1] + (i > 0 ? e[i - 1] * y[i - 1] : 0);
+        sum += r * r;
+    }
+    return sum;
+}
+
+/* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square overflows. */
+SHS__PRIVATE int shs__unit(int n, shs_wide *y) {
+    shs_wide largest = 0;
+    int i;
+    for (i = 0; i < n; i++) largest = shs__wabs(y[i]) > largest ? shs__wabs(y[i]) : largest;
+    if (!(largest > SHS__WMIN && largest < 1 / SHS__WMIN)) return 0;
+    shs__wcombine(n, 1 / largest, y, 0, y);
+    shs__wcombine(n, 1 / SHS__WSQRT(shs__wdot(n, y, y)), y, 0, y);
+    return 1;
+}
+
+/* Eigenvector j of T by inverse iteration, orthogonal to those before it. All of them, not only the near ones: that needs no
+   notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the span of the
+   vectors before it; then rounding dominates what is left, the residual shows it, and another iteration starts from there. */
+SHS__STAGE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
+    shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WEPS * (shs_wide)w->n;
+    shs_random r;
+    int i, step, pass;
+    shs_random_seed(&r, (uint64_t)j);
+    for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WEPS;
+    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WEPS * norm, w->lu, w->ld);
+    for (step = 0; step < 10; step++) {
+        shs__shifted_solve(w->n, w->lu, w->ld, y);
+        if (!shs__unit(w->n, y)) return 0;
+        for (pass = 0; pass < 2; pass++) {
+            memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
+            shs__wdots(w->n, j, w->S, w->ld, y, w->x);
+            memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
+            shs__wminus(w->n, j, w->S, w->ld, w->x, y);
+            if (!shs__unit(w->n, y)) return 0;
+        }
+        if (step > 0 && shs__residual2(w->n, w->d, w->e, lambda, y) <= enough * enough) return 1;
+    }
+    return 0;
+}
+
+/* The k largest eigenvalues, and the transposed eigenvectors of A (k rows) into X; false where an iteration failed. */
+SHS__STAGE int shs__few(shs__eigh *w, int k, int want_vectors, int ldx) {
+    shs_wide norm = shs__gershgorin(w->n, w->d, w->e);
+    int i, j;
+    shs__bisect(w, k);
+    if (!want_vectors) return 1;
+    if (!(norm > 0)) norm = 1;
+    memset(w->S - (size_t)w->ld * SHS__BORDER, 0, (size_t)w->ld * ((size_t)k + 2 * SHS__BORDER) * sizeof *w->S);
+    for (j = 0; j < k; j++)
+        if (!shs__inverse_iteration(w, j, norm)) return 0;
+    memset(w->X - (size_t)ldx * SHS__BORDER, 0, (size_t)ldx * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->X);
+    for (j = 0; j < k; j++)
+        for (i = 0; i < w->n; i++) *SHS__AT(w->X, ldx, j, i) = *SHS__AT(w->S, w->ld, i, j);
+    shs__reflect(w, k, w->X, ldx, 0);
+    return 1;
+}
+
+/* ---- the driver -------------------------------------------------------------------------------------------------------- */
+
+SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors) {
+    shs__layout l = SHS_ZERO;
+    shs__eigh w = SHS_ZERO;
+    (void)ctx;
+    if (n < 1 || k < 1 || k > n) return 0;
+    shs__eigh_layout(&l, n, k, want_vectors, &w);
+    return shs__layout_size(&l);
+}
+
+SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs_wide *A, int lda, int k,
+                                        const shs_wide *values, const shs_wide *vectors, int ldv) {
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    if (!A) return SHS_BAD_A;
+    if (lda < n) return SHS_BAD_LDA;
+    if (k < 1 || k > n) return SHS_BAD_K;
+    if (!values) return SHS_BAD_OUTPUT;
+    if (vectors && ldv < n) return SHS_BAD_LDB;
+    return SHS_OK;
+}
+
+/* Stages 1 to 3 and the results, scaled back. */
+SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
+    shs_status status = SHS_OK;
+    int few = shs__eigh_few(w->n, k), ldx = shs__eigh_ld(k), j;
+    shs__tridiagonalize(w);
+    if (few) few = shs__few(w, k, vectors != NULL, ldx);
+    if (!few) {
+        if (vectors) shs__form_q(w);
+        status = shs__ql(w, vectors ? w->A : NULL);
+    }
+    if (status != SHS_OK) return status;
+    shs__eigh_sort(few ? k : w->n, w->values, w->order);
+    for (j = 0; j < k; j++) {
+        int from = w->order[j];
+        values[j] = w->values[from] / w->scale;
+        if (vectors && few) shs__eigh_column(w->n, w->X + from, (size_t)ldx, SHS__AT(vectors, ldv, 0, j));
+        else if (vectors) shs__eigh_column(w->n, SHS__AT(w->A, w->ld, 0, from), 1, SHS__AT(vectors, ldv, 0, j));
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
+                                shs_wide *vectors, int ldv) {
+    shs__layout l = SHS_ZERO;
+    shs__eigh w = SHS_ZERO;
+    shs_wide largest;
+    shs_status status = shs__eigh_check(ctx, n, A, lda, k, values, vectors, ldv);
+    if (status != SHS_OK) return status;
+    if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
+    shs__eigh_layout(&l, n, k, vectors != NULL, &w);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__eigh_layout(&l, n, k, vectors != NULL, &w);
+    w.scale = shs__eigh_scale(largest);
+    shs__eigh_copy(&w, A, lda);
+    status = shs__eigh_solve(&w, k, values, vectors, ldv);
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* ---- the naive twin ------------------------------------------------------------------------------------------------------- */
+
+/* One Jacobi rotation: with t = tan(angle) the smaller root of t^2 + 2 t (a_qq - a_pp) / (2 a_pq) - 1 = 0, a_pq vanishes.
+   The same rotation of columns p and q gathers in V. */
+SHS__PRIVATE void shs__jacobi_rotate(int n, shs_wide *A, shs_wide *V, int p, int q) {
+    shs_wide h = (*SHS__AT(A, n, q, q) - *SHS__AT(A, n, p, p)) / 2, a = *SHS__AT(A, n, p, q);
+    shs_wide r = SHS__WSQRT(h * h + a * a), t = h < 0 ? a / (h - r) : a / (h + r), c = 1 / SHS__WSQRT(1 + t * t), s = t * c;
+    int i;
+#define SHS__ROTATE(x, y)                                                                                              \
+    do {                                                                                                               \
+        shs_wide x_ = (x), y_ = (y);                                                                                   \
+        (x) = c * x_ - s * y_;                                                                                         \
+        (y) = s * x_ + c * y_;                                                                                         \
+    } while (0)
+    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(A, n, i, p), *SHS__AT(A, n, i, q));
+    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(A, n, p, i), *SHS__AT(A, n, q, i));
+    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(V, n, i, p), *SHS__AT(V, n, i, q));
+#undef SHS__ROTATE
+    *SHS__AT(A, n, p, q) = *SHS__AT(A, n, q, p) = 0;
+}
+
+/* Sweeps over all elements off the diagonal until none is left to rotate. */
+SHS__PRIVATE shs_status shs__jacobi(int n, shs_wide *A, shs_wide *V) {
+    shs_wide least = SHS__WEPS / (shs_wide)n; /* the largest element is 1 or more: together these are below eps ||A|| */
+    int p, q, sweep;
+    for (sweep = 0; sweep < 60; sweep++) {
+        int rotated = 0;
+        for (q = 1; q < n; q++)
+            for (p = 0; p < q; p++)
+                if (shs__wabs(*SHS__AT(A, n, p, q)) > least) {
+                    shs__jacobi_rotate(n, A, V, p, q);
+                    rotated = 1;
+                }
+        if (!rotated) return SHS_OK;
+    }
+    return SHS_NO_CONVERGENCE;
+}
+
+SHS__PRIVATE void shs__jacobi_layout(shs__layout *l, int n, shs_wide **A, shs_wide **V, shs_wide **values, int **order) {
+    *A = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
+    *V = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
+    *values = SHS__CARVE(l, shs_wide, (size_t)n);
+    *order = SHS__CARVE(l, int, (size_t)n);
+}
+
+SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_wide *A, int lda, shs_wide *values,
+                                       shs_wide *vectors, int ldv) {
+    shs__layout l = SHS_ZERO;
+    shs_wide *D, *V, *found, largest, scale;
+    int i, j, *order;
+    shs_status status = shs__eigh_check(ctx, n, A, lda, n, values, vectors, ldv);
+    if (status != SHS_OK) return status;
+    if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
+    shs__jacobi_layout(&l, n, &D, &V, &found, &order);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__jacobi_layout(&l, n, &D, &V, &found, &order);
+    scale = shs__eigh_scale(largest);
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) {
+            *SHS__AT(D, n, i, j) = scale * (i < j ? *SHS__AT(A, lda, j, i) : *SHS__AT(A, lda, i, j));
+            *SHS__AT(V, n, i, j) = i == j;
+        }
+    status = shs__jacobi(n, D, V);
+    if (status == SHS_OK) {
+        for (j = 0; j < n; j++) found[j] = *SHS__AT(D, n, j, j);
+        shs__eigh_sort(n, found, order);
+        for (j = 0; j < n; j++) {
+            values[j] = found[order[j]] / scale;
+            if (vectors) shs__eigh_column(n, SHS__AT(V, n, 0, order[j]), 1, SHS__AT(vectors, ldv, 0, j));
+        }
+    }
+    shs__release(ctx, &l);
+    return status;
 }
 
 /* ================================================================================================================== */
@@ -4750,6 +5963,2253 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     if (status == SHS_OK && report) *report = total;
     shs__release(ctx, &l);
     return status;
+}
+
+/* ================================================================================================================== */
+/* 9  CUBES AND STREAMING                                                                                             */
+/* ================================================================================================================== */
+
+/* ---- a cube, checked, with its strides worked out ------------------------------------------------------------------------ */
+
+enum {
+    SHS__PANEL_PIXELS = 512,       /* converted and multiplied at a time; 8-bit sums of so many products are exact in float */
+    SHS__CHUNK_PIXELS = 2048,      /* a parallel chunk: its sums are added up in shs_wide */
+    SHS__PASS_SLOTS = 16,          /* chunks whose sums are held before they are added in order */
+    SHS__BLOCK_BYTES = 16 << 20    /* a block of a stream, unless the caller says how many lines */
+};
+
+typedef struct shs__view {
+    const shs_cube *cube;
+    size_t size;             /* bytes a value */
+    int samples, lines, bands, used;
+    int block_lines;         /* lines that are in memory at a time */
+    int planes;              /* neighbours along a line are closer than bands: read band by band */
+    int floating;            /* NaN can occur */
+    ptrdiff_t ss, ls, bs;    /* strides of the block at hand, in values */
+    const unsigned char *base;
+    int first_line, count_lines; /* the block at hand */
+} shs__view;
+
+SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
+#ifdef SPARSEHS_NO_DOUBLE
+    if (type == SHS_F64) return 0;
+#endif
+    return (unsigned)type < SHS_TYPE_COUNT;
+}
+
+/* Strides of a contiguous block of `lines` lines. */
+SHS__PRIVATE void shs__interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
+                                          ptrdiff_t *ls, ptrdiff_t *bs) {
+    ptrdiff_t s = samples, l = lines, b = bands;
+    *ss = interleave == SHS_BIP ? b : 1;
+    *ls = interleave == SHS_BSQ ? s : s * b;
+    *bs = interleave == SHS_BSQ ? s * l : interleave == SHS_BIL ? s : 1;
+}
+
+SHS__PRIVATE void shs__view_block(shs__view *v, int first_line, int lines) {
+    const shs_cube *c = v->cube;
+    v->first_line = first_line;
+    v->count_lines = lines;
+    if (c->sample_stride || c->line_stride || c->band_stride) {
+        v->ss = c->sample_stride;
+        v->ls = c->line_stride;
+        v->bs = c->band_stride;
+    } else shs__interleave_strides(c->interleave, v->samples, lines, v->bands, &v->ss, &v->ls, &v->bs);
+}
+
+SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
+    size_t line_bytes;
+    int i;
+    memset(v, 0, sizeof *v);
+    if (!c || (!c->pixels && !c->read_fn) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT)
+        return SHS_BAD_CUBE;
+    if (c->samples < 1 || c->lines < 1 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
+    if (!c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
+    if (c->band_list && c->band_count < 1) return SHS_BAD_BANDS;
+    for (i = 0; c->band_list && i < c->band_count; i++)
+        if (c->band_list[i] < 0 || c->band_list[i] >= c->bands) return SHS_BAD_BANDS;
+    v->cube = c;
+    v->size = shs_type_size(c->type);
+    v->samples = c->samples, v->lines = c->lines, v->bands = c->bands;
+    v->used = c->band_list ? c->band_count : c->bands;
+    v->floating = c->type == SHS_F32 || c->type == SHS_F64 || c->type == SHS_REAL;
+    line_bytes = shs__product((size_t)c->samples, (size_t)c->bands, v->size);
+    if (line_bytes == SIZE_MAX || shs__product(line_bytes, (size_t)c->lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
+    v->block_lines = c->lines;
+    if (!c->pixels) {
+        v->block_lines = c->block_lines ? c->block_lines : (int)shs__zmax(SHS__BLOCK_BYTES / line_bytes, 1);
+        v->block_lines = shs__imin(v->block_lines, c->lines);
+    }
+    shs__view_block(v, 0, v->block_lines);
+    v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
+    v->base = (const unsigned char *)c->pixels;
+    return SHS_OK;
+}
+
+SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
+    shs__view v;
+    return shs__view_open(cube, &v) == SHS_OK ? v.used : 0;
+}
+
+/* ---- from any type to panels of shs_real ------------------------------------------------------------------------------------ */
+
+/* A stretch of values in the cube: `count` of them `stride` apart, or at `offset`s. */
+typedef struct shs__run {
+    const unsigned char *from;
+    ptrdiff_t stride;
+    const ptrdiff_t *offset; /* NULL: stride counts */
+    int count;
+} shs__run;
+
+#define SHS__RUN_AT(run, i) ((run)->offset ? (run)->offset[i] : (ptrdiff_t)(i) * (run)->stride)
+
+/* out[i * step] = value - shift: one shift for all (a band), or one each (a pixel). Types that shs_real holds exactly are
+   subtracted in shs_real (the shift is a shs_real too), the others in shs_wide. */
+#define SHS__CONVERT(from_type, work_type, out_type)                                                                   \
+    {                                                                                                                  \
+        const from_type *v = (const from_type *)(const void *)run->from;                                               \
+        int n = run->count, i;                                                                                         \
+        if (run->offset || run->stride != 1 || step != 1) {                                                            \
+            for (i = 0; i < n; i++)                                                                                    \
+                out[(size_t)i * step] =                                                                                \
+                    (out_type)((work_type)v[SHS__RUN_AT(run, i)] - (work_type)shift[each ? i : 0]);                    \
+        } else if (each) {                                                                                             \
+            for (i = 0; i < n; i++) out[i] = (out_type)((work_type)v[i] - (work_type)shift[i]);                        \
+        } else {                                                                                                       \
+            const work_type one = (work_type)shift[0];                                                                 \
+            for (i = 0; i < n; i++) out[i] = (out_type)((work_type)v[i] - one);                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+    break;
+
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__CASE_F64(out_type)
+#else
+#define SHS__CASE_F64(out_type) case SHS_F64: SHS__CONVERT(double, shs_wide, out_type)
+#endif
+
+#define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
+    SHS__PRIVATE void name(shs_type type, const shs__run *run, const shs_real *shift, int each,                        \
+                           out_type *SHS__RESTRICT out, size_t step) {                                                 \
+        switch (type) {                                                                                                \
+        case SHS_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
+        case SHS_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
+        case SHS_U16: SHS__CONVERT(uint16_t, out_type, out_type)                                                       \
+        case SHS_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
+        case SHS_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
+        SHS__CASE_F64(out_type)                                                                                        \
+        case SHS_REAL: SHS__CONVERT(shs_real, out_type, out_type)                                                      \
+        default: break;                                                                                                \
+        }                                                                                                              \
+    }
+
+SHS__DEFINE_CONVERT(shs__convert, shs_real)
+SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
+
+/* missing[i * step] = 1 where a value is the no-data value, compared in the cube's own type. */
+#define SHS__MARK(from_type)                                                                                           \
+    {                                                                                                                  \
+        const from_type *v = (const from_type *)(const void *)run->from;                                               \
+        int i;                                                                                                         \
+        for (i = 0; i < run->count; i++) missing[(size_t)i * step] |= (shs_wide)v[SHS__RUN_AT(run, i)] == nodata;      \
+    }                                                                                                                  \
+    break;
+
+SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__run *run, shs_wide nodata, unsigned char *missing, size_t step) {
+    switch (type) {
+    case SHS_U8: SHS__MARK(uint8_t)
+    case SHS_I16: SHS__MARK(int16_t)
+    case SHS_U16: SHS__MARK(uint16_t)
+    case SHS_I32: SHS__MARK(int32_t)
+    case SHS_F32: SHS__MARK(float)
+#ifndef SPARSEHS_NO_DOUBLE
+    case SHS_F64: SHS__MARK(double)
+#endif
+    case SHS_REAL: SHS__MARK(shs_real)
+    default: break;
+    }
+}
+
+/* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
+SHS__PRIVATE void shs__settle_run(const shs__view *v, shs__run *run, unsigned char *room) {
+    size_t size = v->size, b;
+    int i;
+    for (i = 0; i < run->count; i++) {
+        const unsigned char *from = run->from + SHS__RUN_AT(run, i) * (ptrdiff_t)size;
+        unsigned char *to = room + (size_t)i * size;
+        for (b = 0; b < size; b++) to[b] = from[v->cube->swap_bytes ? size - 1 - b : b];
+    }
+    run->from = room;
+    run->stride = 1;
+    run->offset = NULL;
+}
+
+/* Whether n values of shs_wide are all finite. */
+SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
+#ifdef SPARSEHS_NO_DOUBLE
+    return shs__finite(n, x);
+#else
+    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, x + i, sizeof bits);
+        bad |= (bits & mask) == mask;
+    }
+    return bad == 0;
+#endif
+}
+
+/* What one worker reads pixels into: x - shift for up to SHS__PANEL_PIXELS pixels of `used` bands. By planes band b is the
+   column X + b ldx (pixels contiguous), otherwise pixel k is the column X + k used; precise always the latter. Missing
+   pixels are closed up; missing[k] tells which they were. */
+typedef struct shs__panel {
+    shs_real *X;
+    shs_wide *W;            /* in place of X when precise */
+    unsigned char *missing; /* SHS__PANEL_PIXELS */
+    unsigned char *room;    /* for shs__settle_run */
+    int pixels, valid;      /* read, and left after closing up */
+} shs__panel;
+
+typedef struct shs__reader {
+    shs__view view;
+    int planes, precise, unsettled;
+    const shs_real *shift;   /* used */
+    const ptrdiff_t *offset; /* used: where each band begins; NULL: contiguous bands, in order */
+    ptrdiff_t *offsets;      /* room for them */
+} shs__reader;
+
+/* One stretch of one line: pixels k0 .. k0+count-1 of the panel, from sample `sample` of line `line` of the block. */
+SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int line, int sample, int count, int k0) {
+    const shs__view *v = &r->view;
+    const unsigned char *from = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
+    size_t used = (size_t)v->used;
+    int by_band = v->planes, runs = by_band ? v->used : count, i;
+    for (i = 0; i < runs; i++) {
+        shs__run run;
+        ptrdiff_t at = by_band ? r->offsets[i] : i * v->ss;
+        unsigned char *missing = panel->missing + k0 + (by_band ? 0 : i);
+        run.from = from + at * (ptrdiff_t)v->size;
+        run.stride = by_band ? v->ss : v->bs;
+        run.offset = by_band ? NULL : r->offset;
+        run.count = by_band ? count : v->used;
+        if (r->unsettled) shs__settle_run(v, &run, panel->room);
+        if (v->cube->has_nodata) shs__mark_nodata(v->cube->type, &run, v->cube->nodata, missing, by_band ? 1 : 0);
+        if (r->precise)
+            shs__convert_wide(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
+                              panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used), by_band ? used : 1);
+        else
+            shs__convert(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
+                         panel->X + (by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used), 1);
+    }
+}
+
+/* Marks pixels in which a value came out as NaN or infinity. */
+SHS__PRIVATE void shs__mark_not_finite(const shs__reader *r, shs__panel *panel) {
+    int used = r->view.used, k, b;
+    for (k = 0; k < panel->pixels && r->precise; k++)
+        if (!shs__wide_finite((size_t)used, panel->W + (size_t)k * (size_t)used)) panel->missing[k] = 1;
+    if (r->precise) return;
+    for (k = 0; k < panel->pixels && !r->planes; k++)
+        if (!shs__finite((size_t)used, panel->X + (size_t)k * (size_t)used)) panel->missing[k] = 1;
+    for (b = 0; b < used && r->planes; b++) {
+        const shs_real *plane = panel->X + (size_t)b * SHS__PANEL_PIXELS;
+        if (shs__finite((size_t)panel->pixels, plane)) continue;
+        for (k = 0; k < panel->pixels; k++)
+            if (!shs__finite(1, plane + k)) panel->missing[k] = 1;
+    }
+}
+
+SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
+    size_t used = (size_t)r->view.used, b;
+    int k, to = 0;
+    for (k = 0; k < panel->pixels; k++) {
+        if (panel->missing[k]) continue;
+        if (to != k && r->precise) memcpy(panel->W + (size_t)to * used, panel->W + (size_t)k * used, used * sizeof(shs_wide));
+        else if (to != k && !r->planes)
+            memcpy(panel->X + (size_t)to * used, panel->X + (size_t)k * used, used * sizeof(shs_real));
+        else if (to != k)
+            for (b = 0; b < used; b++) panel->X[b * SHS__PANEL_PIXELS + (size_t)to] = panel->X[b * SHS__PANEL_PIXELS + (size_t)k];
+        to++;
+    }
+    panel->valid = to;
+}
+
+/* Pixels first .. first+count-1 of the block at hand, numbered line by line. */
+SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+    const shs__view *v = &r->view;
+    int line = (int)(first / (size_t)v->samples), sample = (int)(first % (size_t)v->samples), k = 0;
+    panel->pixels = panel->valid = count;
+    memset(panel->missing, 0, (size_t)count);
+    while (k < count) {
+        int here = shs__imin(count - k, v->samples - sample);
+        const unsigned char *mask = v->cube->mask;
+        shs__read_line(r, panel, line, sample, here, k);
+        if (mask) {
+            int i;
+            mask += (size_t)(v->first_line + line) * (size_t)v->samples + (size_t)sample;
+            for (i = 0; i < here; i++) panel->missing[k + i] |= mask[i] == 0;
+        }
+        k += here;
+        line++;
+        sample = 0;
+    }
+    if (v->floating) shs__mark_not_finite(r, panel);
+    if (v->floating || v->cube->mask || v->cube->has_nodata) shs__close_up(r, panel);
+}
+
+/* ---- a pass over all pixels ---------------------------------------------------------------------------------------------------- */
+
+struct shs__pass;
+
+/* What a worker has for itself. */
+typedef struct shs__worker {
+    shs__panel panel;
+    shs_real *product; /* what a panel of pixels turns into first: a Gram matrix, components ... */
+    shs_real *second;  /* ... and then */
+    shs_wide *wide;
+    shs_real *scratch; /* for the matrix products */
+} shs__worker;
+
+/* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */
+typedef void (*shs__panel_fn)(const struct shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first);
+
+typedef struct shs__pass {
+    shs__reader reader;
+    shs__panel_fn work;
+    const char *phase;
+    unsigned char *block;    /* a stream's lines */
+    shs__worker *lanes;        /* one a worker */
+    shs_wide *slots;         /* SHS__PASS_SLOTS of slot_values, or NULL */
+    size_t slot_values;
+    shs_wide *total;         /* slot_values: the sums of all pixels */
+    int extremes;            /* the slots hold minima, then maxima */
+    int neighbours;          /* a panel lies within a line and ends with the right neighbour of its last pixel */
+    size_t first_chunk, block_pixels;
+    void *job, *owner;       /* what work needs to know */
+    /* sizes of a lane's buffers */
+    size_t product_values, second_values, wide_values, scratch_values;
+} shs__pass;
+
+SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers) {
+    const shs__view *v = &pass->reader.view;
+    size_t cells = shs__product((size_t)v->used, SHS__PANEL_PIXELS, 1);
+    size_t line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
+    int i;
+    pass->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    pass->reader.offsets = SHS__CARVE(l, ptrdiff_t, (size_t)v->used);
+    pass->lanes = SHS__CARVE(l, shs__worker, (size_t)workers);
+    pass->slots = SHS__CARVE(l, shs_wide, shs__product(pass->slot_values, SHS__PASS_SLOTS, 1));
+    pass->total = SHS__CARVE(l, shs_wide, pass->slot_values);
+    for (i = 0; i < workers; i++) {
+        shs__worker counted, *lane = l->base ? pass->lanes + i : &counted;
+        lane->panel.X = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, cells);
+        lane->panel.W = pass->reader.precise ? SHS__CARVE(l, shs_wide, cells) : NULL;
+        lane->panel.missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
+        lane->panel.room = SHS__CARVE(l, unsigned char, v->size * shs__zmax((size_t)v->used, SHS__PANEL_PIXELS));
+        lane->product = SHS__CARVE(l, shs_real, pass->product_values);
+        lane->second = SHS__CARVE(l, shs_real, pass->second_values);
+        lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
+        lane->scratch = SHS__CARVE(l, shs_real, pass->scratch_values);
+    }
+}
+
+/* The view is open and the memory in place: works out where bands are. */
+SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
+    shs__view *v = &r->view;
+    int b;
+    shs__view_block(v, first_line, lines);
+    v->base = base;
+    for (b = 0; b < v->used; b++) r->offsets[b] = (v->cube->band_list ? v->cube->band_list[b] : b) * v->bs;
+    r->offset = v->cube->band_list ? r->offsets : NULL;
+    r->planes = v->planes && !r->precise;
+    r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
+}
+
+SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
+    const shs__pass *pass = (const shs__pass *)arg;
+    shs__worker *lane = pass->lanes + worker;
+    shs_wide *slot = pass->slots ? pass->slots + chunk * pass->slot_values : NULL;
+    size_t at = (pass->first_chunk + chunk) * SHS__CHUNK_PIXELS, end = shs__zmin(pass->block_pixels, at + SHS__CHUNK_PIXELS);
+    size_t i, line = (size_t)pass->reader.view.samples;
+    if (slot && pass->extremes)
+        for (i = 0; i < pass->slot_values; i++) slot[i] = (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
+    else if (slot) memset(slot, 0, pass->slot_values * sizeof(shs_wide));
+    while (at < end) {
+        size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0;
+        if (pass->neighbours) { /* within a line, and the right neighbour of the last pixel too */
+            count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
+            next = at % line + count < line;
+        }
+        shs__read_panel(&pass->reader, &lane->panel, at, (int)(count + next));
+        if (lane->panel.valid > 0 || !slot) pass->work(pass, lane, slot, at);
+        at += count;
+    }
+}
+
+/* Adds the slots of a batch to the totals, in order. */
+SHS__PRIVATE void shs__pass_collect(shs__pass *pass, size_t count) {
+    size_t c, i, half = pass->slot_values / 2;
+    for (c = 0; c < count; c++) {
+        const shs_wide *slot = pass->slots + c * pass->slot_values;
+        if (!pass->extremes)
+            for (i = 0; i < pass->slot_values; i++) pass->total[i] += slot[i];
+        else
+            for (i = 0; i < half; i++) {
+                if (slot[i] < pass->total[i]) pass->total[i] = slot[i];
+                if (slot[half + i] > pass->total[half + i]) pass->total[half + i] = slot[half + i];
+            }
+    }
+}
+
+/* The lines of the next block are in memory. */
+SHS__PRIVATE shs_status shs__pass_load(shs__pass *pass, int first_line, int lines) {
+    const shs_cube *c = pass->reader.view.cube;
+    const unsigned char *base = (const unsigned char *)c->pixels;
+    if (!base) {
+        base = pass->block;
+        if (c->read_fn(c->read_user, first_line, lines, pass->block)) return SHS_READ_FAILED;
+    }
+    shs__reader_block(&pass->reader, base, first_line, lines);
+    pass->block_pixels = (size_t)lines * (size_t)pass->reader.view.samples;
+    return SHS_OK;
+}
+
+/* The pixels of the block at hand. */
+SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass) {
+    size_t chunks = shs__chunk_count(pass->block_pixels, SHS__CHUNK_PIXELS), before;
+    const shs__view *v = &pass->reader.view;
+    shs_status status = SHS_OK;
+    before = (size_t)v->first_line * (size_t)v->samples;
+    for (pass->first_chunk = 0; pass->first_chunk < chunks && status == SHS_OK; pass->first_chunk += SHS__PASS_SLOTS) {
+        size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - pass->first_chunk), done;
+        shs__parallel(ctx, count, shs__pass_chunk, pass);
+        if (pass->slots) shs__pass_collect(pass, count);
+        done = before + shs__zmin(pass->block_pixels, (pass->first_chunk + count) * SHS__CHUNK_PIXELS);
+        status = shs__progress(ctx, pass->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
+    }
+    return status;
+}
+
+SHS__PRIVATE void shs__pass_begin(shs__pass *pass) {
+    size_t i;
+    if (!pass->slot_values) pass->slots = NULL;
+    for (i = 0; i < pass->slot_values; i++)
+        pass->total[i] = !pass->extremes ? 0 : (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
+}
+
+/* All pixels, block by block. */
+SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__pass *pass) {
+    const shs__view *v = &pass->reader.view;
+    shs_status status = SHS_OK;
+    int line;
+    shs__pass_begin(pass);
+    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
+        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
+        if (status == SHS_OK) status = shs__pass_block(ctx, pass);
+    }
+    return status;
+}
+
+/* ---- products in shs_wide --------------------------------------------------------------------------------------------------------- */
+
+/* The lower triangle of P += X X' for X of n x k, four columns of P at a time so that an element of X, once loaded, is used
+   four times. */
+SHS__PRIVATE void shs__wide_syrk(int n, int k, const shs_wide *X, shs_wide *P) {
+    int i, j, q;
+    for (j = 0; j + 4 <= n; j += 4) {
+        shs_wide *SHS__RESTRICT p0 = SHS__AT(P, n, 0, j), *SHS__RESTRICT p1 = SHS__AT(P, n, 0, j + 1);
+        shs_wide *SHS__RESTRICT p2 = SHS__AT(P, n, 0, j + 2), *SHS__RESTRICT p3 = SHS__AT(P, n, 0, j + 3);
+        for (q = 0; q + 2 <= k; q += 2) {
+            const shs_wide *SHS__RESTRICT x = SHS__AT(X, n, 0, q), *SHS__RESTRICT y = SHS__AT(X, n, 0, q + 1);
+            shs_wide a0 = x[j], a1 = x[j + 1], a2 = x[j + 2], a3 = x[j + 3];
+            shs_wide b0 = y[j], b1 = y[j + 1], b2 = y[j + 2], b3 = y[j + 3];
+            for (i = j; i < n; i++) {
+                shs_wide xi = x[i], yi = y[i];
+                p0[i] += xi * a0 + yi * b0;
+                p1[i] += xi * a1 + yi * b1;
+                p2[i] += xi * a2 + yi * b2;
+                p3[i] += xi * a3 + yi * b3;
+            }
+        }
+        for (; q < k; q++) {
+            const shs_wide *x = SHS__AT(X, n, 0, q);
+            for (i = j; i < n; i++) p0[i] += x[i] * x[j], p1[i] += x[i] * x[j + 1], p2[i] += x[i] * x[j + 2], p3[i] += x[i] * x[j + 3];
+        }
+    }
+    for (; j < n; j++) {
+        shs_wide *p = SHS__AT(P, n, 0, j);
+        for (q = 0; q < k; q++) {
+            const shs_wide *x = SHS__AT(X, n, 0, q);
+            for (i = j; i < n; i++) p[i] += x[i] * x[j];
+        }
+    }
+    for (j = 1; j < n; j++) /* the groups of four began on their first row: what they wrote above the diagonal goes */
+        for (i = j & ~3; i < j; i++) *SHS__AT(P, n, i, j) = 0;
+}
+
+/* C (m x n, ldc m) = A B for A of m x k and B of k x n, everything contiguous. */
+SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *SHS__RESTRICT C) {
+    int i, j, q;
+    for (j = 0; j < n; j++) {
+        shs_wide *SHS__RESTRICT c = SHS__AT(C, m, 0, j);
+        const shs_wide *b = SHS__AT(B, k, 0, j);
+        memset(c, 0, (size_t)m * sizeof(shs_wide));
+        for (q = 0; q + 4 <= k; q += 4) {
+            const shs_wide *a0 = SHS__AT(A, m, 0, q), *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
+            for (i = 0; i < m; i++) c[i] += (a0[i] * b[q] + a1[i] * b[q + 1]) + (a2[i] * b[q + 2] + a3[i] * b[q + 3]);
+        }
+        for (; q < k; q++)
+            for (i = 0; i < m; i++) c[i] += *SHS__AT(A, m, i, q) * b[q];
+    }
+}
+
+/* The lower triangle of P += A A' (or A'A): products in shs_real, their sum in shs_wide. C: room for n x n. */
+SHS__PRIVATE void shs__syrk_to_wide(shs_trans trans, int n, int k, const shs_real *A, int lda, shs_real *C, shs_real *scratch,
+                                    shs_wide *P) {
+#if defined(SPARSEHS_DOUBLE)
+    (void)C;
+    shs__syrk_serial(trans, n, k, 1, A, lda, 1, P, n, scratch);
+#else
+    int j;
+    shs__syrk_serial(trans, n, k, 1, A, lda, 0, C, n, scratch);
+    for (j = 0; j < n; j++) shs__add_scaled_wide(n - j, 1, SHS__AT(C, n, j, j), SHS__AT(P, n, j, j));
+#endif
+}
+
+/* ---- moments ------------------------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
+    m->bands = bands;
+    m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
+    m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
+    m->products = SHS__CARVE(l, shs_wide, shs__product((size_t)bands, (size_t)bands, 1));
+}
+
+SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
+    shs_moments made = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (bands < 1) return SHS_BAD_BANDS;
+    if (!moments) return SHS_BAD_MOMENTS;
+    shs__moments_layout(&l, &made, bands);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__moments_layout(&l, &made, bands);
+    memset(made.shift, 0, (size_t)bands * sizeof(shs_wide));
+    memset(made.sum, 0, (size_t)bands * sizeof(shs_wide));
+    memset(made.products, 0, (size_t)bands * (size_t)bands * sizeof(shs_wide));
+    SHS__UNPOISON(l.base, l.size);
+    made.block = l.block;
+    *moments = made;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) {
+    if (!moments) return;
+    shs__free(ctx, moments->block);
+    memset(moments, 0, sizeof *moments);
+}
+
+/* A slot: the number of pixels, the sums, the lower triangle of the products (columns of `used`). */
+SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__reader *r = &pass->reader;
+    int used = r->view.used, valid = lane->panel.valid, b, k;
+    shs_wide *sum = slot + 1, *products = slot + 1 + used;
+    (void)first;
+    slot[0] += (shs_wide)valid;
+    if (r->precise) {
+        for (k = 0; k < valid; k++)
+            for (b = 0; b < used; b++) sum[b] += *SHS__AT(lane->panel.W, used, b, k);
+        shs__wide_syrk(used, valid, lane->panel.W, products);
+        return;
+    }
+    for (k = 0; k < valid && !r->planes; k++) shs__add_scaled_wide(used, 1, SHS__AT(lane->panel.X, used, 0, k), sum);
+    for (b = 0; b < used && r->planes; b++) {
+        const shs_real *plane = lane->panel.X + (size_t)b * SHS__PANEL_PIXELS;
+        shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        for (k = 0; k + 4 <= valid; k += 4)
+            s0 += (shs_wide)plane[k], s1 += (shs_wide)plane[k + 1], s2 += (shs_wide)plane[k + 2], s3 += (shs_wide)plane[k + 3];
+        for (; k < valid; k++) s0 += (shs_wide)plane[k];
+        sum[b] += (s0 + s1) + (s2 + s3);
+    }
+    shs__syrk_to_wide(r->planes ? SHS_TRANS : SHS_NO_TRANS, used, valid, lane->panel.X, r->planes ? SHS__PANEL_PIXELS : used,
+                      lane->product, lane->scratch, products);
+}
+
+/* Everything the update of moments needs, laid out. */
+SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs__pass *pass) {
+    shs_status status;
+    size_t used;
+    memset(pass, 0, sizeof *pass);
+    status = shs__view_open(cube, &pass->reader.view);
+    if (status != SHS_OK) return status;
+    used = (size_t)pass->reader.view.used;
+#ifdef SPARSEHS_DOUBLE
+    precise = 0; /* it is so anyway */
+#endif
+    pass->reader.precise = precise != 0;
+    pass->work = shs__moments_panel;
+    pass->phase = "moments";
+    pass->slot_values = 1 + used + used * used;
+    pass->product_values = pass->reader.precise ? 0 : used * used;
+    pass->scratch_values = pass->reader.precise ? 0 : shs__gemm_scratch((int)used, (int)used, SHS__PANEL_PIXELS);
+    return SHS_OK;
+}
+
+/* The shift: the mean of the first valid pixels of the block, as a shs_real; 128 for 8 bits, where sums stay integers. 0
+   where the block has no valid pixel. */
+SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
+    shs__panel *panel = &pass->lanes->panel;
+    const shs__reader *r = &pass->reader;
+    int used = r->view.used, b, k;
+    size_t at, count;
+    memset(shift, 0, (size_t)used * sizeof(shs_real));
+    for (at = 0; at < pass->block_pixels; at += count) {
+        count = shs__zmin(SHS__PANEL_PIXELS, pass->block_pixels - at);
+        shs__read_panel(r, panel, at, (int)count);
+        if (panel->valid > 0) break;
+    }
+    if (at >= pass->block_pixels) return 0;
+    for (b = 0; b < used; b++) {
+        shs__sum sum = SHS_ZERO;
+        for (k = 0; k < panel->valid; k++)
+            shs__sum_add(&sum, r->precise ? *SHS__AT(panel->W, used, b, k)
+                                          : (shs_wide)(r->planes ? *SHS__AT(panel->X, SHS__PANEL_PIXELS, k, b) : *SHS__AT(panel->X, used, b, k)));
+        shift[b] = r->view.cube->type == SHS_U8 ? 128 : (shs_real)(shs__sum_value(&sum) / (shs_wide)panel->valid);
+    }
+    return 1;
+}
+
+SHS__PRIVATE void shs__moments_update_layout(shs__layout *l, shs__pass *pass, shs_real **shift, int workers) {
+    *shift = SHS__CARVE(l, shs_real, (size_t)pass->reader.view.used);
+    shs__pass_layout(l, pass, workers);
+}
+
+SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise) {
+    shs__pass pass;
+    shs__layout l = SHS_ZERO;
+    shs_real *shift;
+    if (shs__moments_pass(cube, precise, &pass) != SHS_OK) return SIZE_MAX;
+    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+/* All blocks; the shift of empty moments is found in the first block that has a valid pixel. */
+SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass, const shs_moments *m, shs_real *shift) {
+    const shs__view *v = &pass->reader.view;
+    shs_status status = SHS_OK;
+    int line, b, known = m->count > 0;
+    shs__pass_begin(pass);
+    for (b = 0; b < v->used; b++) shift[b] = known ? (shs_real)m->shift[b] : 0;
+    pass->reader.shift = shift;
+    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
+        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
+        if (status == SHS_OK && !known) known = shs__find_shift(pass, shift);
+        if (status == SHS_OK) status = shs__pass_block(ctx, pass);
+    }
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise) {
+    shs__pass pass;
+    shs__layout l = SHS_ZERO;
+    shs_real *shift;
+    size_t i, used;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__moments_pass(cube, precise, &pass);
+    if (status != SHS_OK) return status;
+    used = (size_t)pass.reader.view.used;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    if (moments->bands != (int)used) return SHS_BAD_BANDS;
+    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
+    status = shs__moments_run(ctx, &pass, moments, shift);
+    if (status == SHS_OK && pass.total[0] > 0) {
+        if (!(moments->count > 0))
+            for (i = 0; i < used; i++) moments->shift[i] = (shs_wide)shift[i];
+        moments->count += pass.total[0];
+        for (i = 0; i < used; i++) moments->sum[i] += pass.total[1 + i];
+        for (i = 0; i < used * used; i++) moments->products[i] += pass.total[1 + used + i];
+    }
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* Moves the sums to another shift: with e = old - new, S' = S + n e and P' = P + e S' + S e' + n e e'. */
+SHS__PRIVATE void shs__moments_shift(shs_moments *m, const shs_wide *shift) {
+    int n = m->bands, i, j;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide ei = m->shift[i] - shift[i], ej = m->shift[j] - shift[j];
+            *SHS__AT(m->products, n, i, j) += ei * m->sum[j] + m->sum[i] * ej + m->count * ei * ej;
+        }
+    for (i = 0; i < n; i++) {
+        m->sum[i] += m->count * (m->shift[i] - shift[i]);
+        m->shift[i] = shift[i];
+    }
+}
+
+SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
+    int n, i, j;
+    if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
+    n = into->bands;
+    if (!(from->count > 0)) return SHS_OK;
+    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)n * sizeof(shs_wide));
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide ei = from->shift[i] - into->shift[i], ej = from->shift[j] - into->shift[j];
+            *SHS__AT(into->products, n, i, j) +=
+                *SHS__AT(from->products, n, i, j) + ei * from->sum[j] + from->sum[i] * ej + from->count * ei * ej;
+        }
+    for (i = 0; i < n; i++) into->sum[i] += from->sum[i] + from->count * (from->shift[i] - into->shift[i]);
+    into->count += from->count;
+    return SHS_OK;
+}
+
+/* The ranks agree on a shift, the mean of theirs, and add up. */
+SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
+    shs_wide count;
+    size_t n;
+    shs_status status = shs__check_context(ctx);
+    int i;
+    if (status != SHS_OK) return status;
+    status = shs__agree(ctx, moments && moments->products ? SHS_OK : SHS_BAD_MOMENTS);
+    if (status != SHS_OK || !shs__distributed(ctx)) return status;
+    n = (size_t)moments->bands;
+    {
+        shs__layout l = SHS_ZERO;
+        shs_wide *shift = SHS__CARVE(&l, shs_wide, n);
+        status = shs__agree(ctx, shs__acquire(ctx, &l));
+        if (status != SHS_OK) {
+            shs__release(ctx, &l);
+            return status;
+        }
+        shift = SHS__CARVE(&l, shs_wide, n);
+        count = moments->count;
+        for (i = 0; i < moments->bands; i++) shift[i] = moments->shift[i] * count;
+        status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
+        for (i = 0; i < moments->bands; i++) shift[i] = count > 0 ? shift[i] / count : 0;
+        shs__moments_shift(moments, shift);
+        moments->count = count;
+        if (status == SHS_OK) status = shs__reduce(ctx, moments->sum, n, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(ctx, moments->products, n * n, SHS_REDUCE_SUM);
+        shs__release(ctx, &l);
+    }
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance, int ldc) {
+    int n, i, j;
+    shs_wide divisor;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    n = moments->bands;
+    divisor = moments->count - (sample ? 1 : 0);
+    if (!(moments->count > 0) || (covariance && !(divisor > 0))) return SHS_NO_PIXELS;
+    if (!mean) return SHS_BAD_OUTPUT;
+    if (covariance && ldc < n) return SHS_BAD_LDC;
+    for (i = 0; i < n; i++) mean[i] = moments->shift[i] + moments->sum[i] / moments->count;
+    for (j = 0; covariance && j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / divisor;
+            if (i == j && c < 0) c = 0;
+            *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
+        }
+    return SHS_OK;
+}
+
+/* ---- maps: from pixels to outputs ------------------------------------------------------------------------------------------------------ */
+
+typedef struct shs__map_job {
+    int outputs;                 /* rows of the matrix */
+    int written;                 /* bands of the sink: outputs, or 1 where the squares are summed */
+    int squares;                 /* the output is the squared length of the mapped pixel */
+    shs_real *matrix;            /* outputs x used */
+    shs_wide *matrix_wide;       /* the same when precise */
+    shs_wide *constant;          /* outputs: what is added to matrix (x - shift) */
+    shs_real *shift;
+    shs_wide *low, *high;        /* written: the extremes of each output, where it is rescaled */
+    const shs_sink *sink;
+    unsigned char *block;        /* a block of the output stream */
+    unsigned char *base;         /* where the block at hand goes */
+    ptrdiff_t ss, ls, bs;
+    shs_wide missing;            /* what missing pixels get */
+    int missing_is_nan;
+} shs__map_job;
+
+/* The outputs of the panel's valid pixels: lane->product, pixels x outputs (ld SHS__PANEL_PIXELS), as shs_real or, when
+   precise, lane->wide, outputs x pixels. */
+SHS__PRIVATE void shs__map_products(const shs__pass *pass, shs__worker *lane) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    const shs__reader *r = &pass->reader;
+    int used = r->view.used, valid = lane->panel.valid;
+    if (valid == 0) return;
+    if (r->precise) shs__wide_product(job->outputs, valid, used, job->matrix_wide, lane->panel.W, lane->wide);
+    else
+        shs__gemm_serial(r->planes ? SHS_NO_TRANS : SHS_TRANS, SHS_TRANS, valid, job->outputs, used, 1, lane->panel.X,
+                         r->planes ? SHS__PANEL_PIXELS : used, job->matrix, job->outputs, 0, lane->product, SHS__PANEL_PIXELS,
+                         lane->scratch);
+}
+
+/* One output of all valid pixels of the panel, in shs_wide, into out. */
+SHS__PRIVATE void shs__map_output(const shs__pass *pass, const shs__worker *lane, int output, shs_wide *out) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    int valid = lane->panel.valid, k, first = job->squares ? 0 : output, last = job->squares ? job->outputs : output + 1, o;
+    if (job->squares) memset(out, 0, (size_t)valid * sizeof(shs_wide));
+    for (o = first; o < last; o++) {
+        const shs_real *column = lane->product + (size_t)o * SHS__PANEL_PIXELS;
+        shs_wide constant = job->constant[o];
+        for (k = 0; k < valid; k++) {
+            shs_wide value = constant + (pass->reader.precise ? *SHS__AT(lane->wide, job->outputs, o, k) : (shs_wide)column[k]);
+            if (job->squares) out[k] += value * value;
+            else out[k] = value;
+        }
+    }
+}
+
+SHS__PRIVATE shs_wide *shs__map_room(const shs__pass *pass, const shs__worker *lane) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    return lane->wide + (pass->reader.precise ? (size_t)job->outputs * SHS__PANEL_PIXELS : 0);
+}
+
+/* First pass of rescaling: the extremes of every output. */
+SHS__PRIVATE void shs__range_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    shs_wide *out = shs__map_room(pass, lane);
+    int o, k;
+    (void)first;
+    shs__map_products(pass, lane);
+    for (o = 0; o < job->written; o++) {
+        shs_wide low = slot[o], high = slot[job->written + o];
+        shs__map_output(pass, lane, o, out);
+        for (k = 0; k < lane->panel.valid; k++) {
+            low = out[k] < low ? out[k] : low;
+            high = out[k] > high ? out[k] : high;
+        }
+        slot[o] = low;
+        slot[job->written + o] = high;
+    }
+}
+
+/* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
+#define SHS__STORE_INTEGERS(to_type, least, most)                                                                      \
+    {                                                                                                                  \
+        to_type *to = (to_type *)(void *)at;                                                                           \
+        for (k = i = 0; k < pixels; k++) {                                                                             \
+            shs_wide x = missing[k] ? absent : value[i];                                                               \
+            i += !missing[k];                                                                                          \
+            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
+            to[k * step] = x >= (shs_wide)(most) ? (to_type)(most) : x > (shs_wide)(least) ? (to_type)x : (to_type)(least); \
+        }                                                                                                              \
+    }                                                                                                                  \
+    break;
+
+#define SHS__STORE_REALS(to_type)                                                                                      \
+    {                                                                                                                  \
+        to_type *to = (to_type *)(void *)at;                                                                           \
+        for (k = i = 0; k < pixels; k++) {                                                                             \
+            to[k * step] = missing[k] ? (to_type)absent : (to_type)value[i];                                           \
+            i += !missing[k];                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    break;
+
+SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *value, const unsigned char *missing,
+                                    shs_wide absent, unsigned char *at, ptrdiff_t step) {
+    ptrdiff_t k, i;
+    switch (type) {
+    case SHS_U8: SHS__STORE_INTEGERS(uint8_t, 0, 255)
+    case SHS_I16: SHS__STORE_INTEGERS(int16_t, -32768, 32767)
+    case SHS_U16: SHS__STORE_INTEGERS(uint16_t, 0, 65535)
+    case SHS_I32: SHS__STORE_INTEGERS(int32_t, INT32_MIN, INT32_MAX)
+    case SHS_F32: SHS__STORE_REALS(float)
+#ifndef SPARSEHS_NO_DOUBLE
+    case SHS_F64: SHS__STORE_REALS(double)
+#endif
+    case SHS_REAL: SHS__STORE_REALS(shs_real)
+    default: break;
+    }
+}
+
+/* A quiet NaN, made from its bits. */
+SHS__PRIVATE shs_wide shs__nan(void) {
+    shs_wide x;
+#ifdef SPARSEHS_NO_DOUBLE
+    uint32_t bits = (uint32_t)0x7fc00000;
+#else
+    uint64_t bits = (uint64_t)0x7ff8 << 48;
+#endif
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Stretches value as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
+SHS__PRIVATE void shs__stretch_values(const shs_sink *sink, int count, shs_wide low, shs_wide high, shs_wide *value) {
+    shs_wide range = sink->high - sink->low, old = high - low;
+    int k;
+    for (k = 0; k < count; k++) value[k] = old > 0 ? range * (value[k] - low) / old + sink->low : sink->low;
+}
+
+/* Stores one output of the panel: pixels may run over several lines of the sink. */
+SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, const shs_wide *value, size_t first) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    const shs__panel *panel = &lane->panel;
+    int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
+    size_t size = shs_type_size(job->sink->type);
+    int k = 0;
+    while (k < panel->pixels) {
+        int here = shs__imin(panel->pixels - k, samples - sample), i;
+        ptrdiff_t at = line * job->ls + sample * job->ss + output * job->bs;
+        shs__store_values(job->sink->type, here, value, panel->missing + k, job->missing, job->base + at * (ptrdiff_t)size, job->ss);
+        for (i = 0; i < here; i++) value += !panel->missing[k + i];
+        k += here;
+        line++;
+        sample = 0;
+    }
+}
+
+SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    shs_wide *out = shs__map_room(pass, lane);
+    int o;
+    (void)slot;
+    shs__map_products(pass, lane);
+    for (o = 0; o < job->written; o++) {
+        shs__map_output(pass, lane, o, out);
+        if (job->sink->rescale) shs__stretch_values(job->sink, lane->panel.valid, job->low[o], job->high[o], out);
+        shs__map_store(pass, lane, o, out, first);
+    }
+}
+
+SHS__PRIVATE shs_status shs__check_sink(const shs_sink *sink) {
+    if (!sink || (!sink->pixels && !sink->write_fn) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
+    if ((unsigned)sink->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_SINK;
+    if (sink->rescale && (!shs__wide_finite(1, &sink->low) || !shs__wide_finite(1, &sink->high) || sink->low > sink->high))
+        return SHS_BAD_SINK;
+    return SHS_OK;
+}
+
+/* What missing pixels become. */
+SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *sink) {
+    if (sink->has_nodata) return sink->nodata;
+    if (cube->has_nodata) return cube->nodata;
+    return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
+}
+
+SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map *map, int precise, const shs_sink *sink,
+                                      int squares, shs__pass *pass, shs__map_job *job) {
+    shs_status status;
+    size_t outputs;
+    memset(pass, 0, sizeof *pass);
+    memset(job, 0, sizeof *job);
+    status = shs__view_open(cube, &pass->reader.view);
+    if (status != SHS_OK) return status;
+    if (!map || map->bands < 1 || map->outputs < 1 || !map->matrix) return SHS_BAD_MAP;
+    if (map->bands != pass->reader.view.used) return SHS_BAD_BANDS;
+    if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
+    if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
+    if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
+    status = shs__check_sink(sink);
+    if (status != SHS_OK) return status;
+#ifdef SPARSEHS_DOUBLE
+    precise = 0;
+#endif
+    outputs = (size_t)map->outputs;
+    job->outputs = map->outputs;
+    job->squares = squares;
+    job->written = squares ? 1 : map->outputs;
+    job->sink = sink;
+    job->missing = shs__missing_value(cube, sink);
+    pass->job = job;
+    pass->reader.precise = precise != 0;
+    pass->slot_values = sink->rescale ? 2 * (size_t)job->written : 0;
+    pass->product_values = precise ? 0 : outputs * SHS__PANEL_PIXELS;
+    pass->wide_values = (precise ? outputs + 1 : 1) * SHS__PANEL_PIXELS;
+    pass->scratch_values = precise ? 0 : shs__gemm_scratch(SHS__PANEL_PIXELS, map->outputs, map->bands);
+    return SHS_OK;
+}
+
+SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) {
+    shs__map_job *job = (shs__map_job *)pass->job;
+    const shs__view *v = &pass->reader.view;
+    size_t cells = shs__product((size_t)job->outputs, (size_t)v->used, 1), size = shs_type_size(job->sink->type);
+    size_t line = shs__product((size_t)v->samples, (size_t)job->written, size);
+    job->shift = SHS__CARVE(l, shs_real, (size_t)v->used);
+    job->matrix = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, cells);
+    job->matrix_wide = pass->reader.precise ? SHS__CARVE(l, shs_wide, cells) : NULL;
+    job->constant = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
+    job->low = SHS__CARVE(l, shs_wide, (size_t)job->written);
+    job->high = SHS__CARVE(l, shs_wide, (size_t)job->written);
+    job->block = job->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    shs__pass_layout(l, pass, workers);
+}
+
+/* The matrix in the type of the products; what rounding the centre to a shs_real shift took away goes to the constant. */
+SHS__PRIVATE void shs__map_prepare(shs__pass *pass, const shs_pixel_map *map) {
+    shs__map_job *job = (shs__map_job *)pass->job;
+    int b, o;
+    for (o = 0; o < map->outputs; o++) job->constant[o] = map->offset ? map->offset[o] : 0;
+    for (b = 0; b < map->bands; b++) {
+        shs_wide centre = map->centre ? map->centre[b] : 0;
+        job->shift[b] = (shs_real)centre;
+        for (o = 0; o < map->outputs; o++) {
+            shs_wide element = *SHS__AT(map->matrix, map->outputs, o, b);
+            job->constant[o] += element * ((shs_wide)job->shift[b] - centre);
+            if (job->matrix_wide) job->matrix_wide[(size_t)b * (size_t)map->outputs + (size_t)o] = element;
+            else *SHS__AT(job->matrix, map->outputs, o, b) = (shs_real)element;
+        }
+    }
+    pass->reader.shift = job->shift;
+}
+
+/* Where the block of lines at hand goes. */
+SHS__PRIVATE void shs__map_place(const shs__view *v, shs__map_job *job) {
+    int lines = job->sink->pixels ? v->lines : v->count_lines;
+    size_t size = shs_type_size(job->sink->type);
+    shs__interleave_strides(job->sink->interleave, v->samples, lines, job->written, &job->ss, &job->ls, &job->bs);
+    job->base = job->sink->pixels ? (unsigned char *)job->sink->pixels + v->first_line * job->ls * (ptrdiff_t)size : job->block;
+}
+
+/* The extremes over all ranks, from a pass of its own. */
+SHS__PRIVATE shs_status shs__map_range(const shs_context *ctx, shs__pass *pass) {
+    shs__map_job *job = (shs__map_job *)pass->job;
+    size_t n = (size_t)job->written;
+    shs_status status;
+    pass->work = shs__range_panel;
+    pass->phase = "range";
+    pass->extremes = 1;
+    status = shs__agree(ctx, shs__pass_run(ctx, pass));
+    if (status != SHS_OK) return status;
+    memcpy(job->low, pass->total, n * sizeof(shs_wide));
+    memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
+    status = shs__reduce(ctx, job->low, n, SHS_REDUCE_MIN);
+    if (status == SHS_OK) status = shs__reduce(ctx, job->high, n, SHS_REDUCE_MAX);
+    pass->slots = NULL;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__map_run(const shs_context *ctx, shs__pass *pass) {
+    shs__map_job *job = (shs__map_job *)pass->job;
+    const shs__view *v = &pass->reader.view;
+    shs_status status = SHS_OK;
+    int line;
+    if (job->sink->rescale) status = shs__map_range(ctx, pass);
+    pass->slots = NULL;
+    pass->work = shs__map_panel;
+    pass->phase = "transform";
+    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
+        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
+        if (status != SHS_OK) break;
+        shs__map_place(v, job);
+        status = shs__pass_block(ctx, pass);
+        if (status == SHS_OK && !job->sink->pixels &&
+            job->sink->write_fn(job->sink->write_user, line, v->count_lines, job->block))
+            status = SHS_WRITE_FAILED;
+    }
+    return status;
+}
+
+SHS__OUTLINE shs_status shs__map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+                                 const shs_sink *sink, int squares) {
+    shs__pass pass;
+    shs__map_job job;
+    shs__layout l = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__map_pass(cube, map, precise, sink, squares, &pass, &job);
+    if (status == SHS_OK) {
+        shs__map_layout(&l, &pass, shs__workers(ctx));
+        status = shs__acquire(ctx, &l);
+    }
+    if (sink && sink->rescale) status = shs__agree(ctx, status); /* before the collective search for the range */
+    if (status == SHS_OK) {
+        shs__map_layout(&l, &pass, shs__workers(ctx));
+        shs__map_prepare(&pass, map);
+        status = shs__map_run(ctx, &pass);
+    }
+    shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+                                    const shs_sink *sink) {
+    return shs__map(ctx, cube, map, precise, sink, 0);
+}
+
+SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+                                          const shs_sink *sink) {
+    shs__pass pass;
+    shs__map_job job;
+    shs__layout l = SHS_ZERO;
+    if (shs__map_pass(cube, map, precise, sink, 0, &pass, &job) != SHS_OK) return SIZE_MAX;
+    shs__map_layout(&l, &pass, shs__workers(ctx));
+    return shs__layout_size(&l);
+}
+
+/* ================================================================================================================== */
+/* 10  PRINCIPAL COMPONENTS                                                                                           */
+/* ================================================================================================================== */
+
+/* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__RANK_EPS ((shs_wide)1e-6)
+#else
+#define SHS__RANK_EPS ((shs_wide)1e-12)
+#endif
+#ifdef SPARSEHS_DOUBLE
+#define SHS__RANK_EPS_QUICK SHS__RANK_EPS
+#else
+#define SHS__RANK_EPS_QUICK ((shs_wide)1e-6)
+#endif
+
+static const shs_pca_options shs__pca_zero = SHS_ZERO;
+
+SHS__PRIVATE shs_status shs__check_pca(const shs_pca_options *o, int bands) {
+    if (o->components < 0 || o->components > bands) return SHS_BAD_COMPONENTS;
+    if (!shs__wide_finite(1, &o->variance) || o->variance < 0 || o->variance > 1) return SHS_BAD_COMPONENTS;
+    if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
+    return SHS_OK;
+}
+
+/* How many of the eigenvalues (descending) the options ask for; at least one. */
+SHS__PRIVATE int shs__count_components(const shs_pca_options *o, int count, const shs_wide *values, shs_wide total) {
+    int k = o->components ? shs__imin(o->components, count) : count, i;
+    shs_wide sum = 0;
+    for (i = 0; i < k && o->variance > 0; i++) {
+        sum += values[i];
+        if (sum >= o->variance * total * (1 - 4 * (shs_wide)SHS__EPS)) k = i + 1;
+    }
+    for (i = 1; i < k && o->eigenvalue_at_least > 0; i++)
+        if (values[i] < o->eigenvalue_at_least) k = i;
+    return k;
+}
+
+SHS__PRIVATE void shs__pca_layout(shs__layout *l, shs_pca *pca, int bands, int components, int values) {
+    size_t cells = shs__product((size_t)bands, (size_t)components, 1);
+    pca->bands = bands;
+    pca->components = components;
+    pca->eigenvalue_count = values;
+    pca->mean = SHS__CARVE(l, shs_wide, (size_t)bands);
+    pca->scale = SHS__CARVE(l, shs_wide, (size_t)bands);
+    pca->eigenvalues = SHS__CARVE(l, shs_wide, (size_t)values);
+    pca->vectors = SHS__CARVE(l, shs_wide, cells);
+    pca->forward = SHS__CARVE(l, shs_wide, cells);
+    pca->backward = SHS__CARVE(l, shs_wide, cells);
+}
+
+SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values) {
+    shs__layout l = SHS_ZERO;
+    shs_status status;
+    shs__pca_layout(&l, pca, bands, components, values);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__pca_layout(&l, pca, bands, components, values);
+    SHS__UNPOISON(l.base, l.size);
+    pca->block = l.block;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_pca_free(const shs_context *ctx, shs_pca *pca) {
+    if (!pca) return;
+    shs__free(ctx, pca->block);
+    memset(pca, 0, sizeof *pca);
+}
+
+/* What a fit works in. */
+typedef struct shs__fit {
+    shs_wide *mean, *scale, *covariance, *values, *vectors; /* n, n, n x n, n, n x n */
+    shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
+} shs__fit;
+
+SHS__PRIVATE void shs__fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
+    size_t cells = shs__product((size_t)n, (size_t)n, 1);
+    f->mean = SHS__CARVE(l, shs_wide, (size_t)n);
+    f->scale = SHS__CARVE(l, shs_wide, (size_t)n);
+    f->covariance = SHS__CARVE(l, shs_wide, cells);
+    f->values = SHS__CARVE(l, shs_wide, (size_t)n);
+    f->vectors = SHS__CARVE(l, shs_wide, cells);
+    f->noise = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
+    f->noise_values = SHS__CARVE(l, shs_wide, mnf ? (size_t)n : 0);
+    f->whitener = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
+    f->room = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
+}
+
+/* Mean and covariance, or correlation, and the trace. */
+SHS__PRIVATE shs_status shs__fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f, shs_wide *total) {
+    int n = m->bands, i, j;
+    shs_status status = shs_moments_finish(m, o->sample, f->mean, f->covariance, n);
+    if (status != SHS_OK) return status;
+    for (i = 0; i < n; i++) f->scale[i] = 1;
+    for (i = 0; i < n && o->correlation; i++) {
+        f->scale[i] = SHS__WSQRT(*SHS__AT(f->covariance, n, i, i));
+        if (!(f->scale[i] > 0)) return SHS_ZERO_VARIANCE;
+    }
+    for (*total = 0, j = 0; j < n; j++) {
+        for (i = 0; i < n; i++) *SHS__AT(f->covariance, n, i, j) /= f->scale[i] * f->scale[j];
+        *total += *SHS__AT(f->covariance, n, j, j);
+    }
+    return SHS_OK;
+}
+
+/* The result of a fit whose eigenvectors are those of the (scaled) covariance. */
+SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, int n, int values,
+                                        shs_wide total, shs_wide count, shs_pca *pca) {
+    shs_pca made = SHS_ZERO;
+    int k = shs__count_components(o, values, f->values, total), i, j;
+    shs_status status = shs__pca_create(ctx, &made, n, k, values);
+    if (status != SHS_OK) return status;
+    made.count = count;
+    made.total_variance = total;
+    made.precise = o->precise;
+    memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
+    memcpy(made.scale, f->scale, (size_t)n * sizeof(shs_wide));
+    memcpy(made.eigenvalues, f->values, (size_t)values * sizeof(shs_wide));
+    memcpy(made.vectors, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
+    for (j = 0; j < k; j++)
+        for (i = 0; i < n; i++) {
+            shs_wide v = *SHS__AT(f->vectors, n, i, j);
+            *SHS__AT(made.forward, k, j, i) = v / f->scale[i];
+            *SHS__AT(made.backward, n, i, j) = v * f->scale[i];
+        }
+    *pca = made;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
+                                            shs_pca *pca) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
+    shs__fit f;
+    shs__layout l = SHS_ZERO;
+    shs_wide total;
+    int n, values;
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    if (!pca) return SHS_BAD_OUTPUT;
+    n = moments->bands;
+    status = shs__check_pca(o, n);
+    if (status != SHS_OK) return status;
+    values = o->components > 0 ? o->components : n;
+    shs__fit_layout(&l, &f, n, 0);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__fit_layout(&l, &f, n, 0);
+    status = shs__fit_statistics(moments, o, &f, &total);
+    if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, total, moments->count, pca);
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* The moments of a cube over all ranks, in moments that the caller frees. */
+SHS__PRIVATE shs_status shs__cube_moments(const shs_context *ctx, const shs_cube *cube, int precise, shs_moments *m) {
+    shs_status status = shs__check_context(ctx);
+    int bands = shs_cube_bands(cube);
+    memset(m, 0, sizeof *m);
+    if (status != SHS_OK) return status;
+    if (bands < 1) {
+        shs__view v;
+        status = shs__view_open(cube, &v);
+    }
+    if (status == SHS_OK) status = shs_moments_create(ctx, bands, m);
+    if (status == SHS_OK) status = shs_moments_update(ctx, m, cube, precise);
+    status = shs__agree(ctx, status);
+    return status == SHS_OK ? shs_moments_reduce(ctx, m) : status;
+}
+
+SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
+    shs_moments m;
+    shs_status status = shs__cube_moments(ctx, cube, o->precise, &m);
+    if (status == SHS_OK) status = shs_pca_from_moments(ctx, &m, o, pca);
+    shs_moments_free(ctx, &m);
+    return status;
+}
+
+/* ---- minimum noise fraction ------------------------------------------------------------------------------------------------------- */
+
+/* Differences of right neighbours, both valid, and their products. A slot: pairs, then the lower triangle. */
+SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    int used = pass->reader.view.used, pairs = 0, k, i = 0, b;
+    const shs__panel *panel = &lane->panel;
+    (void)first;
+    for (k = 0; k + 1 < panel->pixels; k++) {
+        if (!panel->missing[k] && !panel->missing[k + 1]) {
+            shs_wide *d = lane->wide + (size_t)pairs++ * (size_t)used;
+            for (b = 0; b < used; b++) {
+                if (pass->reader.precise) d[b] = *SHS__AT(panel->W, used, b, i + 1) - *SHS__AT(panel->W, used, b, i);
+                else if (pass->reader.planes)
+                    d[b] = (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i + 1, b) - (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i, b);
+                else d[b] = (shs_wide)*SHS__AT(panel->X, used, b, i + 1) - (shs_wide)*SHS__AT(panel->X, used, b, i);
+            }
+        }
+        i += !panel->missing[k];
+    }
+    slot[0] += (shs_wide)pairs;
+    shs__wide_syrk(used, pairs, lane->wide, slot + 1);
+}
+
+/* The noise covariance of a cube over all ranks: half the mean product of the differences, both triangles, into noise. */
+SHS__OUTLINE shs_status shs__noise(const shs_context *ctx, const shs_cube *cube, shs_wide *noise) {
+    shs__pass pass;
+    shs__layout l = SHS_ZERO;
+    shs_real *shift;
+    int n, i, j;
+    shs_status status = shs__moments_pass(cube, 1, &pass);
+    if (status != SHS_OK) return status;
+    n = pass.reader.view.used;
+    pass.work = shs__noise_panel;
+    pass.phase = "noise";
+    pass.neighbours = 1;
+    pass.slot_values = 1 + (size_t)n * (size_t)n;
+    pass.wide_values = (size_t)n * SHS__PANEL_PIXELS;
+    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
+    status = shs__acquire(ctx, &l);
+    if (status == SHS_OK) {
+        shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
+        memset(shift, 0, (size_t)n * sizeof(shs_real));
+        pass.reader.shift = shift;
+        status = shs__pass_run(ctx, &pass);
+    }
+    status = shs__agree(ctx, status);
+    if (status == SHS_OK) status = shs__reduce(ctx, pass.total, pass.slot_values, SHS_REDUCE_SUM);
+    if (status == SHS_OK && !(pass.total[0] > 0)) status = SHS_NO_PIXELS;
+    for (j = 0; j < n && status == SHS_OK; j++)
+        for (i = j; i < n; i++) {
+            shs_wide c = *SHS__AT(pass.total + 1, n, i, j) / (2 * pass.total[0]);
+            *SHS__AT(noise, n, i, j) = *SHS__AT(noise, n, j, i) = c;
+        }
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* F = E Lambda^-1/2 of the noise (n x r), then the eigenvectors of F'CF; in f: whitener = F, room = E Lambda^1/2. */
+SHS__PRIVATE shs_status shs__whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f, int *rank) {
+    int i, j;
+    shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
+    if (status != SHS_OK) return status;
+    for (*rank = 0; *rank < n && f->noise_values[*rank] > SHS__RANK_EPS * f->noise_values[0];) ++*rank;
+    for (j = 0; j < *rank; j++) {
+        shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
+        for (i = 0; i < n; i++) {
+            *SHS__AT(f->whitener, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
+            *SHS__AT(f->room, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
+        }
+    }
+    return SHS_OK;
+}
+
+/* C (m x n) = A'B for A of k x m and B of k x n. */
+SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *C) {
+    int i, j, q;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) {
+            const shs_wide *a = SHS__AT(A, k, 0, i), *b = SHS__AT(B, k, 0, j);
+            shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+            for (q = 0; q + 4 <= k; q += 4) s0 += a[q] * b[q], s1 += a[q + 1] * b[q + 1], s2 += a[q + 2] * b[q + 2], s3 += a[q + 3] * b[q + 3];
+            for (; q < k; q++) s0 += a[q] * b[q];
+            *SHS__AT(C, m, i, j) = (s0 + s1) + (s2 + s3);
+        }
+}
+
+/* The entry of largest magnitude of a column is made positive, the first of equals; `with` (may be NULL) follows. */
+SHS__PRIVATE void shs__fix_sign(int n, shs_wide *v, int n_with, shs_wide *with) {
+    int i, at = 0;
+    for (i = 1; i < n; i++)
+        if (shs__wabs(v[i]) > shs__wabs(v[at])) at = i;
+    if (v[at] >= 0) return;
+    for (i = 0; i < n; i++) v[i] = -v[i];
+    for (i = 0; with && i < n_with; i++) with[i] = -with[i];
+}
+
+SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, const shs_pca_options *o, int n, int rank,
+                                        shs_wide count, shs_pca *mnf) {
+    shs_pca made = SHS_ZERO;
+    shs_wide total = 0;
+    int k, i, j;
+    shs_status status;
+    for (i = 0; i < rank; i++) total += f->values[i];
+    k = shs__count_components(o, rank, f->values, total);
+    status = shs__pca_create(ctx, &made, n, k, rank);
+    if (status != SHS_OK) return status;
+    made.count = count;
+    made.total_variance = total;
+    made.precise = 1;
+    memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
+    memcpy(made.eigenvalues, f->values, (size_t)rank * sizeof(shs_wide));
+    shs__wide_product(n, k, rank, f->whitener, f->vectors, made.vectors);
+    shs__wide_product(n, k, rank, f->room, f->vectors, made.backward);
+    for (i = 0; i < n; i++) made.scale[i] = 1;
+    for (j = 0; j < k; j++) {
+        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), n, SHS__AT(made.backward, n, 0, j));
+        for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
+    }
+    *mnf = made;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
+                                          const shs_pca_options *options, shs_pca *mnf) {
+    shs_pca_options o = options ? *options : shs__pca_zero;
+    shs__fit f;
+    shs__layout l = SHS_ZERO;
+    shs_wide total;
+    int n, rank = 0;
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    n = moments->bands;
+    if (!noise) return SHS_BAD_A;
+    if (ldn < n) return SHS_BAD_LDA;
+    if (!mnf) return SHS_BAD_OUTPUT;
+    status = shs__check_pca(&o, n);
+    if (status != SHS_OK) return status;
+    o.correlation = 0;
+    shs__fit_layout(&l, &f, n, 1);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__fit_layout(&l, &f, n, 1);
+    status = shs__fit_statistics(moments, &o, &f, &total);
+    if (status == SHS_OK) status = shs__whiten_noise(ctx, n, noise, ldn, &f, &rank);
+    if (status == SHS_OK && (rank == 0 || o.components > rank)) status = SHS_RANK_TOO_LOW;
+    if (status == SHS_OK) { /* F'CF, by way of C F in vectors and noise as room for the result */
+        shs__wide_product(n, rank, n, f.covariance, f.whitener, f.vectors);
+        shs__wide_inner(rank, rank, n, f.whitener, f.vectors, f.noise);
+        status = shs_eigh(ctx, rank, f.noise, rank, rank, f.values, f.vectors, rank);
+    }
+    if (status == SHS_OK) status = shs__mnf_finish(ctx, &f, &o, n, rank, moments->count, mnf);
+    shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
+    shs_moments m;
+    shs__layout l = SHS_ZERO;
+    shs_wide *noise = NULL;
+    shs_status status = shs__cube_moments(ctx, cube, 1, &m);
+    if (status == SHS_OK) {
+        size_t cells = shs__product((size_t)m.bands, (size_t)m.bands, 1);
+        (void)SHS__CARVE(&l, shs_wide, cells);
+        status = shs__agree(ctx, shs__acquire(ctx, &l));
+        if (status == SHS_OK) {
+            noise = SHS__CARVE(&l, shs_wide, cells);
+            status = shs__noise(ctx, cube, noise);
+        }
+        if (status == SHS_OK) status = shs_mnf_from_noise(ctx, &m, noise, m.bands, options, mnf);
+        shs__release(ctx, &l);
+    }
+    shs_moments_free(ctx, &m);
+    return status;
+}
+
+/* ---- transforms -------------------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 && pca->components > 0 && pca->forward; }
+
+SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, const shs_sink *sink) {
+    shs_pixel_map map = SHS_ZERO;
+    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
+    map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
+    return shs_cube_map(ctx, cube, &map, pca->precise, sink);
+}
+
+SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components, const shs_sink *sink) {
+    shs_pixel_map map = SHS_ZERO;
+    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
+    map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
+    return shs_cube_map(ctx, components, &map, pca->precise, sink);
+}
+
+SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
+                                       const shs_sink *sink) {
+    shs_pixel_map map = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide *both;
+    int k, i, j, q;
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
+    if (components < 0 || components > pca->components) return SHS_BAD_COMPONENTS;
+    k = components ? components : pca->components;
+    (void)SHS__CARVE(&l, shs_wide, shs__product((size_t)pca->bands, (size_t)pca->bands, 1));
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    both = SHS__CARVE(&l, shs_wide, (size_t)pca->bands * (size_t)pca->bands);
+    memset(both, 0, (size_t)pca->bands * (size_t)pca->bands * sizeof(shs_wide));
+    for (j = 0; j < pca->bands; j++) /* backward x forward */
+        for (q = 0; q < k; q++)
+            for (i = 0; i < pca->bands; i++)
+                *SHS__AT(both, pca->bands, i, j) += *SHS__AT(pca->backward, pca->bands, i, q) * *SHS__AT(pca->forward, pca->components, q, j);
+    map.bands = map.outputs = pca->bands, map.matrix = both, map.centre = map.offset = pca->mean;
+    status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* The number of components above rounding. */
+SHS__PRIVATE int shs__whitening_rank(const shs_pca *pca) {
+    shs_wide least = (pca->precise ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK) * pca->eigenvalues[0];
+    int k;
+    for (k = 0; k < pca->components && pca->eigenvalues[k] > least;) k++;
+    return k;
+}
+
+SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
+                              int *rank) {
+    shs_pca_options o = options ? *options : shs__pca_zero;
+    shs_pixel_map map = SHS_ZERO;
+    shs_pca pca = SHS_ZERO;
+    int used, i, j;
+    shs_status status;
+    o.precise = 1;
+    status = shs_pca_fit(ctx, cube, &o, &pca);
+    if (status != SHS_OK) return status;
+    used = shs__whitening_rank(&pca);
+    if (used == 0) status = SHS_ZERO_VARIANCE;
+    if (o.components > used) status = SHS_RANK_TOO_LOW;
+    if (status == SHS_OK) {
+        for (j = 0; j < pca.bands; j++) /* close up to used x bands: element (i, j) never moves forward */
+            for (i = 0; i < used; i++)
+                pca.forward[(size_t)j * (size_t)used + (size_t)i] = *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
+        map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
+        status = shs__map(ctx, cube, &map, 1, sink, 1);
+        if (status == SHS_OK && rank) *rank = used;
+    }
+    shs_pca_free(ctx, &pca);
+    return status;
+}
+
+/* ================================================================================================================== */
+/* 11  INDEPENDENT COMPONENTS                                                                                         */
+/* ================================================================================================================== */
+
+/* ---- contrasts ------------------------------------------------------------------------------------------------------------ */
+
+/* exp(-x) for 0 <= x: 2^-k from the bits, exp of the rest, |r| <= ln 2 / 2, from its series. The loop has no branch, so a
+   compiler vectorises it. In double libm is used: accuracy comes before speed there. */
+SHS__PRIVATE shs_real shs__exp_minus(shs_real x) {
+#ifdef SPARSEHS_DOUBLE
+    return SPARSEHS_EXP(-x);
+#else
+    float y = x < 87.0f ? x : 87.0f, k = (float)(int32_t)(y * 1.44269504f + 0.5f);
+    float r = (k * 0.693359375f - y) - k * 2.12194440e-4f; /* ln 2 in two pieces, the first exact in k */
+    float e = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
+    uint32_t bits = (uint32_t)(127 - (int32_t)k) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return e * power;
+#endif
+}
+
+/* tanh y = sign(y) (1 - t) / (1 + t) with t = exp(-2|y|); near zero, where 1 - t cancels, from its series. */
+SHS__PRIVATE shs_real shs__tanh(shs_real y) {
+#ifdef SPARSEHS_DOUBLE
+    return SPARSEHS_TANH(y);
+#else
+    float a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), q = y * y;
+    float far = (1 - t) / (1 + t);
+    float near = a * (1 + q * (-0.333333333f + q * (0.133333333f + q * (-0.0539682540f + q * (0.0218694885f - q * 0.00886323552f)))));
+    float value = a < 0.35f ? near : far;
+    return y < 0 ? -value : value;
+#endif
+}
+
+/* log cosh y = |y| + log(1 + t) - log 2, the logarithm as 2 atanh(t / (2 + t)). */
+SHS__PRIVATE shs_real shs__log_cosh(shs_real y) {
+    shs_real a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), u = t / (2 + t), q = u * u;
+    shs_real series = 1 + q * ((shs_real)(1.0 / 3) + q * ((shs_real)0.2 + q * ((shs_real)(1.0 / 7) + q * ((shs_real)(1.0 / 9) +
+                      q * ((shs_real)(1.0 / 11) + q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
+    return a + 2 * u * series - (shs_real)0.69314718055994530942;
+}
+
+/* g(y) in place of y, and the sum of g'(y). */
+SHS__PRIVATE shs_wide shs__apply_contrast(shs_contrast contrast, int n, shs_real *SHS__RESTRICT y) {
+    shs_real slope[4] = {0, 0, 0, 0}; /* n is at most a panel: short enough for shs_real */
+    int i;
+    if (contrast == SHS_POW3) {
+        for (i = 0; i < n; i++) y[i] = y[i] * y[i] * y[i];
+        return 3 * (shs_wide)n; /* E 3 (w'z)^2 = 3 for white z */
+    }
+    for (i = 0; i < n; i++) {
+        shs_real v = y[i], g, d;
+        if (contrast == SHS_TANH) {
+            g = shs__tanh(v);
+            d = 1 - g * g;
+        } else {
+            shs_real e = shs__exp_minus(v * v / 2);
+            g = v * e;
+            d = (1 - v * v) * e;
+        }
+        y[i] = g;
+        slope[i & 3] += d;
+    }
+    return ((shs_wide)slope[0] + (shs_wide)slope[1]) + ((shs_wide)slope[2] + (shs_wide)slope[3]);
+}
+
+/* ---- the pixels, whitened ------------------------------------------------------------------------------------------------------ */
+
+enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory are kept up to so many bytes */
+
+/* What the iterations ask of the pixels. Whitened pixels lie panel by panel, component after component (ld
+   SHS__PANEL_PIXELS). */
+typedef struct shs__sources {
+    const shs_context *ctx;
+    shs__pass pass;
+    shs__map_job map;       /* the whitening */
+    shs_sink nowhere;       /* a map wants a sink; its type is all that is asked of this one */
+    int m, pairs;           /* components; products z_a z_b, a <= b */
+    shs_contrast contrast;
+    int directions;         /* columns of W in this sweep */
+    shs_real *W;            /* m x m */
+    shs_real *cache;        /* NULL: the pixels are whitened anew in every sweep */
+    int *cached;            /* valid pixels of each panel */
+    size_t panels;
+    int fill_cache, want_fourth;
+    shs_wide *fourth;       /* pairs x pairs: E (z_a z_b)(z_c z_d) */
+    shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
+    shs_wide count;
+} shs__sources;
+
+/* All z_a z_b of a panel into lane->second, pairs columns; their Gram matrix to the slot: count, then lower triangle. */
+SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
+    shs_real *q = lane->second, *gram = lane->second + (size_t)s->pairs * SHS__PANEL_PIXELS;
+    int a, b, k;
+    for (b = 0; b < s->m; b++)
+        for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
+            const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
+            for (k = 0; k < valid; k++) q[k] = za[k] * zb[k];
+        }
+    shs__syrk_to_wide(SHS_TRANS, s->pairs, valid, lane->second, SHS__PANEL_PIXELS, gram, lane->scratch, slot + 1);
+}
+
+/* Whitens a panel; keeps it, and adds its fourth moments, as asked. */
+SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__sources *s = (const shs__sources *)pass->owner;
+    int valid = lane->panel.valid, a;
+    shs__map_products(pass, lane);
+    for (a = 0; a < s->m; a++) {
+        shs_real constant = (shs_real)s->map.constant[a], *z = lane->product + (size_t)a * SHS__PANEL_PIXELS;
+        int k;
+        for (k = 0; k < valid; k++) z[k] += constant;
+    }
+    if (s->fill_cache) {
+        size_t panel = first / SHS__PANEL_PIXELS;
+        memcpy(s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, lane->product, (size_t)s->m * SHS__PANEL_PIXELS * sizeof(shs_real));
+        s->cached[panel] = valid;
+    }
+    slot[0] += (shs_wide)valid;
+    if (s->want_fourth) shs__fourth_products(s, lane, lane->product, valid, slot);
+}
+
+/* One sweep's share: Y = Z W, then sum g'(y) (directions) and sum z g(y) (m x directions) behind the count. */
+SHS__PRIVATE void shs__sweep_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
+    shs_real *y = lane->second, *sums = lane->second + (size_t)s->m * SHS__PANEL_PIXELS;
+    int c = s->directions, d, i;
+    shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, valid, c, s->m, 1, Z, SHS__PANEL_PIXELS, s->W, s->m, 0, y, SHS__PANEL_PIXELS,
+                     lane->scratch);
+    for (d = 0; d < c; d++) slot[1 + d] += shs__apply_contrast(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
+    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, s->m, c, valid, 1, Z, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, 0, sums, s->m,
+                     lane->scratch);
+    for (i = 0; i < s->m * c; i++) slot[1 + c + i] += (shs_wide)sums[i];
+}
+
+/* The sources' fourth powers and log cosh: count, then m of each. */
+SHS__PRIVATE void shs__rating_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
+    int d, k;
+    shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, valid, s->m, s->m, 1, Z, SHS__PANEL_PIXELS, s->W, s->m, 0, lane->second,
+                     SHS__PANEL_PIXELS, lane->scratch);
+    for (d = 0; d < s->m; d++) {
+        shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
+        shs_wide fourth = 0, negentropy = 0;
+        for (k = 0; k < valid; k++) fourth += (shs_wide)(y[k] * y[k]) * (shs_wide)(y[k] * y[k]);
+        for (k = 0; k < valid; k++) y[k] = shs__log_cosh(y[k]);
+        for (k = 0; k < valid; k++) negentropy += (shs_wide)y[k];
+        slot[1 + d] += fourth;
+        slot[1 + s->m + d] += negentropy;
+    }
+}
+
+typedef void (*shs__sources_fn)(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot);
+
+SHS__PRIVATE void shs__sweep_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__sources *s = (const shs__sources *)pass->owner;
+    shs__whiten_panel(pass, lane, slot, first);
+    shs__sweep_products(s, lane, lane->product, lane->panel.valid, slot);
+}
+
+SHS__PRIVATE void shs__rating_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+    const shs__sources *s = (const shs__sources *)pass->owner;
+    shs__whiten_panel(pass, lane, slot, first);
+    shs__rating_products(s, lane, lane->product, lane->panel.valid, slot);
+}
+
+typedef struct shs__cached_job {
+    shs__sources *s;
+    shs__sources_fn work;
+    size_t first_chunk;
+} shs__cached_job;
+
+/* The same chunks as a pass over the cube has, from the whitened pixels that were kept. */
+SHS__PRIVATE void shs__cached_chunk(void *arg, size_t chunk, int worker) {
+    const shs__cached_job *job = (const shs__cached_job *)arg;
+    shs__sources *s = job->s;
+    const size_t per_chunk = SHS__CHUNK_PIXELS / SHS__PANEL_PIXELS;
+    size_t panel = (job->first_chunk + chunk) * per_chunk, end = shs__zmin(s->panels, panel + per_chunk);
+    shs_wide *slot = s->pass.slots + chunk * s->pass.slot_values;
+    memset(slot, 0, s->pass.slot_values * sizeof(shs_wide));
+    for (; panel < end; panel++) {
+        if (s->cached[panel] == 0) continue;
+        slot[0] += (shs_wide)s->cached[panel];
+        job->work(s, s->pass.lanes + worker, s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, s->cached[panel], slot);
+    }
+}
+
+/* One pass over the whitened pixels, kept or not, and the sum over the ranks; values: those of a slot in use. */
+SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cached, shs__panel_fn fresh, size_t values) {
+    shs__pass *pass = &s->pass;
+    shs_status status = SHS_OK;
+    pass->slot_values = values;
+    if (s->cache && !s->fill_cache) {
+        size_t chunks = shs__chunk_count(s->panels, SHS__CHUNK_PIXELS / SHS__PANEL_PIXELS);
+        shs__cached_job job;
+        job.s = s;
+        job.work = cached;
+        memset(pass->total, 0, values * sizeof(shs_wide));
+        for (job.first_chunk = 0; job.first_chunk < chunks; job.first_chunk += SHS__PASS_SLOTS) {
+            size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - job.first_chunk);
+            shs__parallel(s->ctx, count, shs__cached_chunk, &job);
+            shs__pass_collect(pass, count);
+        }
+    } else {
+        pass->work = fresh;
+        status = shs__pass_run(s->ctx, pass);
+    }
+    status = shs__agree(s->ctx, status);
+    return status == SHS_OK ? shs__reduce(s->ctx, pass->total, values, SHS_REDUCE_SUM) : status;
+}
+
+/* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
+SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+    size_t cells = (size_t)s->m * (size_t)c, i;
+    shs_status status;
+    s->directions = c;
+    for (i = 0; i < cells; i++) s->W[i] = (shs_real)W[i];
+    status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, 1 + (size_t)c + cells);
+    if (status != SHS_OK) return status;
+    for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
+    for (i = 0; i < cells; i++) S[i] = s->pass.total[1 + (size_t)c + i] / s->pass.total[0];
+    return SHS_OK;
+}
+
+/* The same for y^3 from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
+   E[z_a (w'z)^3] = sum over b of u_ab w_b. */
+SHS__PRIVATE void shs__contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
+    int m = s->m, a, b, i, j = 0;
+    for (b = 0; b < m; b++)
+        for (a = 0; a <= b; a++) s->square[j++] = (a == b ? 1 : 2) * w[a] * w[b];
+    memset(s->image, 0, (size_t)s->pairs * sizeof(shs_wide));
+    for (j = 0; j < s->pairs; j++) {
+        const shs_wide *column = s->fourth + (size_t)j * (size_t)s->pairs;
+        shs_wide factor = s->square[j];
+        for (i = 0; i < s->pairs; i++) s->image[i] += column[i] * factor;
+    }
+    for (a = 0; a < m; a++) S[a] = 0;
+    for (b = 0, j = 0; b < m; b++)
+        for (a = 0; a <= b; a++, j++) {
+            S[a] += s->image[j] * w[b];
+            if (a != b) S[b] += s->image[j] * w[a];
+        }
+}
+
+/* E[z g(w'z)] and E[g'] by whichever route was chosen. */
+SHS__PRIVATE shs_status shs__expectations(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+    int d;
+    if (!s->fourth) return shs__sweep(s, c, W, S, slope);
+    for (d = 0; d < c; d++) {
+        shs__contract(s, W + (size_t)d * (size_t)s->m, S + (size_t)d * (size_t)s->m);
+        slope[d] = 3;
+    }
+    return SHS_OK;
+}
+
+/* ---- the iterations ------------------------------------------------------------------------------------------------------------- */
+
+/* What they work in: m x m each, but slope. */
+typedef struct shs__iteration {
+    shs_wide *W, *before, *earlier, *S, *room, *values, *vectors, *best; /* values: m */
+    shs_wide *slope;                                                     /* m */
+} shs__iteration;
+
+SHS__PRIVATE void shs__iteration_layout(shs__layout *l, shs__iteration *it, int m) {
+    size_t cells = shs__product((size_t)m, (size_t)m, 1);
+    it->W = SHS__CARVE(l, shs_wide, cells);
+    it->before = SHS__CARVE(l, shs_wide, cells);
+    it->earlier = SHS__CARVE(l, shs_wide, cells);
+    it->S = SHS__CARVE(l, shs_wide, cells);
+    it->room = SHS__CARVE(l, shs_wide, cells);
+    it->vectors = SHS__CARVE(l, shs_wide, cells);
+    it->best = SHS__CARVE(l, shs_wide, cells);
+    it->values = SHS__CARVE(l, shs_wide, (size_t)m);
+    it->slope = SHS__CARVE(l, shs_wide, (size_t)m);
+}
+
+SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* 1 - |cos| of two unit vectors as |u -+ v|^2 / 2, which does not cancel. */
+SHS__PRIVATE shs_wide shs__turn(int n, const shs_wide *u, const shs_wide *v) {
+    shs_wide sign = shs__wide_dot(n, u, v) < 0 ? -1 : 1, sum = 0;
+    int i;
+    for (i = 0; i < n; i++) sum += (u[i] - sign * v[i]) * (u[i] - sign * v[i]);
+    return sum / 2;
+}
+
+/* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left. */
+SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide *w) {
+    shs_wide norm2;
+    int pass, j, i;
+    for (pass = 0; pass < 2; pass++)
+        for (j = 0; j < count; j++) {
+            const shs_wide *v = W + (size_t)j * (size_t)m;
+            shs_wide along = shs__wide_dot(m, v, w);
+            for (i = 0; i < m; i++) w[i] -= along * v[i];
+        }
+    norm2 = shs__wide_dot(m, w, w);
+    if (!(norm2 > 0)) return 0;
+    for (i = 0; i < m; i++) w[i] /= SHS__WSQRT(norm2);
+    return 1;
+}
+
+/* One step of one direction: S - slope w, or its damped form w - mu (S - beta w) / (slope - beta), beta = w'S, which for mu = 1
+   is the same direction. */
+SHS__PRIVATE void shs__ica_step(int m, shs_wide *w, const shs_wide *S, shs_wide slope, shs_wide mu) {
+    shs_wide beta = shs__wide_dot(m, w, S), curvature = slope - beta;
+    int i;
+    if (mu >= 1 || !(shs__wabs(curvature) > 0))
+        for (i = 0; i < m; i++) w[i] = S[i] - slope * w[i];
+    else
+        for (i = 0; i < m; i++) w[i] -= mu * (S[i] - beta * w[i]) / curvature;
+}
+
+/* The step size: halved when the iterate jumps between two places, and once after half of the iterations. */
+SHS__PRIVATE shs_wide shs__damp(const shs_ica_options *o, shs_wide mu, int k, int most, shs_wide change, shs_wide two_steps) {
+    if (o->plain_steps) return mu;
+    if (k > 1 && two_steps < change / 16 && mu > (shs_wide)1 / 64) return mu / 2;
+    return k == most / 2 ? mu / 2 : mu;
+}
+
+SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
+#ifdef SPARSEHS_NO_DOUBLE
+    return o->tolerance > 0 ? o->tolerance : (shs_wide)1e-6;
+#else
+    return o->tolerance > 0 ? o->tolerance : (shs_wide)1e-8;
+#endif
+}
+
+SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, int column, int restart, shs_random *r, shs_wide *w) {
+    int i;
+    for (i = 0; i < m; i++)
+        if (restart > 0 || (o->random_start && !o->start)) w[i] = shs_random_normal(r);
+        else w[i] = o->start ? o->start[(size_t)column * (size_t)m + (size_t)i] : i == column;
+}
+
+/* Iterates column d of W, kept off the columns before it. */
+SHS__PRIVATE shs_status shs__deflate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, int d, shs_ica_component *c) {
+    int m = s->m, most = o->iterations > 0 ? o->iterations : 200, k;
+    shs_wide *w = it->W + (size_t)d * (size_t)m, mu = 1, tolerance = shs__ica_tolerance(o);
+    size_t bytes = (size_t)m * sizeof(shs_wide);
+    c->converged = 0;
+    memcpy(it->before, w, bytes);
+    for (k = 1; k <= most; k++) {
+        shs_status status = shs__expectations(s, 1, w, it->S, it->slope);
+        shs_wide two_steps;
+        if (status != SHS_OK) return status;
+        memcpy(it->earlier, it->before, bytes);
+        memcpy(it->before, w, bytes);
+        shs__ica_step(m, w, it->S, it->slope[0], mu);
+        if (!shs__project_off(m, d, it->W, w)) memcpy(w, it->before, bytes);
+        c->iterations = k;
+        c->change = shs__turn(m, w, it->before);
+        c->converged = c->change <= tolerance;
+        if (c->converged && o->tolerance >= 0) break;
+        two_steps = shs__turn(m, w, it->earlier);
+        mu = shs__damp(o, mu, k, most, c->change, two_steps);
+    }
+    return SHS_OK;
+}
+
+SHS__PRIVATE int shs__most_restarts(const shs_ica_options *o) { return o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3; }
+
+/* One component after another, each with its restarts; the start that came closest is kept. */
+SHS__OUTLINE shs_status shs__deflation(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs_ica_component *c) {
+    int m = s->m, d, restart;
+    shs_random r;
+    shs_random_seed(&r, shs__mix(o->seed));
+    for (d = 0; d < m; d++) {
+        shs_wide *w = it->W + (size_t)d * (size_t)m;
+        shs_ica_component best = SHS_ZERO;
+        shs_status status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)d, (size_t)m, -1));
+        for (restart = 0; restart <= shs__most_restarts(o) && status == SHS_OK; restart++) {
+            shs_ica_component now = SHS_ZERO;
+            do shs__ica_start(o, m, d, restart, &r, w);
+            while (!shs__project_off(m, d, it->W, w) && ++restart);
+            status = shs__deflate(s, o, it, d, &now);
+            now.restarts = restart;
+            if (restart == 0 || now.change < best.change || best.iterations == 0) {
+                best = now;
+                memcpy(it->best, w, (size_t)m * sizeof(shs_wide));
+            }
+            if (now.converged || o->tolerance < 0) break;
+        }
+        if (status != SHS_OK) return status;
+        memcpy(w, it->best, (size_t)m * sizeof(shs_wide));
+        c[d] = best;
+        c[d].extraction = d;
+    }
+    return SHS_OK;
+}
+
+/* W <- W (W'W)^-1/2: the nearest matrix with orthonormal columns. */
+SHS__PRIVATE shs_status shs__orthonormalise(const shs_context *ctx, int m, shs__iteration *it) {
+    int i, j;
+    shs_status status;
+    shs__wide_inner(m, m, m, it->W, it->W, it->S);
+    status = shs_eigh(ctx, m, it->S, m, m, it->values, it->vectors, m);
+    if (status != SHS_OK) return status;
+    if (!(it->values[m - 1] > SHS__RANK_EPS * it->values[0])) return SHS_NO_CONVERGENCE;
+    for (j = 0; j < m; j++)
+        for (i = 0; i < m; i++) *SHS__AT(it->room, m, j, i) = *SHS__AT(it->vectors, m, i, j) / SHS__WSQRT(it->values[j]);
+    shs__wide_product(m, m, m, it->vectors, it->room, it->S);
+    shs__wide_product(m, m, m, it->W, it->S, it->room);
+    memcpy(it->W, it->room, (size_t)m * (size_t)m * sizeof(shs_wide));
+    return SHS_OK;
+}
+
+/* All components at once from one start; the largest change into *change. */
+SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs_ica_component *c,
+                                             shs_wide *change) {
+    int m = s->m, most = o->iterations > 0 ? o->iterations : 200, k, d;
+    size_t bytes = (size_t)m * (size_t)m * sizeof(shs_wide);
+    shs_wide mu = 1, tolerance = shs__ica_tolerance(o), two_steps;
+    shs_status status = shs__orthonormalise(s->ctx, m, it);
+    memcpy(it->before, it->W, bytes);
+    for (k = 1; k <= most && status == SHS_OK; k++) {
+        status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
+        if (status == SHS_OK) status = shs__expectations(s, m, it->W, it->S, it->slope);
+        if (status != SHS_OK) return status;
+        memcpy(it->earlier, it->before, bytes);
+        memcpy(it->before, it->W, bytes);
+        for (d = 0; d < m; d++)
+            shs__ica_step(m, it->W + (size_t)d * (size_t)m, it->S + (size_t)d * (size_t)m, it->slope[d], mu);
+        status = shs__orthonormalise(s->ctx, m, it);
+        for (*change = two_steps = 0, d = 0; d < m; d++) {
+            size_t at = (size_t)d * (size_t)m;
+            shs_wide again = shs__turn(m, it->W + at, it->earlier + at);
+            c[d].iterations = k;
+            c[d].change = shs__turn(m, it->W + at, it->before + at);
+            c[d].converged = c[d].change <= tolerance;
+            c[d].extraction = d;
+            if (c[d].change > *change) *change = c[d].change;
+            if (again > two_steps) two_steps = again;
+        }
+        if (*change <= tolerance && o->tolerance >= 0) break;
+        mu = shs__damp(o, mu, k, most, *change, two_steps);
+    }
+    return status;
+}
+
+SHS__OUTLINE shs_status shs__symmetric(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs_ica_component *c) {
+    int m = s->m, restart, d;
+    size_t bytes = (size_t)m * (size_t)m * sizeof(shs_wide);
+    shs_wide change = 0, best = -1;
+    shs_random r;
+    shs_random_seed(&r, shs__mix(o->seed));
+    for (restart = 0; restart <= shs__most_restarts(o); restart++) {
+        shs_status status;
+        for (d = 0; d < m; d++) shs__ica_start(o, m, d, restart, &r, it->W + (size_t)d * (size_t)m);
+        status = shs__symmetric_start(s, o, it, c, &change);
+        if (status != SHS_OK) return status;
+        for (d = 0; d < m; d++) c[d].restarts = restart;
+        if (best < 0 || change < best) {
+            best = change;
+            memcpy(it->best, it->W, bytes);
+        }
+        if (change <= shs__ica_tolerance(o) || o->tolerance < 0) break;
+    }
+    memcpy(it->W, it->best, bytes);
+    for (d = 0; d < m && best < change; d++) c[d].change = best; /* the best start was not the last */
+    return SHS_OK;
+}
+
+/* ---- opening the sources ----------------------------------------------------------------------------------------------------------- */
+
+/* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
+   pixels are kept. */
+SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
+    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_SYMMETRIC ? (shs_wide)m : 1;
+    shs_wide sweeps = o->tolerance < 0 && o->iterations > 0 ? (shs_wide)o->iterations : 12;
+    if (o->approach == SHS_DEFLATION) sweeps *= (shs_wide)m;
+    if (o->contrast != SHS_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
+    if (o->route == SHS_ROUTE_MOMENTS) return 1;
+    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
+}
+
+SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_cube *cube, const shs_ica_options *o, const shs_pixel_map *whitening) {
+    size_t pixels = (size_t)cube->samples * (size_t)cube->lines, panels = shs__chunk_count(pixels, SHS__PANEL_PIXELS), m;
+    size_t keep, sweep_values, fourth_values;
+    shs_status status;
+    int moments;
+    s->nowhere.type = SHS_REAL;
+    s->nowhere.pixels = &s->nowhere;
+    status = shs__map_pass(cube, whitening, 0, &s->nowhere, 0, &s->pass, &s->map);
+    if (status != SHS_OK) return status;
+    s->m = whitening->outputs;
+    s->pairs = s->m * (s->m + 1) / 2;
+    s->contrast = o->contrast;
+    m = (size_t)s->m;
+    keep = shs__product(panels, m * SHS__PANEL_PIXELS, sizeof(shs_real));
+    s->panels = cube->pixels && keep <= SHS__CACHE_LIMIT ? panels : 0;
+    moments = shs__moments_pay(o, s->m, whitening->bands, s->panels > 0);
+    s->want_fourth = moments;
+    sweep_values = 1 + m + m * m;
+    fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
+    s->pass.slot_values = shs__zmax(shs__zmax(sweep_values, 1 + 2 * m), fourth_values);
+    s->pass.second_values = m * SHS__PANEL_PIXELS + m * m;
+    if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS + (size_t)s->pairs * (size_t)s->pairs);
+    s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__zmax(shs__gemm_scratch(SHS__PANEL_PIXELS, s->m, s->m),
+                                                                           shs__gemm_scratch(s->m, s->m, SHS__PANEL_PIXELS)));
+    if (moments) s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
+    s->pass.phase = "whitening";
+    s->pass.owner = s;
+    return SHS_OK;
+}
+
+SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int workers) {
+    size_t m = (size_t)s->m, pairs = s->want_fourth ? (size_t)s->pairs : 0;
+    shs__map_layout(l, &s->pass, workers);
+    s->W = SHS__CARVE(l, shs_real, m * m);
+    s->cached = SHS__CARVE(l, int, s->panels);
+    s->cache = s->panels ? SHS__CARVE(l, shs_real, shs__product(s->panels, m * SHS__PANEL_PIXELS, 1)) : NULL;
+    s->fourth = pairs ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
+    s->square = SHS__CARVE(l, shs_wide, pairs);
+    s->image = SHS__CARVE(l, shs_wide, pairs);
+}
+
+/* The first pass: whitens, keeps, sums fourth moments. */
+SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
+    size_t n = (size_t)s->pairs, i, j;
+    shs_status status;
+    if (!s->cache && !s->want_fourth) return SHS_OK;
+    if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
+    s->fill_cache = s->cache != NULL;
+    status = shs__sources_pass(s, NULL, shs__whiten_panel, s->want_fourth ? 1 + n * n : 1);
+    s->fill_cache = 0;
+    if (status != SHS_OK || !s->want_fourth) return status;
+    s->want_fourth = 0;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->pass.total[1 + j * n + i] / s->pass.total[0];
+    return SHS_OK;
+}
+
+/* Kurtosis and negentropy of the sources W'z. */
+SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
+    const shs_wide gaussian = (shs_wide)0.37456721; /* E log cosh of a standard normal */
+    size_t m = (size_t)s->m, i;
+    shs_status status;
+    for (i = 0; i < m * m; i++) s->W[i] = (shs_real)W[i];
+    status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
+    if (status != SHS_OK) return status;
+    for (i = 0; i < m; i++) {
+        shs_wide away = s->pass.total[1 + m + i] / s->pass.total[0] - gaussian;
+        c[i].kurtosis = s->pass.total[1 + i] / s->pass.total[0] - 3;
+        c[i].negentropy = away * away;
+    }
+    return SHS_OK;
+}
+
+/* ---- the fit -------------------------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
+    size_t cells = shs__product((size_t)bands, (size_t)m, 1);
+    ica->bands = bands;
+    ica->components = m;
+    ica->mean = SHS__CARVE(l, shs_wide, (size_t)bands);
+    ica->eigenvalues = SHS__CARVE(l, shs_wide, (size_t)m);
+    ica->whitening = SHS__CARVE(l, shs_wide, cells);
+    ica->rotation = SHS__CARVE(l, shs_wide, shs__product((size_t)m, (size_t)m, 1));
+    ica->unmixing = SHS__CARVE(l, shs_wide, cells);
+    ica->mixing = SHS__CARVE(l, shs_wide, cells);
+    ica->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
+}
+
+SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
+    if (!ica) return;
+    shs__free(ctx, ica->block);
+    memset(ica, 0, sizeof *ica);
+}
+
+/* Whether component a comes after b in the wanted order. */
+SHS__PRIVATE int shs__comes_after(const shs_ica_options *o, const shs_ica_component *a, const shs_ica_component *b) {
+    if (o->order == SHS_BY_EXTRACTION) return a->extraction > b->extraction;
+    if (o->order == SHS_BY_NEGENTROPY) return a->negentropy < b->negentropy;
+    return shs__wabs(a->kurtosis) < shs__wabs(b->kurtosis);
+}
+
+/* Sorts the components with their columns of W (insertion: equals keep their order). */
+SHS__PRIVATE void shs__order_components(const shs_ica_options *o, int m, shs_ica_component *c, shs_wide *W) {
+    int i, j, q;
+    for (i = 1; i < m; i++)
+        for (j = i; j > 0 && shs__comes_after(o, c + j - 1, c + j); j--) {
+            shs_ica_component held = c[j];
+            c[j] = c[j - 1];
+            c[j - 1] = held;
+            for (q = 0; q < m; q++) {
+                shs_wide w = *SHS__AT(W, m, q, j);
+                *SHS__AT(W, m, q, j) = *SHS__AT(W, m, q, j - 1);
+                *SHS__AT(W, m, q, j - 1) = w;
+            }
+        }
+}
+
+/* unmixing = W'V and mixing = V^+ W from the rotation and the principal components; signs fixed. */
+SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
+    int m = ica->components, n = ica->bands, i, j, q;
+    for (q = 0; q < m; q++) {
+        shs_wide *w = SHS__AT(ica->rotation, m, 0, q), largest = 0;
+        for (i = 0; i < n; i++) {
+            shs_wide u = 0, a = 0;
+            for (j = 0; j < m; j++) {
+                shs_wide deviation = SHS__WSQRT(pca->eigenvalues[j]), v = *SHS__AT(pca->vectors, n, i, j);
+                u += w[j] * v / deviation;
+                a += w[j] * v * deviation;
+            }
+            *SHS__AT(ica->unmixing, m, q, i) = u;
+            *SHS__AT(ica->mixing, n, i, q) = a;
+            if (shs__wabs(u) > shs__wabs(largest)) largest = u;
+        }
+        if (largest >= 0) continue;
+        for (j = 0; j < m; j++) w[j] = -w[j];
+        for (i = 0; i < n; i++) {
+            *SHS__AT(ica->unmixing, m, q, i) = -*SHS__AT(ica->unmixing, m, q, i);
+            *SHS__AT(ica->mixing, n, i, q) = -*SHS__AT(ica->mixing, n, i, q);
+        }
+    }
+}
+
+SHS__PRIVATE shs_status shs__check_ica(const shs_ica_options *o) {
+    if (o->components < 0) return SHS_BAD_COMPONENTS;
+    if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
+    if ((unsigned)o->contrast > SHS_GAUSS || (unsigned)o->approach > SHS_SYMMETRIC || (unsigned)o->route > SHS_ROUTE_SWEEP ||
+        (unsigned)o->order > SHS_BY_EXTRACTION)
+        return SHS_BAD_OPTIONS;
+    if (o->route == SHS_ROUTE_MOMENTS && o->contrast != SHS_POW3) return SHS_BAD_OPTIONS;
+    if (o->iterations < 0) return SHS_BAD_ITERATIONS;
+    return shs__wide_finite(1, &o->tolerance) ? SHS_OK : SHS_BAD_TOLERANCE;
+}
+
+/* Whitening matrix and the rest of the result's memory, from the principal components. */
+SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *pca, int m, shs_ica *ica) {
+    shs__layout l = SHS_ZERO;
+    shs_status status;
+    int i, j, n = pca->bands;
+    shs__ica_layout(&l, ica, n, m);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__ica_layout(&l, ica, n, m);
+    SHS__UNPOISON(l.base, l.size);
+    ica->block = l.block;
+    ica->count = pca->count;
+    ica->precise = pca->precise;
+    memcpy(ica->mean, pca->mean, (size_t)n * sizeof(shs_wide));
+    memcpy(ica->eigenvalues, pca->eigenvalues, (size_t)m * sizeof(shs_wide));
+    memset(ica->component, 0, (size_t)m * sizeof *ica->component);
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++) *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
+    return SHS_OK;
+}
+
+/* The iterations, once the whitening is known. */
+SHS__OUTLINE shs_status shs__separate(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *o, shs_ica *ica) {
+    shs__sources s = SHS_ZERO;
+    shs__iteration it;
+    shs__layout l = SHS_ZERO;
+    shs_pixel_map whitening = SHS_ZERO;
+    shs_status status;
+    whitening.bands = ica->bands, whitening.outputs = ica->components;
+    whitening.matrix = ica->whitening, whitening.centre = ica->mean;
+    s.ctx = ctx;
+    status = shs__sources_open(&s, cube, o, &whitening);
+    if (status == SHS_OK) {
+        shs__sources_layout(&l, &s, shs__workers(ctx));
+        shs__iteration_layout(&l, &it, s.m);
+        status = shs__acquire(ctx, &l);
+    }
+    status = shs__agree(ctx, status);
+    if (status == SHS_OK) {
+        shs__sources_layout(&l, &s, shs__workers(ctx));
+        shs__iteration_layout(&l, &it, s.m);
+        shs__map_prepare(&s.pass, &whitening);
+        status = shs__sources_fill(&s);
+        ica->used_moments = s.fourth != NULL;
+        if (status == SHS_OK)
+            status = o->approach == SHS_SYMMETRIC ? shs__symmetric(&s, o, &it, ica->component) : shs__deflation(&s, o, &it, ica->component);
+        if (status == SHS_OK) status = shs__rate(&s, it.W, ica->component);
+        if (status == SHS_OK) memcpy(ica->rotation, it.W, (size_t)s.m * (size_t)s.m * sizeof(shs_wide));
+    }
+    shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
+    static const shs_ica_options zero = SHS_ZERO;
+    const shs_ica_options *o = options ? options : &zero;
+    shs_pca_options p = SHS_ZERO;
+    shs_pca pca = SHS_ZERO;
+    shs_ica made = SHS_ZERO;
+    int rank, i;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__check_ica(o);
+    if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
+    status = shs__agree(ctx, status);
+    if (status != SHS_OK) return status;
+    p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
+    p.sample = o->sample, p.precise = o->precise;
+    status = shs_pca_fit(ctx, cube, &p, &pca);
+    if (status != SHS_OK) return status;
+    rank = shs__whitening_rank(&pca);
+    if (rank == 0) status = SHS_ZERO_VARIANCE;
+    else if (o->components > rank) status = SHS_RANK_TOO_LOW;
+    if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
+    status = shs__agree(ctx, status);
+    if (status == SHS_OK) status = shs__separate(ctx, cube, o, &made);
+    if (status == SHS_OK) {
+        shs__order_components(o, rank, made.component, made.rotation);
+        shs__ica_matrices(&made, &pca);
+        for (made.converged = 1, i = 0; i < rank; i++) made.converged &= made.component[i].converged;
+        *ica = made;
+    } else shs_ica_free(ctx, &made);
+    shs_pca_free(ctx, &pca);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, const shs_sink *sink) {
+    shs_pixel_map map = SHS_ZERO;
+    if (!ica || !ica->unmixing) return SHS_BAD_MAP;
+    map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
+    return shs_cube_map(ctx, cube, &map, ica->precise, sink);
+}
+
+SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources, const shs_sink *sink) {
+    shs_pixel_map map = SHS_ZERO;
+    if (!ica || !ica->mixing) return SHS_BAD_MAP;
+    map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
+    return shs_cube_map(ctx, sources, &map, ica->precise, sink);
 }
 
 #endif /* SPARSEHS_IMPLEMENTATION_ONCE */
