@@ -164,12 +164,14 @@ typedef double shs_wide;
 #define shs_mnf_fit SHS__LINK(mnf_fit)
 #define shs_mnf_from_noise SHS__LINK(mnf_from_noise)
 #define shs_pca_free SHS__LINK(pca_free)
+#define shs_pca_run SHS__LINK(pca_run)
 #define shs_pca_transform SHS__LINK(pca_transform)
 #define shs_pca_denoise SHS__LINK(pca_denoise)
 #define shs_pca_inverse SHS__LINK(pca_inverse)
 #define shs_rx SHS__LINK(rx)
 #define shs_ica_fit SHS__LINK(ica_fit)
 #define shs_ica_free SHS__LINK(ica_free)
+#define shs_ica_run SHS__LINK(ica_run)
 #define shs_ica_transform SHS__LINK(ica_transform)
 #define shs_ica_inverse SHS__LINK(ica_inverse)
 #endif
@@ -316,11 +318,11 @@ typedef struct shs_context {
     const struct shs_engine *engine;
 } shs_context;
 
-/* A bump allocator over the caller's buffer: no heap at all. Blocks are given back in the reverse order of their
-   allocation, which is how this library uses them; `peak` is the most that was ever in use. */
+/* A stack of blocks in the caller's buffer: no heap at all. A block that is given back before later ones becomes free when
+   those are given back too. `peak` is the most that was ever in use. Not for several threads at once. */
 typedef struct shs_arena {
     unsigned char *memory;
-    size_t size, used, peak;
+    size_t size, used, peak, last;
 } shs_arena;
 
 SHS_API void shs_arena_init(shs_arena *arena, void *memory, size_t size);
@@ -848,6 +850,10 @@ SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments 
                                       const shs_pca_options *options, shs_pca *mnf);
 SHS_API void shs_pca_free(const shs_context *ctx, shs_pca *pca);
 
+/* Fit and transform in one call, so that the cube goes to an engine once: components of every pixel into the sink. pca may be
+   NULL. */
+SHS_API shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                               const shs_sink *sink, shs_pca *pca);
 /* The components of every pixel: a cube of pca->components bands. */
 SHS_API shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, const shs_sink *sink);
 /* The pixels rebuilt from their first `components` components (0 = all kept): noise reduction, in one pass. */
@@ -931,6 +937,9 @@ typedef struct shs_ica {
    it is said in component[].converged. */
 SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
 SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
+/* Fit and transform in one call: sources of every pixel into the sink. ica may be NULL. */
+SHS_API shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
+                               const shs_sink *sink, shs_ica *ica);
 /* The sources of every pixel, and the way back from sources to pixels. */
 SHS_API shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, const shs_sink *sink);
 SHS_API shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources, const shs_sink *sink);
@@ -969,6 +978,27 @@ typedef struct shs_engine {
     /* Copies the codes to the caller's arrays. */
     shs_status (*signals_fetch)(void *session, shs_codes *codes);
     void (*signals_close)(void *session);
+
+    /* A pixels session: opened on a cube, which stays valid, or on a stream, which is read again for every pass that cannot be
+       served from what is kept. n = bands in use; sums are overwritten, of this rank's valid pixels. */
+    shs_status (*pixels_open)(void *user, const shs_context *ctx, const shs_cube *cube, void **session);
+    /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, otherwise chosen. */
+    shs_status (*pixels_moments)(void *session, int precise, int known, shs_real *shift, shs_wide *sums);
+    /* sums: pairs, n x n products of the differences of right neighbours (lower triangle). */
+    shs_status (*pixels_noise)(void *session, shs_wide *sums);
+    /* Extremes of every output of the map (or, with squares, of the squared length of the mapped pixel). */
+    shs_status (*pixels_range)(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low, shs_wide *high);
+    /* The outputs into the sink, stretched from [low, high] where it rescales; `missing` is what missing pixels get. */
+    shs_status (*pixels_map)(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
+                             const shs_wide *low, const shs_wide *high, shs_wide missing);
+    /* Whitens for what follows. sums: count and, with fourth, the Gram matrix of all z_a z_b, a <= b, b outermost (lower
+       triangle). */
+    shs_status (*pixels_whiten)(void *session, const shs_pixel_map *whitening, int fourth, shs_wide *sums);
+    /* For c directions W (m x c): count, c sums of g'(w'z), m x c sums of z g(w'z). */
+    shs_status (*pixels_sweep)(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums);
+    /* For the m sources W'z: count, m sums of y^4, m of log cosh y. */
+    shs_status (*pixels_rate)(void *session, const shs_wide *W, shs_wide *sums);
+    void (*pixels_close)(void *session);
 } shs_engine;
 
 #ifdef __cplusplus
@@ -1164,8 +1194,8 @@ typedef struct shs__layout {
 } shs__layout;
 
 SHS__PRIVATE void *shs__carve(shs__layout *l, size_t count, size_t size) {
-    size_t at = l->used, bytes;
-    if (shs__mul_overflows(count, size) || count * size > SIZE_MAX / 2 - at - 2 * SHS__ALIGN - SHS__GAP) {
+    size_t at = l->used, room = SIZE_MAX / 2 - SHS__ALIGN - SHS__GAP, bytes;
+    if (shs__mul_overflows(count, size) || at > room || count * size > room - at) {
         l->overflow = 1;
         return NULL;
     }
@@ -1185,6 +1215,8 @@ SHS__PRIVATE size_t shs__product(size_t a, size_t b, size_t c) {
 }
 
 SHS__PRIVATE size_t shs__layout_size(const shs__layout *l) { return l->overflow ? SIZE_MAX : l->used + SHS__ALIGN; }
+/* What a query answers: an arena of that size, too, holds the block. */
+SHS__PRIVATE size_t shs__layout_query(const shs__layout *l) { return l->overflow ? SIZE_MAX : l->used + SHS__ALIGN + 48; }
 
 /* Aligns memory for a layout that has been counted; the next pass carves from it. */
 SHS__PRIVATE void shs__layout_begin(shs__layout *l, void *memory) {
@@ -1230,30 +1262,49 @@ SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
 
 /* ---- arena ------------------------------------------------------------------------------------------------------------ */
 
-/* Each block is preceded by the arena's fill level before it, so that freeing the last block takes it back. */
+/* What stands before each block. A block that is given back while later ones are in use waits until those are gone. */
+typedef struct shs__arena_header {
+    size_t used, last, freed; /* the fill level and the last block before this one; whether it was given back */
+} shs__arena_header;
+
+enum { SHS__ARENA_HEADER = 32, SHS__ARENA_EXTRA = SHS__ARENA_HEADER + 15 }; /* and what a block costs besides its size */
+
 SHS__PRIVATE void *shs__arena_alloc(void *user, size_t size) {
     shs_arena *a = (shs_arena *)user;
-    size_t before = a->used, header = 2 * sizeof(size_t), at;
-    uintptr_t start = (uintptr_t)a->memory + before;
-    size_t pad = (16 - (size_t)(start % 16)) % 16;
-    if (!a->memory || pad > a->size - before || header > a->size - before - pad) return NULL;
-    at = before + pad + header;
-    if (size > a->size - at) return NULL;
-    memcpy(a->memory + before + pad, &before, sizeof before);
-    a->used = at + size;
+    shs__arena_header h = SHS_ZERO;
+    size_t at = a->used, pad;
+    if (!a->memory) return NULL;
+    pad = (16 - (size_t)((uintptr_t)(a->memory + at) % 16)) % 16;
+    if (pad > a->size - at || SHS__ARENA_HEADER > a->size - at - pad || size > a->size - at - pad - SHS__ARENA_HEADER) return NULL;
+    h.used = a->used;
+    h.last = a->last;
+    a->last = at + pad;
+    memcpy(a->memory + a->last, &h, sizeof h);
+    a->used = a->last + SHS__ARENA_HEADER + size;
     a->peak = shs__zmax(a->peak, a->used);
-    return a->memory + at;
+    return a->memory + a->last + SHS__ARENA_HEADER;
 }
 
 SHS__PRIVATE void shs__arena_free(void *user, void *block) {
     shs_arena *a = (shs_arena *)user;
-    memcpy(&a->used, (unsigned char *)block - 2 * sizeof(size_t), sizeof a->used);
+    unsigned char *at = (unsigned char *)block - SHS__ARENA_HEADER;
+    shs__arena_header h;
+    memcpy(&h, at, sizeof h);
+    h.freed = 1;
+    memcpy(at, &h, sizeof h);
+    while (a->last < a->size) {
+        memcpy(&h, a->memory + a->last, sizeof h);
+        if (!h.freed) break;
+        a->used = h.used;
+        a->last = h.last;
+    }
 }
 
 SHS__PUBLIC void shs_arena_init(shs_arena *arena, void *memory, size_t size) {
     arena->memory = (unsigned char *)memory;
     arena->size = memory ? size : 0;
     arena->used = arena->peak = 0;
+    arena->last = arena->size; /* none */
 }
 
 SHS__PUBLIC void shs_arena_attach(shs_arena *arena, shs_context *ctx) {
@@ -1411,7 +1462,7 @@ SHS__PUBLIC shs_wide shs_random_normal(shs_random *r) {
     return x * SHS__WSQRT(-2 * SHS__WLOG(s) / s);
 }
 
-/* A four-round Feistel network permutes the smallest even-width power of two that holds count; values outside are sent
+/* An eight-round Feistel network permutes the smallest even-width power of two that holds count; values outside are sent
    through again until they fall inside (fewer than four times on average). */
 SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed) {
     unsigned half = 1;
@@ -1421,7 +1472,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
     do {
         uint64_t left = i >> half, right = i & mask, next;
         unsigned round;
-        for (round = 0; round < 4; round++) {
+        for (round = 0; round < 8; round++) {
             next = left ^ (shs__mix(shs__mix(seed + round) ^ right) & mask);
             left = right;
             right = next;
@@ -1435,7 +1486,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
 /* ================================================================================================================== */
 
-/* ---- checks shared by the routines and their naive twins -------------------------------------------------------------- */
+/* ---- checks shared by the routines and their naive twins --------------------------------------------------------- */
 
 /* Empty matrices may be NULL. */
 SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
@@ -1447,7 +1498,7 @@ SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step *
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
 SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------------ */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 #ifdef SHS__VECTOR_BYTES
 /* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
@@ -1473,8 +1524,8 @@ SHS__PRIVATE shs_real shs__dot(size_t n, const shs_real *x, const shs_real *y) {
         s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
         s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
     }
-    for (; i + L <= n; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
-    for (; i < n; i++) tail += x[i] * y[i];
+    for (; i < n - n % L; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+    for (i = n - n % L; i < n; i++) tail += x[i] * y[i];
     SHS__STORE(lanes, (s0 + s1) + (s2 + s3));
     return shs__sum_lanes(lanes) + tail;
 #else
@@ -1535,21 +1586,22 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
 
 /* Spelled out, as is the next one: not every compiler vectorises such loops at -O2. x is not y. */
 SHS__PRIVATE void shs__axpy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i = 0;
+    size_t i, whole = 0;
 #ifdef SHS__VECTOR_BYTES
-    for (; i + (size_t)SHS__LANES <= n; i += (size_t)SHS__LANES)
-        SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
+    whole = n - n % (size_t)SHS__LANES;
+    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
 #endif
-    for (; i < n; i++) y[i] += alpha * x[i];
+    for (i = whole; i < n; i++) y[i] += alpha * x[i];
 }
 
 /* y = alpha x */
 SHS__PRIVATE void shs__copy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i = 0;
+    size_t i, whole = 0;
 #ifdef SHS__VECTOR_BYTES
-    for (; i + (size_t)SHS__LANES <= n; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
+    whole = n - n % (size_t)SHS__LANES;
+    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
 #endif
-    for (; i < n; i++) y[i] = alpha * x[i];
+    for (i = whole; i < n; i++) y[i] = alpha * x[i];
 }
 
 SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, shs_real *y, int incy) {
@@ -1577,11 +1629,11 @@ SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
         for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] *= factor;
 }
 
-/* ---- matrix and vector -------------------------------------------------------------------------------------------------- */
+/* ---- matrix and vector ------------------------------------------------------------------------------------------- */
 
 /* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
-SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x, int incx,
-                                    shs_real *SHS__RESTRICT y) {
+SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
+                                    int incx, shs_real *SHS__RESTRICT y) {
     int i, j;
     x += shs__first(n, incx);
     for (j = 0; j + 4 <= n; j += 4) {
@@ -1594,8 +1646,8 @@ SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real
     for (; j < n; j++) shs__axpy((size_t)m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), y);
 }
 
-SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
-                                int incx, shs_real beta, shs_real *y, int incy) {
+SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
+                                const shs_real *x, int incx, shs_real beta, shs_real *y, int incy) {
     int length_x = trans == SHS_TRANS ? m : n, length_y = trans == SHS_TRANS ? n : m, j;
     if (shs__not_binary((int)trans)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
@@ -1645,11 +1697,11 @@ SHS__PRIVATE int shs__zero_on_diagonal(int n, const shs_real *A, int lda) {
     return 0;
 }
 
-/* Substitution. op(A) lower goes from the first unknown to the last, upper the other way round. Without transposition each
-   unknown found is taken out of the equations that are left, with it each equation collects the unknowns found: either
-   way A is read along its columns. */
-SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda, shs_real *x,
-                            int incx) {
+/* Substitution. op(A) lower goes from the first unknown to the last, upper the other way round. Without transposition
+   each unknown found is taken out of the equations that are left, with it each equation collects the unknowns found:
+   either way A is read along its columns. */
+SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
+                            shs_real *x, int incx) {
     int forwards = (uplo == SHS_LOWER) == (trans == SHS_NO_TRANS), step;
     ptrdiff_t inc = incx;
     for (step = 0; step < n; step++) {
@@ -1680,7 +1732,7 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
     return SHS_OK;
 }
 
-/* ---- gemm: parts of a matrix, transposition ------------------------------------------------------------------------------ */
+/* ---- gemm: parts of a matrix, transposition ---------------------------------------------------------------------- */
 
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
@@ -1705,8 +1757,8 @@ SHS__PRIVATE int shs__inside(shs__part part, int row, int rows, int column, int 
 }
 
 /* C *= beta where wanted; C points at element (row, column) of the matrix. */
-SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column, int columns, shs_real beta, shs_real *C,
-                                  int ldc) {
+SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column, int columns, shs_real beta,
+                                  shs_real *C, int ldc) {
     int j, first, last;
     for (j = 0; j < columns; j++) {
         shs__wanted(part, row, rows, column + j, &first, &last);
@@ -1717,6 +1769,8 @@ SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column,
 #ifdef SHS__VECTOR_BYTES
 typedef shs_real shs__quad __attribute__((vector_size(4 * sizeof(shs_real))));
 typedef shs_real shs__quad_any __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
+#define SHS__QUAD(p) (*(const shs__quad_any *)(const void *)(p))
+#define SHS__QUAD_SET(p, v) (*(shs__quad_any *)(void *)(p) = (v))
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
@@ -1730,14 +1784,13 @@ typedef int32_t shs__quad_index __attribute__((vector_size(16)));
 
 /* Four columns of four values, transposed in registers. */
 SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
-    shs__quad a = *(const shs__quad_any *)(const void *)s, b = *(const shs__quad_any *)(const void *)(s + lds);
-    shs__quad c = *(const shs__quad_any *)(const void *)(s + 2 * lds), e = *(const shs__quad_any *)(const void *)(s + 3 * lds);
+    shs__quad a = SHS__QUAD(s), b = SHS__QUAD(s + lds), c = SHS__QUAD(s + 2 * lds), e = SHS__QUAD(s + 3 * lds);
     shs__quad ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
     shs__quad ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
-    *(shs__quad_any *)(void *)d = SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale;
-    *(shs__quad_any *)(void *)(d + ldd) = SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale;
-    *(shs__quad_any *)(void *)(d + 2 * ldd) = SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale;
-    *(shs__quad_any *)(void *)(d + 3 * ldd) = SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale;
+    SHS__QUAD_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
+    SHS__QUAD_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
+    SHS__QUAD_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
+    SHS__QUAD_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
 }
 #else
 SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
@@ -1772,10 +1825,10 @@ SHS__PRIVATE void shs__transpose(int m, int n, shs_real scale, const shs_real *S
     }
 }
 
-/* ---- gemm: the micro-kernel ---------------------------------------------------------------------------------------------- */
+/* ---- gemm: the micro-kernel -------------------------------------------------------------------------------------- */
 
-/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in which
-   it reads them, without a gap (MR rows, NR columns):
+/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
+   which it reads them, without a gap (MR rows, NR columns):
 
        sliver of A:  | a(0,0) a(1,0) .. a(MR-1,0) | a(0,1) .. a(MR-1,1) | ..  depth groups of MR
        sliver of B:  | b(0,0) b(0,1) .. b(0,NR-1) | b(1,0) .. b(1,NR-1) | ..  depth groups of NR
@@ -1788,9 +1841,9 @@ SHS__PRIVATE void shs__transpose(int m, int n, shs_real scale, const shs_real *S
                           +----+----+--+----+
 
    Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
-   padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two vectors
-   high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is. That is why
-   the results do not depend on the cutting.
+   padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two
+   vectors high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is.
+   That is why the results do not depend on the cutting.
 
    The sums are variables of their own, made by macros: compilers put an array of them into memory. */
 
@@ -1839,8 +1892,8 @@ __attribute__((always_inline)) static inline void shs__micro_vectors(int vectors
 }
 
 /* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
-__attribute__((noinline)) SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add,
-                                                       shs_real *C, int ldc) {
+__attribute__((noinline)) SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b,
+                                                       int add, shs_real *C, int ldc) {
     switch (rows / SHS__LANES) {
     case 1: shs__micro_vectors(1, depth, a, b, add, C, ldc); break;
     case 2: shs__micro_vectors(2, depth, a, b, add, C, ldc); break;
@@ -1892,7 +1945,7 @@ SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_r
 }
 #endif
 
-/* ---- gemm: five loops around the micro-kernel ---------------------------------------------------------------------------- */
+/* ---- gemm: five loops around the micro-kernel -------------------------------------------------------------------- */
 
 /* After Goto and van de Geijn:
 
@@ -1902,8 +1955,8 @@ SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_r
        2nd loop  over the tile's columns, SHS__NR at a time          (a sliver of B stays in the first cache)
        1st loop  over the tile's rows, SHS__MR at a time             micro-kernel
 
-   alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can fuse
-   one with the other in one place and not in another. */
+   alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can
+   fuse one with the other in one place and not in another. */
 #define SHS__KC 384          /* depth of packed panels: results depend on it, on nothing else here */
 #define SHS__MC 144          /* rows of a block of A: a multiple of every SHS__MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every SHS__NR */
@@ -2015,7 +2068,7 @@ SHS__PRIVATE int shs__gemm_block(int m) {
     return shs__round_up((m - 1) / blocks + 1, SHS__MR);
 }
 
-/* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers of B stay near. */
+/* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay near. */
 SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int block = shs__gemm_block(g->m), blocks = (g->m - 1) / block + 1;
@@ -2134,8 +2187,8 @@ SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A, int lda,
-                                        const shs_real *B, int ldb, const shs_real *C, int ldc) {
+SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A,
+                                        int lda, const shs_real *B, int ldb, const shs_real *C, int ldc) {
     if (shs__not_binary((int)transa) || shs__not_binary((int)transb)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
@@ -2166,12 +2219,12 @@ SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int 
     shs__gemm g;
     memset(&l, 0, sizeof l);
     shs__gemm_layout(&l, ctx, m, n, k, &g);
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
-                                      int ldc) {
+                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
+                                      shs_real *C, int ldc) {
     int i, j, p;
     shs_status status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
@@ -2186,7 +2239,7 @@ SHS__PUBLIC shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m,
     return SHS_OK;
 }
 
-/* ---- syrk: gemm that leaves out the tiles of the other triangle ---------------------------------------------------------- */
+/* ---- syrk: gemm that leaves out the tiles of the other triangle -------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
                                         const shs_real *C, int ldc) {
@@ -2229,11 +2282,11 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     return SHS_OK;
 }
 
-/* ---- trsm ---------------------------------------------------------------------------------------------------------------- */
+/* ---- trsm -------------------------------------------------------------------------------------------------------- */
 
-/* X op(A) = B has independent rows: slabs of them are solved in parallel. The other side is the same problem transposed,
-   X' op(A)' = B', and a slab of B' is transposed on its way in and out. Within a slab the order of A is halved until it is
-   small; all the rest is gemm. */
+/* X op(A) = B has independent rows: slabs of them are solved in parallel. The other side is the same problem
+   transposed, X' op(A)' = B', and a slab of B' is transposed on its way in and out. Within a slab the order of A is
+   halved until it is small; all the rest is gemm. */
 #define SHS__SLAB 144          /* rows of a slab: one block of gemm */
 #define SHS__SMALL_TRIANGLE 32 /* order that is solved directly */
 
@@ -2317,8 +2370,8 @@ SHS__PRIVATE void shs__trsm_layout(shs__layout *l, const shs_context *ctx, shs_s
     t->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), t->own_count, 1));
 }
 
-SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m, int n,
-                                shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m,
+                                int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     t->side = side;
     t->uplo = uplo;
     t->trans = side == SHS_LEFT ? shs__other_trans(trans) : trans;
@@ -2351,8 +2404,8 @@ SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans 
     return shs__zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
 }
 
-SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m,
-                                int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag,
+                                int m, int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     shs__layout l;
     shs__trsm t;
     shs_status status = shs__check_context(ctx);
@@ -2378,7 +2431,7 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
     shs__trsm t;
     memset(&l, 0, sizeof l);
     shs__trsm_layout(&l, ctx, side, m, n, &t);
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 /* Column after column, or row after row with the transposed system. */
@@ -2396,7 +2449,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
     return SHS_OK;
 }
 
-/* ---- Cholesky ------------------------------------------------------------------------------------------------------------ */
+/* ---- Cholesky ---------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
     if (shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
@@ -2445,8 +2498,8 @@ SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int
     shs__trsm_set(&room->trsm, lower ? SHS_RIGHT : SHS_LEFT, uplo, SHS_TRANS, SHS_NON_UNIT, lower ? rest : h,
                   lower ? h : rest, 1, A, lda, corner, lda);
     shs__trsm_run(ctx, &room->trsm);
-    shs__gemm_set(&room->gemm, shs__part_of(uplo), trans, shs__other_trans(trans), rest, rest, h, -1, corner, lda, corner,
-                  lda, 1, below, lda);
+    shs__gemm_set(&room->gemm, shs__part_of(uplo), trans, shs__other_trans(trans), rest, rest, h, -1, corner, lda,
+                  corner, lda, 1, below, lda);
     shs__gemm_run(ctx, &room->gemm);
     return shs__cholesky(ctx, uplo, rest, below, lda, room);
 }
@@ -2481,10 +2534,10 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     shs__cholesky_room room;
     memset(&l, 0, sizeof l);
     shs__cholesky_layout(&l, ctx, n, &room);
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
-/* ---- columns of unit length ---------------------------------------------------------------------------------------------- */
+/* ---- columns of unit length -------------------------------------------------------------------------------------- */
 
 /* Lengths too small or too large to divide by accurately are brought into range by the largest element first. */
 SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms) {
@@ -2514,13 +2567,16 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 /* A = V diag(lambda) V' in three stages:
 
        1  A = Q T Q'          T tridiagonal, by n - 2 Householder reflections, SHS__REFLECTIONS of them at a time
-       2  T = S diag(lambda) S'   all pairs: implicit QL; few: bisection and inverse iteration
-       3  V = Q S             all: the rotations of QL go straight into Q; few: the reflections are applied to S
+       2  T = S diag(lambda) S', all pairs: divide and conquer over small blocks that implicit QL solves;
+          few: bisection and inverse iteration; values only: QL
+       3  V = Q S, the reflections applied to S
 
-   Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such columns
-   on both sides. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
+   Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
+   columns on both sides. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
 
-#define SHS__REFLECTIONS 32 /* a block of them; even, since the kernels take columns by four and a reflection adds two */
+#define SHS__REFLECTIONS 16 /* in a block; even, as the kernels take columns by four and a reflection adds two */
+#define SHS__COLUMNS 32     /* of a right factor are packed at a time; a multiple of four */
+#define SHS__LEAF 32        /* the largest block that QL solves where vectors are wanted */
 #define SHS__SWEEPS 32      /* QL sweeps whose rotations are saved before they are applied; a multiple of four */
 #define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
 #define SHS__BORDER 4       /* columns of zeros on either side of a matrix */
@@ -2536,7 +2592,10 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 #define SHS__WBITS 53
 #endif
 
-/* The vector type of section 1 once more, for shs_wide. Without vectors one lane is a plain number and the same code holds. */
+#define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
+
+/* The vector type of section 1 once more, for shs_wide. Without vectors one lane is a plain number and the same code
+   holds. */
 #ifdef SHS__VECTOR_BYTES
 #define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
 typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
@@ -2567,7 +2626,7 @@ SHS__PRIVATE shs_wide shs__wlanes(shs__wvec v) {
     return lane[0];
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------- */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 /* x'y, in two accumulators */
 SHS__PRIVATE shs_wide shs__wdot(int m, const shs_wide *x, const shs_wide *y) {
@@ -2587,8 +2646,8 @@ SHS__PRIVATE void shs__wcombine(int m, shs_wide alpha, shs_wide *y, shs_wide bet
     for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, alpha * SHS__WLOAD(y + i) + beta * SHS__WLOAD(x + i));
 }
 
-/* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next multiple of
-   four count as well; the callers keep them zero. */
+/* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next
+   multiple of four count as well; the callers keep them zero. */
 SHS__STAGE void shs__wdots(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t) {
     int i, j;
     for (j = 0; j < k; j += 4) {
@@ -2622,8 +2681,8 @@ SHS__STAGE void shs__wminus(int m, int k, const shs_wide *M, int ld, const shs_w
     }
 }
 
-/* y += A x for symmetric A (m x m), of which only the lower triangle is read. Below the diagonal each element is used twice
-   while it is in a register: for its row, y_i += a_ij x_j, and for its column, y_j += a_ij x_i. */
+/* y += A x for symmetric A (m x m), of which only the lower triangle is read. Below the diagonal each element is used
+   twice while it is in a register: for its row, y_i += a_ij x_j, and for its column, y_j += a_ij x_i. */
 SHS__STAGE void shs__wsymv(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y) {
     int i, j, r, q;
     for (j = 0; j < m; j += 4) {
@@ -2654,10 +2713,10 @@ SHS__STAGE void shs__wsymv(int m, const shs_wide *A, int ld, const shs_wide *x, 
     }
 }
 
-/* ---- products of matrices -------------------------------------------------------------------------------------------- */
+/* ---- products of matrices ---------------------------------------------------------------------------------------- */
 
-/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4 broadcasts
-   a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
+/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
+   broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
 SHS__STAGE void shs__wtile3(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
     shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO, b0 = SHS_ZERO, b1 = SHS_ZERO, b2 = SHS_ZERO,
               b3 = SHS_ZERO, c0 = SHS_ZERO, c1 = SHS_ZERO, c2 = SHS_ZERO, c3 = SHS_ZERO;
@@ -2700,52 +2759,67 @@ typedef struct shs__wfactor {
     size_t row, column;
 } shs__wfactor;
 
-/* C (m x 4) += alpha P (m x k) B (k x columns), columns at most four; those that are missing count as zero. */
-SHS__PRIVATE void shs__wstripe(int m, int columns, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b,
-                               shs_wide *C, int ldc, shs_wide *pack) {
-    int i, l, j;
-    for (l = 0; l < k; l++)
-        for (j = 0; j < 4; j++)
-            pack[4 * (size_t)l + (size_t)j] = j < columns ? alpha * b.B[(size_t)l * b.row + (size_t)j * b.column] : 0;
-    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES) shs__wtile3(k, P + i, ldp, pack, C + i, ldc);
-    for (; i < m; i += SHS__WLANES) shs__wtile1(k, P + i, ldp, pack, C + i, ldc);
+/* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
+SHS__PRIVATE void shs__wpack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
+    int l, j, q;
+    for (j = 0; j < columns; j += 4)
+        for (l = 0; l < k; l++)
+            for (q = 0; q < 4; q++, pack++)
+                *pack = j + q < columns ? alpha * b.B[(size_t)l * b.row + (size_t)(j + q) * b.column] : 0;
 }
 
-/* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with themselves). */
-SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b, shs_wide *C,
-                                int ldc, shs_wide *pack) {
+/* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
+   the first cache for all stripes. */
+SHS__PRIVATE void shs__wstripes(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack,
+                                shs_wide *C, int ldc) {
+    int i, s;
+    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES)
+        for (s = 0; s < stripes; s++)
+            shs__wtile3(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
+    for (; i < m; i += SHS__WLANES)
+        for (s = 0; s < stripes; s++)
+            shs__wtile1(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
+}
+
+/* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with
+   themselves). */
+SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b,
+                                shs_wide *C, int ldc, shs_wide *pack) {
     int j;
-    for (j = 0; j < n; j += 4) {
-        shs__wstripe(m, shs__imin(4, n - j), k, alpha, P, ldp, b, SHS__AT(C, ldc, 0, j), ldc, pack);
-        b.B += 4 * b.column;
+    for (j = 0; j < n; j += SHS__COLUMNS) {
+        int columns = shs__imin(SHS__COLUMNS, n - j);
+        shs__wpack(k, columns, alpha, b, pack);
+        shs__wstripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
+        b.B += SHS__COLUMNS * b.column;
     }
 }
 
-/* ---- scratch --------------------------------------------------------------------------------------------------------- */
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
 typedef struct shs__eigh {
     int n, ld;
     shs_wide scale;         /* the power of two that A was multiplied by */
-    shs_wide *A;            /* n x n: first A, then the reflections below the diagonal, last (QL) the eigenvectors */
+    shs_wide *A;            /* n x n: first A, then the reflections below the diagonal */
     shs_wide *d, *e;        /* the diagonal of T and what is below it */
     shs_wide *T;            /* SHS__REFLECTIONS x n: the triangular factors of the block reflections, side by side */
     shs_wide *P, *Q;        /* n x 2 SHS__REFLECTIONS: what the current panel has yet to subtract from A is P Q' */
-    shs_wide *pack;         /* a stripe of a right factor: 4 n, and at least 8 SHS__REFLECTIONS */
+    shs_wide *pack;         /* SHS__COLUMNS x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
     shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
     shs_wide *values;       /* n, in no order */
     shs_wide *rest;         /* n: what QL destroys of e */
     shs_wide *cosine, *sine; /* n x SHS__SWEEPS */
-    shs_wide *X;            /* n x n: Q transposed, or (few pairs) the transposed eigenvectors of A, k rows */
-    shs_wide *S;            /* n x k: the eigenvectors of T (few pairs) */
-    shs_wide *lu;           /* 5 n: the factors of T - lambda I */
-    int *order;             /* n */
+    shs_wide *S;            /* n x n: the eigenvectors of T */
+    shs_wide *X;            /* n x n: scratch, then the eigenvectors of A transposed */
+    shs_wide *U;            /* n x n: the eigenvectors of two merged blocks */
+    shs_wide *merge;        /* 5 n: scratch of a merge, or the factors of T - lambda I */
+    int *order;             /* 3 n */
 } shs__eigh;
 
-/* An odd number of cache lines, so that columns spread over all sets of a cache, and room for a vector that starts at the
-   last element or pairs of vectors from the first. */
+/* An odd number of cache lines, so that columns spread over all sets of a cache, and room for a vector that starts at
+   the last element or pairs of vectors from the first. */
 SHS__PRIVATE int shs__eigh_ld(int n) {
-    int lanes = SHS__ALIGN / (int)sizeof(shs_wide), lines = (n + 3 * lanes - 2) / lanes;
-    return (lines | 1) * lanes;
+    int lines = (n + 3 * SHS__WALIGN - 2) / SHS__WALIGN;
+    return (lines | 1) * SHS__WALIGN;
 }
 
 /* Bisection and inverse iteration cost about as much as QL from a fifth of the pairs on, and are not worth it for a
@@ -2759,7 +2833,7 @@ SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
     return M ? M + border : NULL;
 }
 
-SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int k, int want_vectors, shs__eigh *w) {
+SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs__eigh *w) {
     if (n > INT_MAX / 2) {
         l->overflow = 1;
         return;
@@ -2776,42 +2850,43 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int k, int want_vector
     w->y = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->order = SHS__CARVE(l, int, (size_t)n);
-    w->pack = SHS__CARVE(l, shs_wide, shs__product(4, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
+    w->order = SHS__CARVE(l, int, shs__product(3, (size_t)n, 1));
+    w->pack = SHS__CARVE(l, shs_wide, shs__product(SHS__COLUMNS, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
     w->cosine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     w->sine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     if (!want_vectors) return;
+    w->S = shs__eigh_matrix(l, w->ld, n);
     w->X = shs__eigh_matrix(l, w->ld, n);
-    if (!shs__eigh_few(n, k)) return;
-    w->S = shs__eigh_matrix(l, w->ld, k);
-    w->lu = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
+    w->U = shs__eigh_matrix(l, w->ld, n);
+    w->merge = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
 }
 
-/* ---- in and out ------------------------------------------------------------------------------------------------------ */
+/* ---- in and out -------------------------------------------------------------------------------------------------- */
 
-/* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity (tested on the exponent
-   bits, so that -ffast-math cannot fold the test away). */
+/* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity (tested on the
+   exponent bits, so that -ffast-math cannot fold the test away). */
 SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *largest) {
 #ifdef SPARSEHS_NO_DOUBLE
     uint32_t bad = 0, bits, mask = (uint32_t)0xff << 23;
 #else
     uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
 #endif
+    shs_wide most = 0;
     int i, j;
-    *largest = 0;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
             shs_wide a = *SHS__AT(A, lda, i, j);
             memcpy(&bits, &a, sizeof bits);
             bad |= (bits & mask) == mask;
             a = shs__wabs(a);
-            *largest = a > *largest ? a : *largest;
+            most = a > most ? a : most;
         }
+    *largest = most;
     return bad == 0;
 }
 
-/* The power of two that brings a positive x to [1, 2), as far as it is a normal number; 1 for zero. Squares of elements then
-   neither overflow nor underflow where it matters, and scaling rounds nothing. */
+/* The power of two that brings a positive x to [1, 2), as far as it is a normal number; 1 for zero. Squares of
+   elements then neither overflow nor underflow where it matters, and scaling rounds nothing. */
 SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
     shs_wide scale = 1, limit = 1 / (4 * SHS__WMIN);
     if (!(x > 0)) return 1;
@@ -2820,11 +2895,15 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
     return scale;
 }
 
+/* Zeros, in the border too. */
+SHS__PRIVATE void shs__clear(shs_wide *M, int ld, int columns) {
+    memset(M - (size_t)ld * SHS__BORDER, 0, (size_t)ld * ((size_t)columns + 2 * SHS__BORDER) * sizeof *M);
+}
+
 /* The scaled lower triangle with zeros all around it. */
 SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
     int i, j;
-    memset(SHS__AT(w->A, w->ld, 0, 0) - (size_t)w->ld * SHS__BORDER, 0,
-           (size_t)w->ld * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->A);
+    shs__clear(w->A, w->ld, w->n);
     for (j = 0; j < w->n; j++)
         for (i = j; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = w->scale * *SHS__AT(A, lda, i, j);
 }
@@ -2843,20 +2922,21 @@ SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *v, size_t step, shs_wi
     for (i = 0; i < n; i++) column[i] = sign * v[(size_t)i * step];
 }
 
-/* The indices of the values in descending order; equal ones keep theirs. */
-SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int *order) {
+/* The indices of the values in ascending (sign 1) or descending order (-1); equal ones keep theirs. */
+SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *order) {
     int i, j;
     for (i = 0; i < n; i++) {
-        for (j = i; j > 0 && values[order[j - 1]] < values[i]; j--) order[j] = order[j - 1];
+        shs_wide x = (shs_wide)sign * values[i];
+        for (j = i; j > 0 && (shs_wide)sign * values[order[j - 1]] > x; j--) order[j] = order[j - 1];
         order[j] = i;
     }
 }
 
-/* ---- stage 1: to tridiagonal form ------------------------------------------------------------------------------------ */
+/* ---- stage 1: to tridiagonal form -------------------------------------------------------------------------------- */
 
-/* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the sign
-   that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far below
-   eps ||A||, and its square too small to be trusted for an orthogonal H. */
+/* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
+   sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
+   below eps ||A||, and its square too small to be trusted for an orthogonal H. */
 SHS__PRIVATE shs_wide shs__reflection(int m, shs_wide *x, shs_wide *beta) {
     shs_wide head = x[0], tail2 = shs__wdot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
@@ -2913,68 +2993,28 @@ SHS__STAGE void shs__panel_column(shs__eigh *w, int first, int i) {
     memcpy(SHS__AT(Q, ld, 1, 2 * i + 1), v, bytes);
 }
 
-/* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v, the
-   other half the updates A -= P Q' of what is right of a panel. */
+/* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v,
+   the other half the updates A -= P Q' of what is right of a panel. */
 SHS__STAGE void shs__tridiagonalize(shs__eigh *w) {
-    int first, i, j;
+    int first, i, j, ld = w->ld;
     for (first = 0; first < w->n; first += SHS__REFLECTIONS) {
         int next = shs__imin(w->n, first + SHS__REFLECTIONS);
         for (i = 0; first + i < next; i++) shs__panel_column(w, first, i);
         for (j = next; j < w->n; j += 4) {
             shs__wfactor q;
             q.B = w->Q + j;
-            q.row = (size_t)w->ld;
+            q.row = (size_t)ld;
             q.column = 1;
-            shs__wstripe(w->n - j, 4, 2 * SHS__REFLECTIONS, -1, w->P + j, w->ld, q, SHS__AT(w->A, w->ld, j, j), w->ld, w->pack);
+            shs__wpack(2 * SHS__REFLECTIONS, 4, -1, q, w->pack);
+            shs__wstripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
         }
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
-        for (i = 0; first + i < next; i++) memset(SHS__AT(w->A, w->ld, first, first + i), 0, ((size_t)i + 1) * sizeof *w->A);
+        for (i = 0; first + i < next; i++)
+            memset(SHS__AT(w->A, ld, first, first + i), 0, ((size_t)i + 1) * sizeof *w->A);
     }
 }
 
-/* ---- stage 3: back ---------------------------------------------------------------------------------------------------- */
-
-/* X is kept transposed here, so that its rows are many, or at least contiguous: for the reflections of one panel, from its
-   row `from` on,
-
-       X' -= (X' V) T' V'.
-
-   The last panel goes first, as Q = H_0 H_1 .. H_n-2. For the whole of Q, X begins as the identity and the rows and columns
-   before the panel are still untouched. */
-SHS__STAGE void shs__reflect(shs__eigh *w, int rows, shs_wide *X, int ldx, int whole) {
-    int first, ld = w->ld;
-    for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
-        int k = shs__imin(SHS__REFLECTIONS, w->n - 1 - first), m = w->n - 1 - first, from = whole ? first + 1 : 0, count = rows - from;
-        shs_wide *V = SHS__AT(w->A, ld, first + 1, first), *corner = SHS__AT(X, ldx, from, first + 1);
-        shs__wfactor v, t;
-        if (m <= 0) continue;
-        v.B = V;
-        v.row = 1;
-        v.column = (size_t)ld;
-        t.B = SHS__AT(w->T, SHS__REFLECTIONS, 0, first);
-        t.row = SHS__REFLECTIONS;
-        t.column = 1;
-        memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
-        memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
-        shs__wproduct(count, k, m, 1, corner, ldx, v, w->P, ld, w->pack);
-        shs__wproduct(count, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
-        v.row = (size_t)ld;
-        v.column = 1;
-        shs__wproduct(count, m, k, 1, w->Q, ld, v, corner, ldx, w->pack);
-    }
-}
-
-/* Q into A, in place of the reflections that make it. */
-SHS__PRIVATE void shs__form_q(shs__eigh *w) {
-    int i, j;
-    memset(w->X - (size_t)w->ld * SHS__BORDER, 0, (size_t)w->ld * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->X);
-    for (j = 0; j < w->n; j++) *SHS__AT(w->X, w->ld, j, j) = 1;
-    shs__reflect(w, w->n, w->X, w->ld, 1);
-    for (j = 0; j < w->n; j++)
-        for (i = 0; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = *SHS__AT(w->X, w->ld, j, i);
-}
-
-/* ---- stage 2, all pairs: implicit QL ----------------------------------------------------------------------------------- */
+/* ---- stage 2, small blocks: implicit QL -------------------------------------------------------------------------- */
 
 /* All eigenvalues of T lie within this distance of zero (Gershgorin). */
 SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *e) {
@@ -2988,23 +3028,23 @@ SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *
     return radius;
 }
 
-/* The end of the unreduced block of T that begins at l: an e that is lost in rounding splits T. Beside ||T|| that is, not
-   beside its neighbours on the diagonal: what stage 1 leaves of a matrix of low rank is noise, not worth a sweep. */
+/* The end of the unreduced block of T that begins at l: an e that is lost in rounding splits T. Beside ||T|| that is,
+   not beside its neighbours on the diagonal: what stage 1 leaves of a matrix of low rank is noise, worth no sweep. */
 SHS__PRIVATE int shs__ql_end(int l, int n, const shs_wide *e, shs_wide least) {
     while (l < n - 1 && shs__wabs(e[l]) > least) l++;
     return l;
 }
 
-/* Wilkinson's shift: of the leading 2 x 2 block's eigenvalues the one nearer to d_0, d_0 - e^2 / (h + sign(h) sqrt(h^2 + e^2))
-   with h half the difference of the diagonal. */
+/* Wilkinson's shift: of the leading 2 x 2 block's eigenvalues the one nearer to d_0, d_0 - e^2 / (h + sign(h)
+   sqrt(h^2 + e^2)) with h half the difference of the diagonal. */
 SHS__PRIVATE shs_wide shs__ql_shift(const shs_wide *d, const shs_wide *e) {
     shs_wide h = (d[1] - d[0]) / 2, r = SHS__WSQRT(h * h + e[0] * e[0]);
     return d[0] - e[0] * (e[0] / (h < 0 ? h - r : h + r));
 }
 
-/* One sweep of implicit QL on rows l..m of T: the rotation that QL of T - shift I would begin with at the bottom leaves a
-   bulge above the band; m - l further rotations chase it to the top. Rotation i acts on rows i, i+1; its cosine and sine
-   are noted. */
+/* One sweep of implicit QL on rows l..m of T: the rotation that QL of T - shift I would begin with at the bottom
+   leaves a bulge above the band; m - l further rotations chase it to the top. Rotation i acts on rows i, i+1; its
+   cosine and sine are noted. */
 SHS__PRIVATE void shs__ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide *cosine, shs_wide *sine) {
     shs_wide g = d[m] - shs__ql_shift(d + l, e + l), c = 1, s = 1, p = 0;
     int i;
@@ -3035,9 +3075,10 @@ SHS__PRIVATE void shs__ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide
 
        (z_i, z_i+1) <- (c z_i - s z_i+1, s z_i + c z_i+1),
 
-   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at once the
-   z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps. Rotations outside
-   lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the border. */
+   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at
+   once the z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps.
+   Rotations outside lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the
+   border. */
 SHS__STAGE void shs__rotate4(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
     const shs_wide *c0 = cosine, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld;
     const shs_wide *s0 = sine, *s1 = s0 + ld, *s2 = s1 + ld, *s3 = s2 + ld;
@@ -3084,10 +3125,10 @@ typedef struct shs__sweeps {
 } shs__sweeps;
 
 /* Makes the rotations of one more sweep identities, outside the matrix too, and its range l..m part of its group's. */
-SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int l, int m) {
+SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int n, int l, int m) {
     shs_wide *c = SHS__AT(w->cosine, w->ld, 0, sweeps->count), *s = SHS__AT(w->sine, w->ld, 0, sweeps->count);
     int i, group = sweeps->count / 4, first = sweeps->count % 4 == 0;
-    for (i = -SHS__BORDER; i < w->n + SHS__BORDER; i++) {
+    for (i = -SHS__BORDER; i < n + SHS__BORDER; i++) {
         c[i] = 1;
         s[i] = 0;
     }
@@ -3097,44 +3138,327 @@ SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int l, int
 }
 
 /* Applies them: rows outside, so that a few rows of Z stay in the first cache while all sweeps pass. */
-SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, shs_wide *Z) {
+SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, shs_wide *Z) {
     int row, group;
     if (sweeps->count == 0) return;
-    while (sweeps->count % 4 != 0) shs__sweeps_open(w, sweeps, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
-    for (row = 0; row < w->n; row += 2 * SHS__WLANES)
+    while (sweeps->count % 4 != 0)
+        shs__sweeps_open(w, sweeps, n, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
+    for (row = 0; row < n; row += 2 * SHS__WLANES)
         for (group = 0; group < sweeps->count / 4; group++)
             shs__rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
                          SHS__AT(w->sine, w->ld, 0, 4 * group), Z + row, w->ld);
     sweeps->count = 0;
 }
 
-/* All eigenvalues of T into values, and where Z is not NULL its columns become Z S. */
-SHS__STAGE shs_status shs__ql(shs__eigh *w, shs_wide *Z) {
-    shs_wide *d = w->values, *e = w->rest;
+/* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
+   same columns of S are multiplied by the block's eigenvectors. */
+SHS__STAGE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors) {
+    shs_wide *d = w->values + from, *e = w->rest + from, *Z = want_vectors ? SHS__AT(w->S, w->ld, from, from) : NULL;
+    shs_wide least = SHS__WEPS * shs__gershgorin(w->n, w->d, w->e);
     shs__sweeps sweeps;
-    shs_wide least = SHS__WEPS / 4 * shs__gershgorin(w->n, w->d, w->e);
-    size_t left = 30 * (size_t)w->n;
-    int l, m;
-    memcpy(d, w->d, (size_t)w->n * sizeof *d);
-    memcpy(e, w->e, (size_t)w->n * sizeof *e);
+    int l, m, n = to - from;
+    size_t left = 30 * (size_t)n;
+    memcpy(e, w->e + from, (size_t)n * sizeof *e);
+    e[n - 1] = 0;
     sweeps.count = 0;
-    for (l = 0; l < w->n; l++)
-        while ((m = shs__ql_end(l, w->n, e, least)) > l) {
+    for (l = 0; l < n; l++)
+        while ((m = shs__ql_end(l, n, e, least)) > l) {
             if (left-- == 0) return SHS_NO_CONVERGENCE;
-            shs__sweeps_open(w, &sweeps, l, m);
+            shs__sweeps_open(w, &sweeps, n, l, m);
             shs__ql_sweep(l, m, d, e, SHS__AT(w->cosine, w->ld, 0, sweeps.count - 1),
                           SHS__AT(w->sine, w->ld, 0, sweeps.count - 1));
             if (!Z) sweeps.count = 0;
-            else if (sweeps.count == SHS__SWEEPS) shs__sweeps_apply(w, &sweeps, Z);
+            else if (sweeps.count == SHS__SWEEPS) shs__sweeps_apply(w, &sweeps, n, Z);
         }
-    if (Z) shs__sweeps_apply(w, &sweeps, Z);
+    if (Z) shs__sweeps_apply(w, &sweeps, n, Z);
     return SHS_OK;
 }
 
-/* ---- stage 2, few pairs: bisection and inverse iteration ----------------------------------------------------------------- */
+/* ---- stage 2, all pairs: divide and conquer ---------------------------------------------------------------------- */
 
-/* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The divisions of
-   one shift wait for each other, those of different shifts do not. */
+/* Cut T where beta couples its halves (Cuppen 1981). With v = (0 .. 0, 1, sign beta, 0 .. 0)',
+
+       T = diag(T1, T2) + |beta| v v',   |beta| taken from the diagonal on both sides of the cut.
+
+   When T1 = S1 D1 S1' and T2 = S2 D2 S2' are known, T is S (D + rho z z') S' with S = diag(S1, S2), D = diag(D1, D2),
+   z = S'v / sqrt 2 (the last row of S1 and the first of S2) and rho = 2 |beta|. The eigenvalues of D + rho z z' are
+   the roots of the secular equation, one to the right of each d_i,
+
+       f(lambda) = 1 + rho sum z_i^2 / (d_i - lambda) = 0,
+
+   its eigenvectors U have the entries z_i / (d_i - lambda_j), and S U is one matrix product. Where z_i vanishes or
+   two d_i coincide a pair is found as it stands (deflation): real covariances deflate a lot. */
+typedef struct shs__merge {
+    int lo, top, n, k;        /* columns lo .. lo+n-1, of which the first `top` are T1's; k are left after deflation */
+    shs_wide rho;
+    shs_wide *d, *z, *q;      /* k, d ascending; q = rho z^2 */
+    shs_wide *roots, *column; /* k, and n for passing use */
+    int *order;               /* columns by ascending d; then those that stay, then the deflated ones from the end */
+    int *row;                 /* where the k rows of U go: columns of T1 first, then mixed ones, then those of T2 */
+    int *halves;              /* of each column: 1 = not zero on top, 2 = at the bottom, 3 = both */
+    int above, below;         /* rows of U that meet the top half, and rows that do not meet the bottom half */
+} shs__merge;
+
+/* z, and the columns in ascending order of their values. */
+SHS__PRIVATE void shs__merge_open(shs__eigh *w, shs__merge *m, int lo, int middle, int hi) {
+    shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT((shs_wide)2) / 2;
+    int i;
+    m->lo = lo;
+    m->top = middle - lo;
+    m->n = hi - lo;
+    m->rho = 2 * shs__wabs(beta);
+    for (i = 0; i < m->n; i++) {
+        m->halves[i] = i < m->top ? 1 : 2;
+        m->z[i] = scale * *SHS__AT(w->S, w->ld, i < m->top ? middle - 1 : middle, lo + i);
+        if (i >= m->top && beta < 0) m->z[i] = -m->z[i];
+    }
+    shs__eigh_sort(m->n, w->values + lo, 1, m->order);
+}
+
+/* Turns columns a and b so that z_a becomes zero; the values d_a and d_b are so close, or one part of z so small,
+   that the element this makes between them is lost in rounding. */
+SHS__PRIVATE void shs__merge_turn(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
+    shs_wide *x = SHS__AT(w->S, w->ld, m->lo, m->lo + a), *y = SHS__AT(w->S, w->ld, m->lo, m->lo + b);
+    shs_wide *values = w->values + m->lo, da = values[a], db = values[b];
+    int i;
+    for (i = 0; i < m->n; i++) {
+        shs_wide xi = x[i], yi = y[i];
+        x[i] = c * xi - s * yi;
+        y[i] = s * xi + c * yi;
+    }
+    values[a] = c * c * da + s * s * db;
+    values[b] = s * s * da + c * c * db;
+    m->halves[a] = m->halves[b] = m->halves[a] | m->halves[b];
+}
+
+/* Sets k and sorts the columns into those that stay, in ascending order, and the deflated ones. */
+SHS__PRIVATE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
+    const shs_wide *values = w->values + m->lo;
+    shs_wide largest = 0, least;
+    int i, last = -1, end = m->n, *kept = m->row; /* in passing */
+    for (i = 0; i < m->n; i++) {
+        largest = shs__wabs(values[i]) > largest ? shs__wabs(values[i]) : largest;
+        largest = shs__wabs(m->z[i]) > largest ? shs__wabs(m->z[i]) : largest;
+    }
+    least = 8 * SHS__WEPS * largest;
+    m->k = 0;
+    for (i = 0; i < m->n; i++) {
+        int at = m->order[i];
+        if (m->rho * shs__wabs(m->z[at]) <= least) {
+            kept[--end] = at;
+            continue;
+        }
+        if (last >= 0) {
+            shs_wide r = SHS__WSQRT(m->z[at] * m->z[at] + m->z[last] * m->z[last]);
+            shs_wide c = m->z[at] / r, s = m->z[last] / r;
+            if (shs__wabs((values[at] - values[last]) * c * s) <= least) {
+                shs__merge_turn(w, m, last, at, c, s);
+                m->z[at] = r;
+                kept[--end] = last;
+            } else kept[m->k++] = last;
+        }
+        last = at;
+    }
+    if (last >= 0) kept[m->k++] = last;
+    memcpy(m->order, kept, (size_t)m->n * sizeof *kept);
+}
+
+/* The columns of the block in their new order into X, top and bottom halves each padded with zeros; d, z, q alike. */
+SHS__PRIVATE void shs__merge_gather(shs__eigh *w, shs__merge *m) {
+    int i, bottom = (m->top + SHS__WALIGN - 1) / SHS__WALIGN * SHS__WALIGN, kind, at = 0;
+    static const int kinds[3] = {1, 3, 2};
+    m->above = m->below = 0;
+    for (kind = 0; kind < 3; kind++)
+        for (i = 0; i < m->k; i++)
+            if (m->halves[m->order[i]] == kinds[kind]) {
+                m->row[i] = at++;
+                m->above += kinds[kind] != 2;
+                m->below += kinds[kind] == 1;
+            }
+    for (i = 0; i < m->n; i++) {
+        int from = m->order[i];
+        const shs_wide *column = SHS__AT(w->S, w->ld, m->lo, m->lo + from);
+        shs_wide *to = SHS__AT(w->X, w->ld, 0, i < m->k ? m->row[i] : i);
+        memset(to, 0, (size_t)w->ld * sizeof *to);
+        memcpy(to, column, (size_t)m->top * sizeof *to);
+        memcpy(to + bottom, column + m->top, (size_t)(m->n - m->top) * sizeof *to);
+        m->column[i] = m->z[from];
+        m->d[i] = w->values[m->lo + from];
+    }
+    for (i = 0; i < m->k; i++) {
+        m->z[i] = m->column[i];
+        m->q[i] = m->rho * m->z[i] * m->z[i];
+    }
+}
+
+/* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
+SHS__PRIVATE shs_wide shs__secular_sum(int from, int to, const shs_wide *q, const shs_wide *delta,
+                                       shs_wide *derivative) {
+    shs__wvec sums = SHS_ZERO, slopes = SHS_ZERO;
+    shs_wide sum, slope;
+    int i = from;
+    for (; i + SHS__WLANES <= to; i += SHS__WLANES) {
+        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WLOAD(q + i) / v;
+        sums += t;
+        slopes += t / v;
+    }
+    sum = shs__wlanes(sums);
+    slope = shs__wlanes(slopes);
+    for (; i < to; i++) {
+        shs_wide t = q[i] / delta[i];
+        sum += t;
+        slope += t / delta[i];
+    }
+    *derivative = slope;
+    return sum;
+}
+
+/* One step towards the root: near it f behaves as c + s / (d_j - lambda) + S / (d_j+1 - lambda), where c, s, S match
+   the values and slopes of the sums over the poles on the left, psi, and on the right, phi (Bunch, Nielsen, Sorensen
+   1978). left and right are the distances of the two poles; there is none on the right of the last root (right = 0). */
+SHS__PRIVATE shs_wide shs__secular_step(shs_wide left, shs_wide right, shs_wide psi, shs_wide dpsi, shs_wide phi,
+                                        shs_wide dphi) {
+    shs_wide f = 1 + psi + phi, c = f - left * dpsi - right * dphi, a, b, r;
+    if (right <= 0) return left + left * left * dpsi / c;
+    a = (left + right) * f - left * right * (dpsi + dphi);
+    b = left * right * f;
+    r = a * a - 4 * b * c;
+    r = r > 0 ? SHS__WSQRT(r) : 0;
+    return a <= 0 ? (a - r) / (2 * c) : 2 * b / (a + r);
+}
+
+/* The distances of all poles from one. Stored, and in a function apart: -ffast-math must not merge this subtraction
+   with the next one, which the smallest distances would not survive. */
+SHS__STAGE void shs__secular_origin(const shs__merge *m, int origin) {
+    int i;
+    for (i = 0; i < m->k; i++) m->column[i] = m->d[i] - m->d[origin];
+}
+
+/* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
+   from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
+SHS__PRIVATE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delta) {
+    int k = m->k, last = j == k - 1, origin = j, step, i;
+    shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
+    if (last)
+        for (i = 0, hi = 0; i < k; i++) hi += m->q[i];
+    else hi = m->d[j + 1] - m->d[j];
+    x = hi / 2;
+    shs__secular_origin(m, origin);
+    for (step = 0; step < 100; step++) {
+        for (i = 0; i < k; i++) delta[i] = m->column[i] - x;
+        psi = shs__secular_sum(0, j + 1, m->q, delta, &dpsi);
+        phi = shs__secular_sum(j + 1, k, m->q, delta, &dphi);
+        f = 1 + psi + phi;
+        if (shs__wabs(f) <= SHS__WEPS * (8 * (phi - psi) + 1 + shs__wabs(x) * (dpsi + dphi))) break;
+        if (f < 0) lo = x;
+        else hi = x;
+        if (step == 0 && f < 0 && !last) {
+            origin = j + 1;
+            shs__secular_origin(m, origin);
+            x = lo = x - hi;
+            hi = 0;
+        }
+        f = x + shs__secular_step(delta[j], last ? 0 : delta[j + 1], psi, dpsi, phi, dphi);
+        if (!(f > lo && f < hi)) f = lo + (hi - lo) / 2;
+        if (!(f > lo && f < hi)) break;
+        x = f;
+    }
+    return m->d[origin] + x;
+}
+
+/* The roots and, normalised, the eigenvectors of D + rho z z' into U. Roots are not exact, but they are the exact
+   roots for a z nearby (Loewner),
+
+       z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
+
+   and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
+SHS__PRIVATE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
+    shs_wide *z2 = m->column, sum;
+    int i, j, k = m->k, ld = w->ld;
+    for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(m, j, SHS__AT(w->U, ld, 0, j));
+    for (i = 0; i < k; i++) z2[i] = -*SHS__AT(w->U, ld, i, i);
+    for (j = 0; j < k; j++) {
+        const shs_wide *delta = SHS__AT(w->U, ld, 0, j), d = m->d[j];
+        for (i = 0; i < j; i++) z2[i] *= delta[i] / (m->d[i] - d);
+        for (i = j + 1; i < k; i++) z2[i] *= delta[i] / (m->d[i] - d);
+    }
+    for (i = 0; i < k; i++) m->z[i] = m->z[i] < 0 ? -SHS__WSQRT(z2[i]) : SHS__WSQRT(z2[i]);
+    for (j = 0; j < k; j++) {
+        shs_wide *u = SHS__AT(w->U, ld, 0, j);
+        for (i = 0, sum = 0; i < k; i++) {
+            m->column[i] = m->z[i] / u[i];
+            sum += m->column[i] * m->column[i];
+        }
+        sum = 1 / SHS__WSQRT(sum);
+        for (i = 0; i < k; i++) u[m->row[i]] = sum * m->column[i];
+    }
+}
+
+/* The block's columns of S become S U, then the deflated ones. Columns of S1 meet only the rows above, those of S2
+   only the rows below. */
+SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
+    int j, ld = w->ld, bottom = (m->top + SHS__WALIGN - 1) / SHS__WALIGN * SHS__WALIGN;
+    shs_wide *S = SHS__AT(w->S, ld, m->lo, m->lo);
+    shs__wfactor u;
+    u.B = w->U;
+    u.row = 1;
+    u.column = (size_t)ld;
+    for (j = 0; j < m->n; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
+    shs__wproduct(m->top, m->k, m->above, 1, w->X, ld, u, S, ld, w->pack);
+    u.B += m->below;
+    shs__wproduct(m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld, u, S + m->top, ld,
+                  w->pack);
+    for (j = 0; j < m->k; j++) w->values[m->lo + j] = m->roots[j];
+    for (; j < m->n; j++) {
+        memcpy(SHS__AT(S, ld, 0, j), SHS__AT(w->X, ld, 0, j), (size_t)m->top * sizeof *S);
+        memcpy(SHS__AT(S, ld, m->top, j), SHS__AT(w->X, ld, bottom, j), (size_t)(m->n - m->top) * sizeof *S);
+        w->values[m->lo + j] = m->d[j];
+    }
+}
+
+SHS__PRIVATE void shs__merge_scratch(shs__eigh *w, shs__merge *m) {
+    size_t ld = (size_t)w->ld;
+    m->d = w->merge;
+    m->z = m->d + ld;
+    m->q = m->z + ld;
+    m->roots = m->q + ld;
+    m->column = m->roots + ld;
+    m->order = w->order;
+    m->row = m->order + w->n;
+    m->halves = m->row + w->n;
+}
+
+/* Eigenvalues of T into values, eigenvectors into S. QL solves the leaves; their bounds are n i / leaves. */
+SHS__STAGE shs_status shs__conquer(shs__eigh *w) {
+    size_t n = (size_t)w->n, leaves = 1, i;
+    shs__merge m;
+    shs_status status = SHS_OK;
+    shs__merge_scratch(w, &m);
+    while (n > SHS__LEAF * leaves) leaves *= 2;
+    shs__clear(w->S, w->ld, w->n);
+    for (i = 0; i < n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
+    for (i = 1; i < leaves; i++) {
+        size_t cut = n * i / leaves;
+        w->values[cut - 1] -= shs__wabs(w->e[cut - 1]);
+        w->values[cut] -= shs__wabs(w->e[cut - 1]);
+    }
+    for (i = 0; i < leaves && status == SHS_OK; i++)
+        status = shs__ql(w, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), 1);
+    for (; leaves > 1 && status == SHS_OK; leaves /= 2)
+        for (i = 0; i < leaves; i += 2) {
+            shs__merge_open(w, &m, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), (int)(n * (i + 2) / leaves));
+            shs__merge_deflate(w, &m);
+            shs__merge_gather(w, &m);
+            shs__merge_solve(w, &m);
+            shs__merge_close(w, &m);
+        }
+    return status;
+}
+
+/* ---- stage 2, few pairs: bisection and inverse iteration --------------------------------------------------------- */
+
+/* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
+   divisions of one shift wait for each other, those of different shifts do not. */
 SHS__STAGE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
                              shs_wide *count) {
     shs_wide pivot[SHS__SHIFTS], x[SHS__SHIFTS], below[SHS__SHIFTS]; /* copies of one's own can stay in registers */
@@ -3158,8 +3482,8 @@ SHS__STAGE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wid
 
 /* The k largest eigenvalues of T into values, descending, to the last bit of the largest. */
 SHS__STAGE void shs__bisect(shs__eigh *w, int k) {
-    shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x, most = 1;
-    shs_wide radius = shs__gershgorin(w->n, w->d, w->e);
+    shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x;
+    shs_wide most = 1, radius = shs__gershgorin(w->n, w->d, w->e);
     int first, q, step;
     e2[0] = 0;
     for (q = 1; q < w->n; q++) {
@@ -3184,10 +3508,11 @@ SHS__STAGE void shs__bisect(shs__eigh *w, int k) {
     }
 }
 
-/* T - lambda I = P L U with row exchanges; a vanishing pivot becomes `least`: the solution then points along the eigenvector,
-   which is all that is wanted. lu: three diagonals of U, the factors of L, and whether rows were exchanged. */
-SHS__PRIVATE void shs__shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least, shs_wide *lu,
-                                  int ld) {
+/* T - lambda I = P L U with row exchanges; a vanishing pivot becomes `least`: the solution then points along the
+   eigenvector, which is all that is wanted. lu: three diagonals of U, the factors of L, and whether rows were
+   exchanged. */
+SHS__PRIVATE void shs__shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least,
+                                  shs_wide *lu, int ld) {
     shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
     shs_wide p = d[0] - lambda, q = e[0]; /* the row that is being reduced */
     int i;
@@ -3237,7 +3562,8 @@ SHS__PRIVATE shs_wide shs__residual2(int n, const shs_wide *d, const shs_wide *e
     return sum;
 }
 
-/* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square overflows. */
+/* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square
+   overflows. */
 SHS__PRIVATE int shs__unit(int n, shs_wide *y) {
     shs_wide largest = 0;
     int i;
@@ -3248,18 +3574,19 @@ SHS__PRIVATE int shs__unit(int n, shs_wide *y) {
     return 1;
 }
 
-/* Eigenvector j of T by inverse iteration, orthogonal to those before it. All of them, not only the near ones: that needs no
-   notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the span of the
-   vectors before it; then rounding dominates what is left, the residual shows it, and another iteration starts from there. */
+/* Eigenvector j of T by inverse iteration, orthogonal to those before it. All of them, not only the near ones: that
+   needs no notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the
+   span of the vectors before it; then rounding dominates what is left, the residual shows it, and another iteration
+   starts from there. */
 SHS__STAGE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
     shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WEPS * (shs_wide)w->n;
     shs_random r;
     int i, step, pass;
     shs_random_seed(&r, (uint64_t)j);
     for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WEPS;
-    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WEPS * norm, w->lu, w->ld);
+    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WEPS * norm, w->merge, w->ld);
     for (step = 0; step < 10; step++) {
-        shs__shifted_solve(w->n, w->lu, w->ld, y);
+        shs__shifted_solve(w->n, w->merge, w->ld, y);
         if (!shs__unit(w->n, y)) return 0;
         for (pass = 0; pass < 2; pass++) {
             memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
@@ -3273,32 +3600,61 @@ SHS__STAGE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
     return 0;
 }
 
-/* The k largest eigenvalues, and the transposed eigenvectors of A (k rows) into X; false where an iteration failed. */
-SHS__STAGE int shs__few(shs__eigh *w, int k, int want_vectors, int ldx) {
+/* The k largest eigenvalues, and their vectors into S; false where an iteration failed. */
+SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
     shs_wide norm = shs__gershgorin(w->n, w->d, w->e);
-    int i, j;
+    int j;
     shs__bisect(w, k);
     if (!want_vectors) return 1;
-    if (!(norm > 0)) norm = 1;
-    memset(w->S - (size_t)w->ld * SHS__BORDER, 0, (size_t)w->ld * ((size_t)k + 2 * SHS__BORDER) * sizeof *w->S);
+    shs__clear(w->S, w->ld, k);
     for (j = 0; j < k; j++)
-        if (!shs__inverse_iteration(w, j, norm)) return 0;
-    memset(w->X - (size_t)ldx * SHS__BORDER, 0, (size_t)ldx * ((size_t)w->n + 2 * SHS__BORDER) * sizeof *w->X);
-    for (j = 0; j < k; j++)
-        for (i = 0; i < w->n; i++) *SHS__AT(w->X, ldx, j, i) = *SHS__AT(w->S, w->ld, i, j);
-    shs__reflect(w, k, w->X, ldx, 0);
+        if (!shs__inverse_iteration(w, j, norm > 0 ? norm : 1)) return 0;
     return 1;
 }
 
-/* ---- the driver -------------------------------------------------------------------------------------------------------- */
+/* ---- stage 3: back ----------------------------------------------------------------------------------------------- */
+
+/* V = Q S for k columns of S, in the order given. They become the rows of X, so that the kernels run along many of
+   them: for the reflections H_0 H_1 .. = I - V T V' of one panel,
+
+       X' -= (X' V) T' V',
+
+   the last panel first. */
+SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
+    int first, i, j, ld = w->ld;
+    shs__clear(w->X, ld, w->n);
+    for (j = 0; j < rows; j++)
+        for (i = 0; i < w->n; i++) *SHS__AT(w->X, ld, j, i) = *SHS__AT(w->S, ld, i, w->order[j]);
+    for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
+        int m = w->n - 1 - first, k = shs__imin(SHS__REFLECTIONS, m);
+        const shs_wide *V = SHS__AT(w->A, ld, first + 1, first);
+        shs_wide *X = SHS__AT(w->X, ld, 0, first + 1);
+        shs__wfactor v, t;
+        v.B = V;
+        v.row = 1;
+        v.column = (size_t)ld;
+        t.B = SHS__AT(w->T, SHS__REFLECTIONS, 0, first);
+        t.row = SHS__REFLECTIONS;
+        t.column = 1;
+        memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
+        memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
+        shs__wproduct(rows, k, m, 1, X, ld, v, w->P, ld, w->pack);
+        shs__wproduct(rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
+        v.row = (size_t)ld;
+        v.column = 1;
+        shs__wproduct(rows, m, k, 1, w->Q, ld, v, X, ld, w->pack);
+    }
+}
+
+/* ---- the driver -------------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors) {
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
     (void)ctx;
     if (n < 1 || k < 1 || k > n) return 0;
-    shs__eigh_layout(&l, n, k, want_vectors, &w);
-    return shs__layout_size(&l);
+    shs__eigh_layout(&l, n, want_vectors, &w);
+    return shs__layout_query(&l);
 }
 
 SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs_wide *A, int lda, int k,
@@ -3314,23 +3670,22 @@ SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs
     return SHS_OK;
 }
 
-/* Stages 1 to 3 and the results, scaled back. */
+/* Stages 1 to 3 and the results, scaled back. Should inverse iteration fail, all pairs are computed. */
 SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
     shs_status status = SHS_OK;
-    int few = shs__eigh_few(w->n, k), ldx = shs__eigh_ld(k), j;
+    int few, j;
     shs__tridiagonalize(w);
-    if (few) few = shs__few(w, k, vectors != NULL, ldx);
+    few = shs__eigh_few(w->n, k) && shs__few(w, k, vectors != NULL);
     if (!few) {
-        if (vectors) shs__form_q(w);
-        status = shs__ql(w, vectors ? w->A : NULL);
+        memcpy(w->values, w->d, (size_t)w->n * sizeof *w->d);
+        status = vectors ? shs__conquer(w) : shs__ql(w, 0, w->n, 0);
     }
     if (status != SHS_OK) return status;
-    shs__eigh_sort(few ? k : w->n, w->values, w->order);
+    shs__eigh_sort(few ? k : w->n, w->values, -1, w->order);
+    if (vectors) shs__reflect(w, k);
     for (j = 0; j < k; j++) {
-        int from = w->order[j];
-        values[j] = w->values[from] / w->scale;
-        if (vectors && few) shs__eigh_column(w->n, w->X + from, (size_t)ldx, SHS__AT(vectors, ldv, 0, j));
-        else if (vectors) shs__eigh_column(w->n, SHS__AT(w->A, w->ld, 0, from), 1, SHS__AT(vectors, ldv, 0, j));
+        values[j] = w->values[w->order[j]] / w->scale;
+        if (vectors) shs__eigh_column(w->n, w->X + j, (size_t)w->ld, SHS__AT(vectors, ldv, 0, j));
     }
     return SHS_OK;
 }
@@ -3343,10 +3698,10 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     shs_status status = shs__eigh_check(ctx, n, A, lda, k, values, vectors, ldv);
     if (status != SHS_OK) return status;
     if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
-    shs__eigh_layout(&l, n, k, vectors != NULL, &w);
+    shs__eigh_layout(&l, n, vectors != NULL, &w);
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
-    shs__eigh_layout(&l, n, k, vectors != NULL, &w);
+    shs__eigh_layout(&l, n, vectors != NULL, &w);
     w.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&w, A, lda);
     status = shs__eigh_solve(&w, k, values, vectors, ldv);
@@ -3354,13 +3709,14 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     return status;
 }
 
-/* ---- the naive twin ------------------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ---------------------------------------------------------------------------------------------- */
 
-/* One Jacobi rotation: with t = tan(angle) the smaller root of t^2 + 2 t (a_qq - a_pp) / (2 a_pq) - 1 = 0, a_pq vanishes.
-   The same rotation of columns p and q gathers in V. */
+/* One Jacobi rotation: with t = tan(angle) the smaller root of t^2 + 2 t (a_qq - a_pp) / (2 a_pq) - 1 = 0, a_pq
+   vanishes. The same rotation of columns p and q gathers in V. */
 SHS__PRIVATE void shs__jacobi_rotate(int n, shs_wide *A, shs_wide *V, int p, int q) {
     shs_wide h = (*SHS__AT(A, n, q, q) - *SHS__AT(A, n, p, p)) / 2, a = *SHS__AT(A, n, p, q);
-    shs_wide r = SHS__WSQRT(h * h + a * a), t = h < 0 ? a / (h - r) : a / (h + r), c = 1 / SHS__WSQRT(1 + t * t), s = t * c;
+    shs_wide r = SHS__WSQRT(h * h + a * a), t = h < 0 ? a / (h - r) : a / (h + r);
+    shs_wide c = 1 / SHS__WSQRT(1 + t * t), s = t * c;
     int i;
 #define SHS__ROTATE(x, y)                                                                                              \
     do {                                                                                                               \
@@ -3392,7 +3748,8 @@ SHS__PRIVATE shs_status shs__jacobi(int n, shs_wide *A, shs_wide *V) {
     return SHS_NO_CONVERGENCE;
 }
 
-SHS__PRIVATE void shs__jacobi_layout(shs__layout *l, int n, shs_wide **A, shs_wide **V, shs_wide **values, int **order) {
+SHS__PRIVATE void shs__jacobi_layout(shs__layout *l, int n, shs_wide **A, shs_wide **V, shs_wide **values,
+                                     int **order) {
     *A = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
     *V = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
     *values = SHS__CARVE(l, shs_wide, (size_t)n);
@@ -3420,7 +3777,7 @@ SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_
     status = shs__jacobi(n, D, V);
     if (status == SHS_OK) {
         for (j = 0; j < n; j++) found[j] = *SHS__AT(D, n, j, j);
-        shs__eigh_sort(n, found, order);
+        shs__eigh_sort(n, found, -1, order);
         for (j = 0; j < n; j++) {
             values[j] = found[order[j]] / scale;
             if (vectors) shs__eigh_column(n, SHS__AT(V, n, 0, order[j]), 1, SHS__AT(vectors, ldv, 0, j));
@@ -3957,6 +4314,8 @@ SHS__PRIVATE void shs__pursuit_finish(shs__pursuit *w, int p, const shs_real *D,
         shs__pursuit_project(w, left);
     }
     shs__pursuit_solve(w);
+    if (D && !w->stable && w->residual2 <= SHS__OMP_TRUST2 * w->base2) /* too small for the recurrence to tell */
+        shs__pursuit_confirm(w, p, D, ldd, y, exact, r);
 }
 
 SHS__PRIVATE void shs__pursuit_layout(shs__layout *l, shs__pursuit *w, int limit) {
@@ -4014,7 +4373,8 @@ SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) 
     shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
 }
 
-SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group) {
+/* product: room for shs__correlate_group. */
+SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group, int product) {
     int i;
     g->p = p;
     g->n = n;
@@ -4024,7 +4384,7 @@ SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int
     g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, (size_t)group, 1));
     g->left = SHS__CARVE(l, shs_real, (size_t)limit);
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
-    g->scratch = group > 1 ? SHS__CARVE(l, shs_real, shs__gemm_scratch(n, group, p)) : NULL;
+    g->scratch = product ? SHS__CARVE(l, shs_real, shs__gemm_scratch(n, group, p)) : NULL;
     for (i = 0; i < group; i++) {
         shs__direct_signal counted, *s = g->signals ? g->signals + i : &counted;
         shs__pursuit_layout(l, &s->w, limit);
@@ -4170,10 +4530,13 @@ SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int s, const shs_omp_opt
     return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
 }
 
+/* Rows of the Gram matrix, filled up with zeros to whole vectors. */
+SHS__PRIVATE int shs__padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
+
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     size_t count = (size_t)workers;
-    int i, limit = c->stride, padded = (c->n + 15) / 16 * 16;
+    int i, limit = c->stride, padded = shs__padded(c->n);
     c->workers = workers;
     c->use_gram = c->dty || shs__gram_pays(c->p, c->n, c->m, limit, o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
@@ -4198,7 +4561,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
                                 o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
         if (!c->use_gram) {
-            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group);
+            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group, 1);
             continue;
         }
         shs__gram_pursuit_layout(l, gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
@@ -4269,7 +4632,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
 /* A group of signals with the Gram matrix: D'Y for all of them, then one after another. */
 SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
     shs__gram_pursuit *g = c->gram + worker;
-    int padded = (c->n + 15) / 16 * 16;
+    int padded = shs__padded(c->n);
     shs__sum sum = SHS_ZERO;
     size_t i;
     g->G = c->G;
@@ -4302,7 +4665,7 @@ SHS__PRIVATE void shs__code_direct(const shs__coder *c, size_t first, size_t end
         g->signals[i - first].y = SHS__AT(c->Y, c->ldy, 0, i);
         shs__coder_begin(c, &g->signals[i - first].w, i);
     }
-    shs__direct_pursue(g, (int)(end - first), g->group > 1 ? shs__correlate_group : shs__correlate_one);
+    shs__direct_pursue(g, (int)(end - first), shs__correlate_group);
     for (i = first; i < end; i++) shs__coder_end(c, &g->signals[i - first].w, i, &sum, sums);
     sums->sum2 = shs__sum_value(&sum);
 }
@@ -4402,7 +4765,7 @@ SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_
     if (shs__check_coding(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
     c.p = p, c.n = n, c.m = m, c.stride = stride;
     shs__coder_layout(&l, &c, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
@@ -4483,7 +4846,7 @@ SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t 
     if (shs__check_coding(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
     c.n = n, c.m = m, c.stride = stride, c.options = options, c.dty = &some;
     shs__coder_layout(&l, &c, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
@@ -4588,7 +4951,7 @@ SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, int sparsity) {
     shs__layout l = SHS_ZERO;
     if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
     memset(&g, 0, sizeof g);
-    shs__direct_layout(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1);
+    shs__direct_layout(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1, 0);
     return shs__layout_size(&l);
 }
 
@@ -4605,10 +4968,10 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     if (status != SHS_OK) return status;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
     memset(&g, 0, sizeof g);
-    shs__direct_layout(&l, &g, p, n, limit, 1);
+    shs__direct_layout(&l, &g, p, n, limit, 1, 0);
     status = shs__workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
-    shs__direct_layout(&l, &g, p, n, limit, 1);
+    shs__direct_layout(&l, &g, p, n, limit, 1, 0);
     g.D = D;
     g.ldd = ldd;
     g.signals->y = y;
@@ -5418,7 +5781,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     if (shs__check_coding(stride, n, m, &w.coding, &stride) != SHS_OK) return SIZE_MAX;
     w.p = p, w.n = n, w.m = m;
     shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 /* How many signals there are over all ranks, and before this one. */
@@ -5936,7 +6299,7 @@ SHS__PUBLIC size_t shs_patches_workspace(const shs_context *ctx, const shs_image
     int stride;
     if (shs__approximation_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
     shs__approximation_layout(&l, &w, n, stride, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
@@ -6410,6 +6773,34 @@ SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__pass *pass) {
     return status;
 }
 
+/* ---- the pixels session: here, or on the context's engine --------------------------------------------------------------------- */
+
+/* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
+typedef struct shs__pixels {
+    const shs_context *ctx;
+    const shs_cube *cube;
+    const shs_engine *engine; /* NULL: the CPU */
+    void *remote;
+} shs__pixels;
+
+SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
+    shs__view v;
+    shs_status status = shs__check_context(ctx);
+    memset(px, 0, sizeof *px);
+    if (status == SHS_OK) status = shs__view_open(cube, &v);
+    px->ctx = ctx;
+    px->cube = cube;
+    if (status != SHS_OK || !ctx || !ctx->engine || !ctx->engine->pixels_open) return status;
+    status = ctx->engine->pixels_open(ctx->engine->user, ctx, cube, &px->remote);
+    if (status == SHS_OK) px->engine = ctx->engine;
+    return status;
+}
+
+SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
+    if (px->engine) px->engine->pixels_close(px->remote);
+    px->engine = NULL;
+}
+
 /* ---- products in shs_wide --------------------------------------------------------------------------------------------------------- */
 
 /* The lower triangle of P += X X' for X of n x k, four columns of P at a time so that an element of X, once loaded, is used
@@ -6592,7 +6983,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs_real *shift;
     if (shs__moments_pass(cube, precise, &pass) != SHS_OK) return SIZE_MAX;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 /* All blocks; the shift of empty moments is found in the first block that has a valid pixel. */
@@ -6611,30 +7002,43 @@ SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass
     return status;
 }
 
-SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise) {
+SHS__PRIVATE void shs__moments_add(shs_moments *m, const shs_real *shift, const shs_wide *sums) {
+    size_t used = (size_t)m->bands, i;
+    if (!(sums[0] > 0)) return;
+    for (i = 0; i < used && !(m->count > 0); i++) m->shift[i] = (shs_wide)shift[i];
+    m->count += sums[0];
+    for (i = 0; i < used; i++) m->sum[i] += sums[1 + i];
+    for (i = 0; i < used * used; i++) m->products[i] += sums[1 + used + i];
+}
+
+SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, int precise) {
+    const shs_context *ctx = px->ctx;
     shs__pass pass;
     shs__layout l = SHS_ZERO;
     shs_real *shift;
-    size_t i, used;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__moments_pass(cube, precise, &pass);
+    int i;
+    shs_status status = shs__moments_pass(px->cube, precise, &pass);
     if (status != SHS_OK) return status;
-    used = (size_t)pass.reader.view.used;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
-    if (moments->bands != (int)used) return SHS_BAD_BANDS;
+    if (moments->bands != pass.reader.view.used) return SHS_BAD_BANDS;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    status = shs__moments_run(ctx, &pass, moments, shift);
-    if (status == SHS_OK && pass.total[0] > 0) {
-        if (!(moments->count > 0))
-            for (i = 0; i < used; i++) moments->shift[i] = (shs_wide)shift[i];
-        moments->count += pass.total[0];
-        for (i = 0; i < used; i++) moments->sum[i] += pass.total[1 + i];
-        for (i = 0; i < used * used; i++) moments->products[i] += pass.total[1 + used + i];
-    }
+    if (px->engine) {
+        for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
+        status = px->engine->pixels_moments(px->remote, precise, moments->count > 0, shift, pass.total);
+    } else status = shs__moments_run(ctx, &pass, moments, shift);
+    if (status == SHS_OK) shs__moments_add(moments, shift, pass.total);
     shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise) {
+    shs__pixels px;
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);
+    shs__pixels_close(&px);
     return status;
 }
 
@@ -6974,29 +7378,36 @@ SHS__PRIVATE void shs__map_place(const shs__view *v, shs__map_job *job) {
 }
 
 /* The extremes over all ranks, from a pass of its own. */
-SHS__PRIVATE shs_status shs__map_range(const shs_context *ctx, shs__pass *pass) {
+SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_map *map, shs__pass *pass) {
+    const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
     size_t n = (size_t)job->written;
     shs_status status;
     pass->work = shs__range_panel;
     pass->phase = "range";
     pass->extremes = 1;
-    status = shs__agree(ctx, shs__pass_run(ctx, pass));
+    if (px->engine)
+        status = px->engine->pixels_range(px->remote, map, pass->reader.precise, job->squares, job->low, job->high);
+    else status = shs__pass_run(ctx, pass);
+    status = shs__agree(ctx, status);
     if (status != SHS_OK) return status;
-    memcpy(job->low, pass->total, n * sizeof(shs_wide));
-    memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
+    if (!px->engine) memcpy(job->low, pass->total, n * sizeof(shs_wide));
+    if (!px->engine) memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
     status = shs__reduce(ctx, job->low, n, SHS_REDUCE_MIN);
     if (status == SHS_OK) status = shs__reduce(ctx, job->high, n, SHS_REDUCE_MAX);
     pass->slots = NULL;
     return status;
 }
 
-SHS__PRIVATE shs_status shs__map_run(const shs_context *ctx, shs__pass *pass) {
+SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map *map, shs__pass *pass) {
+    const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
     const shs__view *v = &pass->reader.view;
     shs_status status = SHS_OK;
     int line;
-    if (job->sink->rescale) status = shs__map_range(ctx, pass);
+    if (job->sink->rescale) status = shs__map_range(px, map, pass);
+    if (status == SHS_OK && px->engine)
+        return px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high, job->missing);
     pass->slots = NULL;
     pass->work = shs__map_panel;
     pass->phase = "transform";
@@ -7012,13 +7423,13 @@ SHS__PRIVATE shs_status shs__map_run(const shs_context *ctx, shs__pass *pass) {
     return status;
 }
 
-SHS__OUTLINE shs_status shs__map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
-                                 const shs_sink *sink, int squares) {
+SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, int precise, const shs_sink *sink,
+                                        int squares) {
+    const shs_context *ctx = px->ctx;
     shs__pass pass;
     shs__map_job job;
     shs__layout l = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__map_pass(cube, map, precise, sink, squares, &pass, &job);
+    shs_status status = shs__map_pass(px->cube, map, precise, sink, squares, &pass, &job);
     if (status == SHS_OK) {
         shs__map_layout(&l, &pass, shs__workers(ctx));
         status = shs__acquire(ctx, &l);
@@ -7027,7 +7438,7 @@ SHS__OUTLINE shs_status shs__map(const shs_context *ctx, const shs_cube *cube, c
     if (status == SHS_OK) {
         shs__map_layout(&l, &pass, shs__workers(ctx));
         shs__map_prepare(&pass, map);
-        status = shs__map_run(ctx, &pass);
+        status = shs__map_run(px, map, &pass);
     }
     shs__release(ctx, &l);
     return status;
@@ -7035,7 +7446,12 @@ SHS__OUTLINE shs_status shs__map(const shs_context *ctx, const shs_cube *cube, c
 
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
                                     const shs_sink *sink) {
-    return shs__map(ctx, cube, map, precise, sink, 0);
+    shs__pixels px;
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (sink && sink->rescale) status = shs__agree(ctx, status);
+    if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
+    shs__pixels_close(&px);
+    return status;
 }
 
 SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
@@ -7045,7 +7461,7 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
     shs__layout l = SHS_ZERO;
     if (shs__map_pass(cube, map, precise, sink, 0, &pass, &job) != SHS_OK) return SIZE_MAX;
     shs__map_layout(&l, &pass, shs__workers(ctx));
-    return shs__layout_size(&l);
+    return shs__layout_query(&l);
 }
 
 /* ================================================================================================================== */
@@ -7203,28 +7619,45 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     return status;
 }
 
-/* The moments of a cube over all ranks, in moments that the caller frees. */
-SHS__PRIVATE shs_status shs__cube_moments(const shs_context *ctx, const shs_cube *cube, int precise, shs_moments *m) {
-    shs_status status = shs__check_context(ctx);
-    int bands = shs_cube_bands(cube);
+/* The moments of the pixels of all ranks, in moments that the caller frees. opened: how opening the pixels went. */
+SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_status opened, int precise, shs_moments *m) {
+    shs_status status = opened;
     memset(m, 0, sizeof *m);
-    if (status != SHS_OK) return status;
-    if (bands < 1) {
-        shs__view v;
-        status = shs__view_open(cube, &v);
-    }
-    if (status == SHS_OK) status = shs_moments_create(ctx, bands, m);
-    if (status == SHS_OK) status = shs_moments_update(ctx, m, cube, precise);
-    status = shs__agree(ctx, status);
-    return status == SHS_OK ? shs_moments_reduce(ctx, m) : status;
+    if (status == SHS_OK) status = shs_moments_create(px->ctx, shs_cube_bands(px->cube), m);
+    if (status == SHS_OK) status = shs__pixels_moments(px, m, precise);
+    status = shs__agree(px->ctx, status);
+    return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
+}
+
+SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, shs_status opened, const shs_pca_options *o, shs_pca *pca) {
+    shs_moments m;
+    shs_status status = shs__all_moments(px, opened, o->precise, &m);
+    if (status == SHS_OK) status = shs_pca_from_moments(px->ctx, &m, o, pca);
+    shs_moments_free(px->ctx, &m);
+    return status;
 }
 
 SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
-    const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs_moments m;
-    shs_status status = shs__cube_moments(ctx, cube, o->precise, &m);
-    if (status == SHS_OK) status = shs_pca_from_moments(ctx, &m, o, pca);
-    shs_moments_free(ctx, &m);
+    shs__pixels px;
+    shs_status opened = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__pixels_pca(&px, opened, options ? options : &shs__pca_zero, pca);
+    shs__pixels_close(&px);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *pca) {
+    shs__pixels px;
+    shs_pca made = SHS_ZERO;
+    shs_pixel_map map = SHS_ZERO;
+    shs_status opened = shs__pixels_open(ctx, cube, &px), status;
+    if (opened == SHS_OK) opened = shs__check_sink(sink);
+    status = shs__pixels_pca(&px, opened, options ? options : &shs__pca_zero, &made);
+    map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
+    if (status == SHS_OK) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
+    if (status == SHS_OK && pca) *pca = made;
+    else shs_pca_free(ctx, &made);
+    shs__pixels_close(&px);
     return status;
 }
 
@@ -7252,12 +7685,13 @@ SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs
 }
 
 /* The noise covariance of a cube over all ranks: half the mean product of the differences, both triangles, into noise. */
-SHS__OUTLINE shs_status shs__noise(const shs_context *ctx, const shs_cube *cube, shs_wide *noise) {
+SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
+    const shs_context *ctx = px->ctx;
     shs__pass pass;
     shs__layout l = SHS_ZERO;
     shs_real *shift;
     int n, i, j;
-    shs_status status = shs__moments_pass(cube, 1, &pass);
+    shs_status status = shs__moments_pass(px->cube, 1, &pass);
     if (status != SHS_OK) return status;
     n = pass.reader.view.used;
     pass.work = shs__noise_panel;
@@ -7271,7 +7705,7 @@ SHS__OUTLINE shs_status shs__noise(const shs_context *ctx, const shs_cube *cube,
         shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
         memset(shift, 0, (size_t)n * sizeof(shs_real));
         pass.reader.shift = shift;
-        status = shs__pass_run(ctx, &pass);
+        status = px->engine ? px->engine->pixels_noise(px->remote, pass.total) : shs__pass_run(ctx, &pass);
     }
     status = shs__agree(ctx, status);
     if (status == SHS_OK) status = shs__reduce(ctx, pass.total, pass.slot_values, SHS_REDUCE_SUM);
@@ -7385,22 +7819,23 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
 }
 
 SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
+    shs__pixels px;
     shs_moments m;
     shs__layout l = SHS_ZERO;
-    shs_wide *noise = NULL;
-    shs_status status = shs__cube_moments(ctx, cube, 1, &m);
+    shs_wide *noise;
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    status = shs__all_moments(&px, status, 1, &m);
     if (status == SHS_OK) {
         size_t cells = shs__product((size_t)m.bands, (size_t)m.bands, 1);
         (void)SHS__CARVE(&l, shs_wide, cells);
         status = shs__agree(ctx, shs__acquire(ctx, &l));
-        if (status == SHS_OK) {
-            noise = SHS__CARVE(&l, shs_wide, cells);
-            status = shs__noise(ctx, cube, noise);
-        }
+        noise = status == SHS_OK ? SHS__CARVE(&l, shs_wide, cells) : NULL;
+        if (status == SHS_OK) status = shs__noise(&px, noise);
         if (status == SHS_OK) status = shs_mnf_from_noise(ctx, &m, noise, m.bands, options, mnf);
         shs__release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
+    shs__pixels_close(&px);
     return status;
 }
 
@@ -7460,24 +7895,26 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
                               int *rank) {
     shs_pca_options o = options ? *options : shs__pca_zero;
     shs_pixel_map map = SHS_ZERO;
+    shs__pixels px;
     shs_pca pca = SHS_ZERO;
     int used, i, j;
-    shs_status status;
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__check_sink(sink);
     o.precise = 1;
-    status = shs_pca_fit(ctx, cube, &o, &pca);
-    if (status != SHS_OK) return status;
-    used = shs__whitening_rank(&pca);
-    if (used == 0) status = SHS_ZERO_VARIANCE;
-    if (o.components > used) status = SHS_RANK_TOO_LOW;
+    status = shs__pixels_pca(&px, status, &o, &pca);
+    used = status == SHS_OK ? shs__whitening_rank(&pca) : 0;
+    if (status == SHS_OK && used == 0) status = SHS_ZERO_VARIANCE;
+    if (status == SHS_OK && o.components > used) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) {
         for (j = 0; j < pca.bands; j++) /* close up to used x bands: element (i, j) never moves forward */
             for (i = 0; i < used; i++)
                 pca.forward[(size_t)j * (size_t)used + (size_t)i] = *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
-        status = shs__map(ctx, cube, &map, 1, sink, 1);
-        if (status == SHS_OK && rank) *rank = used;
+        status = shs__pixels_map(&px, &map, 1, sink, 1);
     }
+    if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
+    shs__pixels_close(&px);
     return status;
 }
 
@@ -7556,6 +7993,8 @@ enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory ar
    SHS__PANEL_PIXELS). */
 typedef struct shs__sources {
     const shs_context *ctx;
+    const shs__pixels *px;
+    const shs_pixel_map *whitening;
     shs__pass pass;
     shs__map_job map;       /* the whitening */
     shs_sink nowhere;       /* a map wants a sink; its type is all that is asked of this one */
@@ -7690,13 +8129,21 @@ SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cache
     return status == SHS_OK ? shs__reduce(s->ctx, pass->total, values, SHS_REDUCE_SUM) : status;
 }
 
+/* What the engine summed, over the ranks. */
+SHS__PRIVATE shs_status shs__remote_sums(shs__sources *s, shs_status status, size_t values) {
+    status = shs__agree(s->ctx, status);
+    return status == SHS_OK ? shs__reduce(s->ctx, s->pass.total, values, SHS_REDUCE_SUM) : status;
+}
+
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = (size_t)s->m * (size_t)c, i;
     shs_status status;
     s->directions = c;
     for (i = 0; i < cells; i++) s->W[i] = (shs_real)W[i];
-    status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, 1 + (size_t)c + cells);
+    if (s->px->engine)
+        status = shs__remote_sums(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total), 1 + (size_t)c + cells);
+    else status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, 1 + (size_t)c + cells);
     if (status != SHS_OK) return status;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
     for (i = 0; i < cells; i++) S[i] = s->pass.total[1 + (size_t)c + i] / s->pass.total[0];
@@ -7960,7 +8407,8 @@ SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, in
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
 }
 
-SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_cube *cube, const shs_ica_options *o, const shs_pixel_map *whitening) {
+SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options *o, const shs_pixel_map *whitening) {
+    const shs_cube *cube = s->px->cube;
     size_t pixels = (size_t)cube->samples * (size_t)cube->lines, panels = shs__chunk_count(pixels, SHS__PANEL_PIXELS), m;
     size_t keep, sweep_values, fourth_values;
     shs_status status;
@@ -7974,8 +8422,8 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_cube *cube,
     s->contrast = o->contrast;
     m = (size_t)s->m;
     keep = shs__product(panels, m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    s->panels = cube->pixels && keep <= SHS__CACHE_LIMIT ? panels : 0;
-    moments = shs__moments_pay(o, s->m, whitening->bands, s->panels > 0);
+    s->panels = cube->pixels && !s->px->engine && keep <= SHS__CACHE_LIMIT ? panels : 0;
+    moments = shs__moments_pay(o, s->m, whitening->bands, s->panels > 0 || s->px->engine);
     s->want_fourth = moments;
     sweep_values = 1 + m + m * m;
     fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
@@ -8005,10 +8453,13 @@ SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int worke
 SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     size_t n = (size_t)s->pairs, i, j;
     shs_status status;
-    if (!s->cache && !s->want_fourth) return SHS_OK;
+    if (!s->cache && !s->want_fourth && !s->px->engine) return SHS_OK;
     if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
     s->fill_cache = s->cache != NULL;
-    status = shs__sources_pass(s, NULL, shs__whiten_panel, s->want_fourth ? 1 + n * n : 1);
+    if (s->px->engine)
+        status = shs__remote_sums(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
+                                  s->want_fourth ? 1 + n * n : 1);
+    else status = shs__sources_pass(s, NULL, shs__whiten_panel, s->want_fourth ? 1 + n * n : 1);
     s->fill_cache = 0;
     if (status != SHS_OK || !s->want_fourth) return status;
     s->want_fourth = 0;
@@ -8023,7 +8474,9 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     size_t m = (size_t)s->m, i;
     shs_status status;
     for (i = 0; i < m * m; i++) s->W[i] = (shs_real)W[i];
-    status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
+    if (s->px->engine)
+        status = shs__remote_sums(s, s->px->engine->pixels_rate(s->px->remote, W, s->pass.total), 1 + 2 * m);
+    else status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
     if (status != SHS_OK) return status;
     for (i = 0; i < m; i++) {
         shs_wide away = s->pass.total[1 + m + i] / s->pass.total[0] - gaussian;
@@ -8135,7 +8588,8 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
 }
 
 /* The iterations, once the whitening is known. */
-SHS__OUTLINE shs_status shs__separate(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *o, shs_ica *ica) {
+SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_options *o, shs_ica *ica) {
+    const shs_context *ctx = px->ctx;
     shs__sources s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
@@ -8143,8 +8597,8 @@ SHS__OUTLINE shs_status shs__separate(const shs_context *ctx, const shs_cube *cu
     shs_status status;
     whitening.bands = ica->bands, whitening.outputs = ica->components;
     whitening.matrix = ica->whitening, whitening.centre = ica->mean;
-    s.ctx = ctx;
-    status = shs__sources_open(&s, cube, o, &whitening);
+    s.ctx = ctx, s.px = px, s.whitening = &whitening;
+    status = shs__sources_open(&s, o, &whitening);
     if (status == SHS_OK) {
         shs__sources_layout(&l, &s, shs__workers(ctx));
         shs__iteration_layout(&l, &it, s.m);
@@ -8166,28 +8620,27 @@ SHS__OUTLINE shs_status shs__separate(const shs_context *ctx, const shs_cube *cu
     return status;
 }
 
-SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
-    static const shs_ica_options zero = SHS_ZERO;
-    const shs_ica_options *o = options ? options : &zero;
+static const shs_ica_options shs__ica_zero = SHS_ZERO;
+
+SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o, shs_ica *ica) {
+    const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_ica made = SHS_ZERO;
     int rank, i;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = opened;
     if (status == SHS_OK) status = shs__check_ica(o);
     if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
-    status = shs__agree(ctx, status);
-    if (status != SHS_OK) return status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.sample = o->sample, p.precise = o->precise;
-    status = shs_pca_fit(ctx, cube, &p, &pca);
+    status = shs__pixels_pca(px, status, &p, &pca);
     if (status != SHS_OK) return status;
     rank = shs__whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
     status = shs__agree(ctx, status);
-    if (status == SHS_OK) status = shs__separate(ctx, cube, o, &made);
+    if (status == SHS_OK) status = shs__separate(px, o, &made);
     if (status == SHS_OK) {
         shs__order_components(o, rank, made.component, made.rotation);
         shs__ica_matrices(&made, &pca);
@@ -8195,6 +8648,30 @@ SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube,
         *ica = made;
     } else shs_ica_free(ctx, &made);
     shs_pca_free(ctx, &pca);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
+    shs__pixels px;
+    shs_status opened = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, ica);
+    shs__pixels_close(&px);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
+                                   const shs_sink *sink, shs_ica *ica) {
+    shs__pixels px;
+    shs_ica made = SHS_ZERO;
+    shs_pixel_map map = SHS_ZERO;
+    shs_status opened = shs__pixels_open(ctx, cube, &px), status;
+    if (opened == SHS_OK) opened = shs__check_sink(sink);
+    status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, &made);
+    map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
+    if (status == SHS_OK) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
+    if (status == SHS_OK && ica) *ica = made;
+    else shs_ica_free(ctx, &made);
+    shs__pixels_close(&px);
     return status;
 }
 
