@@ -500,7 +500,7 @@ typedef struct shs_omp_options {
     shs_gram_mode gram_mode;
     const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
     int ldg;
-    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024). Changes memory, not results */
+    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024). Changes memory, not codes */
 } shs_omp_options;
 
 typedef struct shs_omp_report {
@@ -2141,34 +2141,33 @@ SHS__PRIVATE size_t shs__gemm_scratch(int m, int n, int k) {
     return shs__gemm_panel(n, k, SHS__NC_SERIAL) + shs__gemm_own(m, k);
 }
 
+SHS__PRIVATE void shs__gemm_alone(shs__gemm *g, shs_real *scratch) {
+    shs_context alone;
+    memset(&alone, 0, sizeof alone);
+    alone.threads = 1;
+    g->panel = SHS__NC_SERIAL;
+    g->own_count = shs__gemm_own(g->m, g->k);
+    g->own = scratch;
+    g->packed_b = scratch + g->own_count;
+    shs__gemm_run(&alone, g);
+}
+
 SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                    const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
                                    int ldc, shs_real *scratch) {
-    shs_context alone;
     shs__gemm g;
-    memset(&alone, 0, sizeof alone);
-    alone.threads = 1;
     memset(&g, 0, sizeof g);
     shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    g.panel = SHS__NC_SERIAL;
-    g.own_count = shs__gemm_own(m, k);
-    g.own = scratch;
-    g.packed_b = scratch + g.own_count;
-    shs__gemm_run(&alone, &g);
+    shs__gemm_alone(&g, scratch);
 }
 
 /* The lower triangle of C = alpha op(A) op(A)' + beta C in the same way; scratch for n x n x k. */
-SHS__PRIVATE void shs__syrk_serial(shs_trans trans, int n, int k, shs_real alpha, const shs_real *A, int lda, shs_real beta,
-                                   shs_real *C, int ldc, shs_real *scratch) {
-    shs_context alone = SHS_ZERO;
-    shs__gemm g = SHS_ZERO;
-    alone.threads = 1;
-    shs__gemm_set(&g, SHS__LOWER, trans, trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS, n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
-    g.panel = SHS__NC_SERIAL;
-    g.own_count = shs__gemm_own(n, k);
-    g.own = scratch;
-    g.packed_b = scratch + g.own_count;
-    shs__gemm_run(&alone, &g);
+SHS__PRIVATE void shs__syrk_serial(shs_trans trans, int n, int k, shs_real alpha, const shs_real *A, int lda,
+                                   shs_real beta, shs_real *C, int ldc, shs_real *scratch) {
+    shs__gemm g;
+    memset(&g, 0, sizeof g);
+    shs__gemm_set(&g, SHS__LOWER, trans, shs__other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
+    shs__gemm_alone(&g, scratch);
 }
 
 /* Takes the memory, runs, gives it back. */
@@ -2575,7 +2574,7 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
    columns on both sides. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
 
 #define SHS__REFLECTIONS 16 /* in a block; even, as the kernels take columns by four and a reflection adds two */
-#define SHS__COLUMNS 32     /* of a right factor are packed at a time; a multiple of four */
+#define SHS__PACKED 32      /* columns of a right factor that are packed at a time; a multiple of four */
 #define SHS__LEAF 32        /* the largest block that QL solves where vectors are wanted */
 #define SHS__SWEEPS 32      /* QL sweeps whose rotations are saved before they are applied; a multiple of four */
 #define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
@@ -2786,11 +2785,11 @@ SHS__PRIVATE void shs__wstripes(int m, int stripes, int k, const shs_wide *P, in
 SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b,
                                 shs_wide *C, int ldc, shs_wide *pack) {
     int j;
-    for (j = 0; j < n; j += SHS__COLUMNS) {
-        int columns = shs__imin(SHS__COLUMNS, n - j);
+    for (j = 0; j < n; j += SHS__PACKED) {
+        int columns = shs__imin(SHS__PACKED, n - j);
         shs__wpack(k, columns, alpha, b, pack);
         shs__wstripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
-        b.B += SHS__COLUMNS * b.column;
+        b.B += SHS__PACKED * b.column;
     }
 }
 
@@ -2803,7 +2802,7 @@ typedef struct shs__eigh {
     shs_wide *d, *e;        /* the diagonal of T and what is below it */
     shs_wide *T;            /* SHS__REFLECTIONS x n: the triangular factors of the block reflections, side by side */
     shs_wide *P, *Q;        /* n x 2 SHS__REFLECTIONS: what the current panel has yet to subtract from A is P Q' */
-    shs_wide *pack;         /* SHS__COLUMNS x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
+    shs_wide *pack;         /* SHS__PACKED x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
     shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
     shs_wide *values;       /* n, in no order */
     shs_wide *rest;         /* n: what QL destroys of e */
@@ -2851,7 +2850,7 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->order = SHS__CARVE(l, int, shs__product(3, (size_t)n, 1));
-    w->pack = SHS__CARVE(l, shs_wide, shs__product(SHS__COLUMNS, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
+    w->pack = SHS__CARVE(l, shs_wide, shs__product(SHS__PACKED, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
     w->cosine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     w->sine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     if (!want_vectors) return;
@@ -3232,7 +3231,7 @@ SHS__PRIVATE void shs__merge_turn(shs__eigh *w, shs__merge *m, int a, int b, shs
 }
 
 /* Sets k and sorts the columns into those that stay, in ascending order, and the deflated ones. */
-SHS__PRIVATE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
+SHS__STAGE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
     const shs_wide *values = w->values + m->lo;
     shs_wide largest = 0, least;
     int i, last = -1, end = m->n, *kept = m->row; /* in passing */
@@ -3336,7 +3335,7 @@ SHS__STAGE void shs__secular_origin(const shs__merge *m, int origin) {
 
 /* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
    from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
-SHS__PRIVATE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delta) {
+SHS__STAGE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
     shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
     if (last)
@@ -3372,7 +3371,7 @@ SHS__PRIVATE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *de
        z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
 
    and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
-SHS__PRIVATE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
+SHS__STAGE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
     shs_wide *z2 = m->column, sum;
     int i, j, k = m->k, ld = w->ld;
     for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(m, j, SHS__AT(w->U, ld, 0, j));
@@ -6335,9 +6334,12 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
 /* ---- a cube, checked, with its strides worked out ------------------------------------------------------------------------ */
 
 enum {
-    SHS__PANEL_PIXELS = 512,       /* converted and multiplied at a time; 8-bit sums of so many products are exact in float */
-    SHS__CHUNK_PIXELS = 2048,      /* a parallel chunk: its sums are added up in shs_wide */
+    SHS__PANEL_PIXELS = 384,       /* converted and multiplied at a time: the depth of one packed panel of gemm */
+    SHS__PANELS_A_SUM = 2,         /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
+    SHS__CHUNK_PANELS = 4,         /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
+    SHS__LARGE_CHUNK_PANELS = 16,
     SHS__PASS_SLOTS = 16,          /* chunks whose sums are held before they are added in order */
+    SHS__COLLECT_VALUES = 4096,    /* of which so many at a time */
     SHS__BLOCK_BYTES = 16 << 20    /* a block of a stream, unless the caller says how many lines */
 };
 
@@ -6631,6 +6633,8 @@ typedef struct shs__worker {
     shs_real *second;  /* ... and then */
     shs_wide *wide;
     shs_real *scratch; /* for the matrix products */
+    shs_real *gram;    /* products of the last panels, not yet in the slot: pending of them */
+    int pending;
 } shs__worker;
 
 /* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */
@@ -6647,11 +6651,40 @@ typedef struct shs__pass {
     shs_wide *total;         /* slot_values: the sums of all pixels */
     int extremes;            /* the slots hold minima, then maxima */
     int neighbours;          /* a panel lies within a line and ends with the right neighbour of its last pixel */
-    size_t first_chunk, block_pixels;
+    size_t first_chunk, block_pixels, chunk_pixels, chunk_count;
     void *job, *owner;       /* what work needs to know */
     /* sizes of a lane's buffers */
     size_t product_values, second_values, wide_values, scratch_values;
+    int gram_order;          /* of the products that are summed; 0 = none */
+    size_t gram_at;          /* where in a slot they are */
 } shs__pass;
+
+/* The lower triangle of P += A A' (or A'A). Products are summed in shs_real over SHS__PANELS_A_SUM panels and then in
+   shs_wide; shs__settle_sums brings over what is left at the end of a chunk. */
+SHS__PRIVATE void shs__settle_sums(shs__worker *lane, int n, shs_wide *P) {
+    int j;
+    for (j = 0; j < n && lane->pending; j++) shs__add_scaled_wide(n - j, 1, SHS__AT(lane->gram, n, j, j), SHS__AT(P, n, j, j));
+    lane->pending = 0;
+}
+
+SHS__PRIVATE void shs__syrk_to_wide(shs_trans trans, int n, int k, const shs_real *A, int lda, shs__worker *lane, shs_wide *P) {
+#if defined(SPARSEHS_DOUBLE)
+    shs__syrk_serial(trans, n, k, 1, A, lda, 1, P, n, lane->scratch);
+#else
+    shs__syrk_serial(trans, n, k, 1, A, lda, lane->pending ? 1 : 0, lane->gram, n, lane->scratch);
+    if (++lane->pending == SHS__PANELS_A_SUM) shs__settle_sums(lane, n, P);
+#endif
+}
+
+/* The sum of x in shs_wide; eight sums side by side, which a compiler keeps in one or two vectors. */
+SHS__PRIVATE shs_wide shs__sum_up(int n, const shs_real *x) {
+    shs_wide s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int i = 0, l;
+    for (; i + 8 <= n; i += 8)
+        for (l = 0; l < 8; l++) s[l] += (shs_wide)x[i + l];
+    for (; i < n; i++) s[0] += (shs_wide)x[i];
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
 
 SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers) {
     const shs__view *v = &pass->reader.view;
@@ -6673,6 +6706,8 @@ SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers)
         lane->second = SHS__CARVE(l, shs_real, pass->second_values);
         lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
         lane->scratch = SHS__CARVE(l, shs_real, pass->scratch_values);
+        lane->gram = SHS__CARVE(l, shs_real, shs__product((size_t)pass->gram_order, (size_t)pass->gram_order, 1));
+        lane->pending = 0;
     }
 }
 
@@ -6692,7 +6727,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     shs__worker *lane = pass->lanes + worker;
     shs_wide *slot = pass->slots ? pass->slots + chunk * pass->slot_values : NULL;
-    size_t at = (pass->first_chunk + chunk) * SHS__CHUNK_PIXELS, end = shs__zmin(pass->block_pixels, at + SHS__CHUNK_PIXELS);
+    size_t at = (pass->first_chunk + chunk) * pass->chunk_pixels, end = shs__zmin(pass->block_pixels, at + pass->chunk_pixels);
     size_t i, line = (size_t)pass->reader.view.samples;
     if (slot && pass->extremes)
         for (i = 0; i < pass->slot_values; i++) slot[i] = (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
@@ -6707,21 +6742,37 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
         if (lane->panel.valid > 0 || !slot) pass->work(pass, lane, slot, at);
         at += count;
     }
+    if (slot && pass->gram_order) shs__settle_sums(lane, pass->gram_order, slot + pass->gram_at);
 }
 
-/* Adds the slots of a batch to the totals, in order. */
-SHS__PRIVATE void shs__pass_collect(shs__pass *pass, size_t count) {
-    size_t c, i, half = pass->slot_values / 2;
-    for (c = 0; c < count; c++) {
+/* Adds a stretch of the slots of a batch to the totals, in order. */
+SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
+    shs__pass *pass = (shs__pass *)arg;
+    size_t half = pass->slot_values / 2, from = chunk * SHS__COLLECT_VALUES, to, c, i;
+    (void)worker;
+    to = shs__zmin(from + SHS__COLLECT_VALUES, pass->extremes ? half : pass->slot_values);
+    for (c = 0; c < pass->chunk_count; c++) {
         const shs_wide *slot = pass->slots + c * pass->slot_values;
         if (!pass->extremes)
-            for (i = 0; i < pass->slot_values; i++) pass->total[i] += slot[i];
+            for (i = from; i < to; i++) pass->total[i] += slot[i];
         else
-            for (i = 0; i < half; i++) {
+            for (i = from; i < to; i++) {
                 if (slot[i] < pass->total[i]) pass->total[i] = slot[i];
                 if (slot[half + i] > pass->total[half + i]) pass->total[half + i] = slot[half + i];
             }
     }
+}
+
+SHS__PRIVATE void shs__pass_collect(const shs_context *ctx, shs__pass *pass, size_t count) {
+    size_t values = pass->extremes ? pass->slot_values / 2 : pass->slot_values;
+    pass->chunk_count = count;
+    shs__parallel(ctx, shs__chunk_count(values, SHS__COLLECT_VALUES), shs__collect_chunk, pass);
+}
+
+/* Few large chunks have less to add up; a small block is still cut in pieces for several threads. */
+SHS__PRIVATE size_t shs__chunk_pixels(size_t block_pixels) {
+    size_t large = (size_t)SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS;
+    return block_pixels >= 16 * large ? large : (size_t)SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
 }
 
 /* The lines of the next block are in memory. */
@@ -6734,20 +6785,21 @@ SHS__PRIVATE shs_status shs__pass_load(shs__pass *pass, int first_line, int line
     }
     shs__reader_block(&pass->reader, base, first_line, lines);
     pass->block_pixels = (size_t)lines * (size_t)pass->reader.view.samples;
+    pass->chunk_pixels = shs__chunk_pixels(pass->block_pixels);
     return SHS_OK;
 }
 
 /* The pixels of the block at hand. */
 SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass) {
-    size_t chunks = shs__chunk_count(pass->block_pixels, SHS__CHUNK_PIXELS), before;
+    size_t chunks = shs__chunk_count(pass->block_pixels, pass->chunk_pixels), before;
     const shs__view *v = &pass->reader.view;
     shs_status status = SHS_OK;
     before = (size_t)v->first_line * (size_t)v->samples;
     for (pass->first_chunk = 0; pass->first_chunk < chunks && status == SHS_OK; pass->first_chunk += SHS__PASS_SLOTS) {
         size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - pass->first_chunk), done;
         shs__parallel(ctx, count, shs__pass_chunk, pass);
-        if (pass->slots) shs__pass_collect(pass, count);
-        done = before + shs__zmin(pass->block_pixels, (pass->first_chunk + count) * SHS__CHUNK_PIXELS);
+        if (pass->slots) shs__pass_collect(ctx, pass, count);
+        done = before + shs__zmin(pass->block_pixels, (pass->first_chunk + count) * pass->chunk_pixels);
         status = shs__progress(ctx, pass->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
     }
     return status;
@@ -6854,19 +6906,6 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
-/* The lower triangle of P += A A' (or A'A): products in shs_real, their sum in shs_wide. C: room for n x n. */
-SHS__PRIVATE void shs__syrk_to_wide(shs_trans trans, int n, int k, const shs_real *A, int lda, shs_real *C, shs_real *scratch,
-                                    shs_wide *P) {
-#if defined(SPARSEHS_DOUBLE)
-    (void)C;
-    shs__syrk_serial(trans, n, k, 1, A, lda, 1, P, n, scratch);
-#else
-    int j;
-    shs__syrk_serial(trans, n, k, 1, A, lda, 0, C, n, scratch);
-    for (j = 0; j < n; j++) shs__add_scaled_wide(n - j, 1, SHS__AT(C, n, j, j), SHS__AT(P, n, j, j));
-#endif
-}
-
 /* ---- moments ------------------------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
@@ -6916,16 +6955,9 @@ SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, s
         return;
     }
     for (k = 0; k < valid && !r->planes; k++) shs__add_scaled_wide(used, 1, SHS__AT(lane->panel.X, used, 0, k), sum);
-    for (b = 0; b < used && r->planes; b++) {
-        const shs_real *plane = lane->panel.X + (size_t)b * SHS__PANEL_PIXELS;
-        shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-        for (k = 0; k + 4 <= valid; k += 4)
-            s0 += (shs_wide)plane[k], s1 += (shs_wide)plane[k + 1], s2 += (shs_wide)plane[k + 2], s3 += (shs_wide)plane[k + 3];
-        for (; k < valid; k++) s0 += (shs_wide)plane[k];
-        sum[b] += (s0 + s1) + (s2 + s3);
-    }
+    for (b = 0; b < used && r->planes; b++) sum[b] += shs__sum_up(valid, lane->panel.X + (size_t)b * SHS__PANEL_PIXELS);
     shs__syrk_to_wide(r->planes ? SHS_TRANS : SHS_NO_TRANS, used, valid, lane->panel.X, r->planes ? SHS__PANEL_PIXELS : used,
-                      lane->product, lane->scratch, products);
+                      lane, products);
 }
 
 /* Everything the update of moments needs, laid out. */
@@ -6943,13 +6975,21 @@ SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs
     pass->work = shs__moments_panel;
     pass->phase = "moments";
     pass->slot_values = 1 + used + used * used;
-    pass->product_values = pass->reader.precise ? 0 : used * used;
+    pass->gram_order = pass->reader.precise ? 0 : (int)used;
+    pass->gram_at = 1 + used;
     pass->scratch_values = pass->reader.precise ? 0 : shs__gemm_scratch((int)used, (int)used, SHS__PANEL_PIXELS);
     return SHS_OK;
 }
 
-/* The shift: the mean of the first valid pixels of the block, as a shs_real; 128 for 8 bits, where sums stay integers. 0
-   where the block has no valid pixel. */
+/* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
+   sums stay integers. */
+SHS__PRIVATE shs_real shs__shift_of(shs_type type, shs_wide mean) {
+    if (type == SHS_U8) return 128;
+    if (type == SHS_I16 || type == SHS_U16) return (shs_real)((shs_wide)(int32_t)(mean * 64) / 64);
+    return (shs_real)mean;
+}
+
+/* The shift: from the mean of the first valid pixels of the block. 0 where the block has no valid pixel. */
 SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
     shs__panel *panel = &pass->lanes->panel;
     const shs__reader *r = &pass->reader;
@@ -6967,7 +7007,7 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, r->precise ? *SHS__AT(panel->W, used, b, k)
                                           : (shs_wide)(r->planes ? *SHS__AT(panel->X, SHS__PANEL_PIXELS, k, b) : *SHS__AT(panel->X, used, b, k)));
-        shift[b] = r->view.cube->type == SHS_U8 ? 128 : (shs_real)(shs__sum_value(&sum) / (shs_wide)panel->valid);
+        shift[b] = shs__shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return 1;
 }
@@ -8013,14 +8053,14 @@ typedef struct shs__sources {
 
 /* All z_a z_b of a panel into lane->second, pairs columns; their Gram matrix to the slot: count, then lower triangle. */
 SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    shs_real *q = lane->second, *gram = lane->second + (size_t)s->pairs * SHS__PANEL_PIXELS;
+    shs_real *q = lane->second;
     int a, b, k;
     for (b = 0; b < s->m; b++)
         for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__syrk_to_wide(SHS_TRANS, s->pairs, valid, lane->second, SHS__PANEL_PIXELS, gram, lane->scratch, slot + 1);
+    shs__syrk_to_wide(SHS_TRANS, s->pairs, valid, lane->second, SHS__PANEL_PIXELS, lane, slot + 1);
 }
 
 /* Whitens a panel; keeps it, and adds its fourth moments, as asked. */
@@ -8090,11 +8130,11 @@ typedef struct shs__cached_job {
     size_t first_chunk;
 } shs__cached_job;
 
-/* The same chunks as a pass over the cube has, from the whitened pixels that were kept. */
+/* Chunks as a pass over the cube has them, from the whitened pixels that were kept. */
 SHS__PRIVATE void shs__cached_chunk(void *arg, size_t chunk, int worker) {
     const shs__cached_job *job = (const shs__cached_job *)arg;
     shs__sources *s = job->s;
-    const size_t per_chunk = SHS__CHUNK_PIXELS / SHS__PANEL_PIXELS;
+    const size_t per_chunk = SHS__CHUNK_PANELS;
     size_t panel = (job->first_chunk + chunk) * per_chunk, end = shs__zmin(s->panels, panel + per_chunk);
     shs_wide *slot = s->pass.slots + chunk * s->pass.slot_values;
     memset(slot, 0, s->pass.slot_values * sizeof(shs_wide));
@@ -8111,7 +8151,7 @@ SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cache
     shs_status status = SHS_OK;
     pass->slot_values = values;
     if (s->cache && !s->fill_cache) {
-        size_t chunks = shs__chunk_count(s->panels, SHS__CHUNK_PIXELS / SHS__PANEL_PIXELS);
+        size_t chunks = shs__chunk_count(s->panels, SHS__CHUNK_PANELS);
         shs__cached_job job;
         job.s = s;
         job.work = cached;
@@ -8119,7 +8159,7 @@ SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cache
         for (job.first_chunk = 0; job.first_chunk < chunks; job.first_chunk += SHS__PASS_SLOTS) {
             size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - job.first_chunk);
             shs__parallel(s->ctx, count, shs__cached_chunk, &job);
-            shs__pass_collect(pass, count);
+            shs__pass_collect(s->ctx, pass, count);
         }
     } else {
         pass->work = fresh;
@@ -8429,7 +8469,9 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
     s->pass.slot_values = shs__zmax(shs__zmax(sweep_values, 1 + 2 * m), fourth_values);
     s->pass.second_values = m * SHS__PANEL_PIXELS + m * m;
-    if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS + (size_t)s->pairs * (size_t)s->pairs);
+    if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS);
+    s->pass.gram_order = moments ? s->pairs : 0;
+    s->pass.gram_at = 1;
     s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__zmax(shs__gemm_scratch(SHS__PANEL_PIXELS, s->m, s->m),
                                                                            shs__gemm_scratch(s->m, s->m, SHS__PANEL_PIXELS)));
     if (moments) s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
@@ -8463,6 +8505,7 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     s->fill_cache = 0;
     if (status != SHS_OK || !s->want_fourth) return status;
     s->want_fourth = 0;
+    s->pass.gram_order = 0;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->pass.total[1 + j * n + i] / s->pass.total[0];
     return SHS_OK;

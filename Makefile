@@ -1,0 +1,169 @@
+# sparsehs is one header: nothing here has to be run to use it. `make` lists the targets.
+
+CC ?= cc
+CFLAGS ?= -O2
+CPPFLAGS ?=
+LDFLAGS ?=
+IMAGE ?=
+SHS_DATA ?= ../shared/data
+export SHS_DATA
+# Threads that wait by spinning would starve the tests that run beside them.
+export OMP_WAIT_POLICY ?= passive
+
+HEADER := sparsehs.h
+TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
+EXAMPLES := $(patsubst examples/%.c,build/%,$(wildcard examples/*.c))
+COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
+
+# With several goals and jobs, deps still comes first.
+BEFORE := $(filter deps,$(MAKECMDGOALS))
+
+# $(call probe,flag,environment): the flag if a program built with it runs. Asked only when needed and only once: in
+# `make deps test` the compiler may come with deps.
+probe = $(shell mkdir -p build; p=build/probe.$$$$; echo 'int main(void) { return 0; }' | \
+	$(CC) $(1) -x c - -o $$p 2>/dev/null && $(2) ./$$p >/dev/null 2>&1 && echo '$(1)'; rm -f $$p)
+OPENMP = $(eval OPENMP := $$(call probe,-fopenmp))$(OPENMP)
+comma := ,
+SANITIZE = $(eval SANITIZE := $$(call probe,-fsanitize=address$$(comma)undefined))$(SANITIZE)
+
+# One folder a variant of the build.
+FLAGS_float := $(CFLAGS)
+FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
+FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
+FLAGS_fastmath := $(CFLAGS) -ffast-math
+FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)
+FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
+
+.PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
+	check-warnings deps bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo            denoise a picture and learn a dictionary from it (IMAGE=file.pgm, or one is found)"
+	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
+	@echo "make deps            install what the tests need with the system's package manager"
+	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
+	@echo "make bench           measure; writes build/bench.csv"
+	@echo "make examples        build the examples into build/"
+	@echo "make clean           remove build/"
+	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
+
+# ---- examples and demonstration --------------------------------------------------------------------------------------
+
+examples: $(EXAMPLES)
+
+$(EXAMPLES): build/%: examples/%.c $(wildcard examples/*.h) $(HEADER) | build $(BEFORE)
+	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) -o $@ $< $(LDFLAGS) -lm
+
+PICTURE = $(firstword $(IMAGE) $(sort $(wildcard $(SHS_DATA)/images/*.pgm)) build/demo/drawn.pgm)
+PICTURE_NAME = $(basename $(notdir $(PICTURE)))
+
+demo: build/denoise build/train | $(PICTURE) build/demo
+	build/denoise $(PICTURE) build/demo/$(PICTURE_NAME)_denoised.png --sigma 25 --add-noise
+	build/train $(PICTURE) --out build/demo/$(PICTURE_NAME)
+	@echo "The pictures are in build/demo:" && ls build/demo
+
+build/demo/drawn.pgm: build/denoise | build/demo
+	build/denoise --draw $@
+
+# ---- tests -----------------------------------------------------------------------------------------------------------
+
+test: test-float test-double test-context test-asan test-examples check-links
+	@echo "All tests passed."
+
+define variant
+build/$(1)/%: tests/%.c tests/test.h $(HEADER) | build/$(1) $(BEFORE)
+	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) -o $$@ $$< $$(LDFLAGS) -lcmocka -lm
+endef
+$(foreach v,float double nodouble fastmath asan asandouble,$(eval $(call variant,$(v))))
+
+# Runs every program, so that one failure does not hide another.
+run = @failed=; for t in $(1); do echo "== $$t"; $(2) ./$$t || failed="$$failed $$t"; done; \
+	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
+
+test-float: $(TESTS:%=build/float/%)
+	$(call run,$^)
+
+test-double: $(TESTS:%=build/double/%)
+	$(call run,$^)
+
+# The ground layer also without double, and where NaN hides from comparisons.
+test-context: build/nodouble/test_context build/fastmath/test_context
+	$(call run,$^)
+
+# Where leaks cannot be traced (in some containers) the other checks still run.
+LEAKS = $(if $(call probe,$(SANITIZE),ASAN_OPTIONS=detect_leaks=1),1,0)
+
+test-asan: | build $(BEFORE)
+	$(if $(SANITIZE),@$(MAKE) --no-print-directory run-asan,@echo "skipped: $(CC) has no sanitizers here")
+
+run-asan: $(TESTS:%=build/asan/%) $(TESTS:%=build/asandouble/%)
+	$(call run,$^,ASAN_OPTIONS=detect_leaks=$(LEAKS) LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)
+
+# The examples that need no picture.
+test-examples: build/quickstart build/embedded
+	$(call run,$^)
+
+check-links: | build $(BEFORE)
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh
+
+# ---- warnings: COMPILER-LANGUAGE-VARIANT-LEVEL, each compiled once ---------------------------------------------------
+
+STRICT := -Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align \
+	-Wframe-larger-than=1024
+STRICT_float :=
+STRICT_double := -DSPARSEHS_DOUBLE
+STRICT_nodouble := -DSPARSEHS_NO_DOUBLE
+STRICT_static := -DSPARSEHS_STATIC
+STRICT_nosimd := -DSPARSEHS_NO_SIMD
+STRICT_nostdlib := -DSPARSEHS_NO_STDLIB
+STRICT_openmp = $(call probe,-fopenmp)
+STRICT_native := -march=native
+
+# $(1) a compiler: every switch in both languages at every level, and the other standards once.
+SWITCHES := float double nodouble static nosimd nostdlib
+strict = $(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(foreach o,O0 O1 O3,$(1)-$(l)-$(v)-$(o)))) \
+	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
+STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))
+# A program is C99; tests may have larger frames, since cmocka's macros fill them.
+SOURCES := $(wildcard tests/test_*.c examples/*.c)
+STRICT_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
+	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O2/%.o)))
+
+field = $(word $(1),$(subst -, ,$(2)))
+language = $(if $(findstring ++,$(1)),c++,c)
+strict_cc = $(call field,1,$(1)) -std=$(call field,2,$(1)) -$(call field,4,$(1)) $(STRICT) \
+	$(STRICT_$(call field,3,$(1))) -x $(call language,$(1)) $(if $(findstring ++,$(1)),,-Wstrict-prototypes)
+
+check-warnings: $(STRICT_HEADER) $(STRICT_PROGRAMS)
+	@echo "No warning in $(words $^) compilations with: $(COMPILERS)."
+	@$(foreach c,$(filter-out $(COMPILERS),gcc clang),echo "$(c) is not here: not checked.";)
+
+# OpenMP is asked of the compiler at hand.
+$(STRICT_HEADER): CC = $(call field,1,$*)
+$(STRICT_HEADER): build/warnings/%.o: $(HEADER) | build/warnings $(BEFORE)
+	@$(call strict_cc,$*) -DSPARSEHS_IMPLEMENTATION -c $(HEADER) -o $@
+
+$(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h $(wildcard examples/*.h) $(HEADER) | $(BEFORE)
+	@mkdir -p $(@D)
+	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
+		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
+
+# ---- measurements ----------------------------------------------------------------------------------------------------
+
+bench: build/bench
+	build/bench
+
+build/bench: tests/bench.c $(HEADER) | build $(BEFORE)
+	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) -o $@ $< $(LDFLAGS) $(BENCH_LIBS) -lm
+
+# ---- the rest --------------------------------------------------------------------------------------------------------
+
+deps:
+	@sh tests/install_deps.sh
+
+build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings):
+	@mkdir -p $@
+
+clean:
+	rm -rf build

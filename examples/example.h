@@ -1,0 +1,443 @@
+/* example.h - what the examples share: options, errors, a progress bar, pictures in and out, the clock.
+   Include it first: it asks the system headers for POSIX where there is POSIX. */
+#ifndef EXAMPLE_H
+#define EXAMPLE_H
+
+#if defined(__unix__) || defined(__APPLE__)
+#define EXAMPLE_POSIX
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* clock_gettime and popen under -std=c99 */
+#endif
+#endif
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef EXAMPLE_POSIX
+#include <unistd.h>
+#endif
+
+#include "../sparsehs.h"
+
+/* PNG, JPEG and BMP come from stb_image where it is installed. EXAMPLE_NO_STB leaves PGM and PPM only. */
+#if defined(__has_include) && !defined(EXAMPLE_NO_STB)
+#if __has_include(<stb/stb_image.h>) && __has_include(<stb/stb_image_write.h>)
+#define EXAMPLE_STB
+#if defined(__clang__) /* looks at the stack frames in system headers too, and stb's are large */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wframe-larger-than"
+#endif
+#define STB_IMAGE_IMPLEMENTATION
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_ONLY_PNG
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_BMP
+#include <stb/stb_image.h>
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STBI_WRITE_NO_STDIO
+#include <stb/stb_image_write.h>
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+#endif
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define EXAMPLE_FAILS __attribute__((noreturn, format(printf, 2, 3)))
+#else
+#define EXAMPLE_FAILS
+#endif
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+enum { EXIT_ERROR = 1, EXIT_USAGE = 2 };
+
+static const char *program_name = "example";
+static int progress_width = 0; /* characters of the progress bar that stand on the terminal */
+
+static inline void progress_clear(void) {
+    if (progress_width > 0) fprintf(stderr, "\r%*s\r", progress_width, "");
+    progress_width = 0;
+}
+
+/* Says what is wrong, naming the file or option, and ends the program. */
+EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
+    va_list arguments;
+    progress_clear();
+    fflush(stdout);
+    fprintf(stderr, "%s: ", program_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, code == EXIT_USAGE ? " (see %s --help)\n" : "\n", program_name);
+    exit(code);
+}
+
+static inline void check(shs_status status, const char *subject) {
+    if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", subject, shs_status_text(status));
+}
+
+static inline void *allocate(size_t count, size_t size) {
+    void *block = size && count > SIZE_MAX / size ? NULL : calloc(count ? count : 1, size);
+    if (!block) fail(EXIT_ERROR, "out of memory: %zu x %zu bytes", count, size);
+    return block;
+}
+
+#define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+typedef enum option_kind {
+    OPTION_SWITCH, /* int: set to 1, takes no value */
+    OPTION_COUNT,  /* int */
+    OPTION_NUMBER, /* double */
+    OPTION_SEED,   /* uint64_t */
+    OPTION_TEXT    /* const char * */
+} option_kind;
+
+typedef struct option {
+    const char *name, *value_name;
+    option_kind kind;
+    void *value; /* where the result goes; keeps its default when the option is not given */
+    double least; /* smallest number allowed */
+    const char *help;
+} option;
+
+static inline void print_help(const char *usage, const char *purpose, const option *options, int count) {
+    int i;
+    printf("Usage: %s %s\n%s\n\nOptions:\n", program_name, usage, purpose);
+    for (i = 0; i < count; i++) {
+        const char *value = options[i].value_name ? options[i].value_name : "";
+        int width = printf("  %s %s", options[i].name, value);
+        printf("%*s%s\n", width < 26 ? 26 - width : 1, "", options[i].help);
+    }
+    printf("  %-24s%s\n", "--help", "this text");
+}
+
+static inline void set_option(const option *o, const char *text) {
+    const char *first = text + (*text == '-' || *text == '+');
+    char *end = NULL;
+    double number;
+    if (o->kind == OPTION_TEXT) {
+        if (!*text) fail(EXIT_USAGE, "%s: its value is empty", o->name);
+        *(const char **)o->value = text;
+        return;
+    }
+    /* The first character keeps out what the library functions would also take: blanks, inf and nan. */
+    number = strtod(text, &end);
+    if (!(isdigit((unsigned char)*first) || *first == '.') || end == text || *end)
+        fail(EXIT_USAGE, "%s: '%s' is not a number", o->name, text);
+    if (number < o->least) fail(EXIT_USAGE, "%s: %s is too small: at least %g", o->name, text, o->least);
+    errno = 0;
+    if (o->kind == OPTION_NUMBER) {
+        if (number > 1e30) fail(EXIT_USAGE, "%s: %s is too large", o->name, text);
+        *(double *)o->value = number;
+    } else {
+        unsigned long long whole = strtoull(text, &end, 10);
+        if (*end) fail(EXIT_USAGE, "%s: '%s' is not a whole number", o->name, text);
+        if (errno == ERANGE || (o->kind == OPTION_COUNT && whole > INT_MAX))
+            fail(EXIT_USAGE, "%s: %s is too large", o->name, text);
+        if (o->kind == OPTION_COUNT) *(int *)o->value = (int)whole;
+        else *(uint64_t *)o->value = whole;
+    }
+}
+
+/* Reads the options and returns how many other arguments there are; those move to the front of argv. Takes
+   `--name value` and `--name=value`; after `--` nothing is an option. */
+static inline int read_options(int argc, char **argv, const char *usage, const char *purpose, const option *options,
+                               int count) {
+    int i, j, names = 0, only_names = 0;
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    if (argc > 0) program_name = slash ? slash + 1 : argv[0];
+    for (i = 1; i < argc; i++) {
+        const char *text = argv[i], *equals = strchr(text, '=');
+        size_t length = equals ? (size_t)(equals - text) : strlen(text);
+        if (only_names || text[0] != '-' || !text[1]) {
+            argv[names++] = argv[i];
+            continue;
+        }
+        if (!strcmp(text, "--")) {
+            only_names = 1;
+            continue;
+        }
+        if (!strcmp(text, "--help") || !strcmp(text, "-h")) {
+            print_help(usage, purpose, options, count);
+            exit(EXIT_SUCCESS);
+        }
+        for (j = 0; j < count; j++)
+            if (strlen(options[j].name) == length && !strncmp(options[j].name, text, length)) break;
+        if (j == count) fail(EXIT_USAGE, "%s: unknown option", text);
+        if (options[j].kind == OPTION_SWITCH) {
+            if (equals) fail(EXIT_USAGE, "%s: takes no value", options[j].name);
+            *(int *)options[j].value = 1;
+        } else if (equals) {
+            set_option(&options[j], equals + 1);
+        } else {
+            if (i + 1 >= argc || !strncmp(argv[i + 1], "--", 2)) fail(EXIT_USAGE, "%s: its value is missing", text);
+            set_option(&options[j], argv[++i]);
+        }
+    }
+    return names;
+}
+
+/* ---- clock, progress, context ------------------------------------------------------------------------------------ */
+
+/* Seconds from some fixed moment on. */
+static inline double wall_clock(void) {
+#if defined(EXAMPLE_POSIX)
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#elif defined(TIME_UTC)
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#else
+    return (double)time(NULL);
+#endif
+}
+
+static inline int progress_bar(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    static const char filled[] = "##############################";
+    const int length = (int)sizeof filled - 1;
+    size_t done = steps ? (step < steps ? step : steps) * (size_t)length / steps : 0;
+    int width;
+    (void)user;
+    width = fprintf(stderr, "\r%-20s [%-*.*s] %zu/%zu", phase, length, (int)done, filled, step, steps);
+    if (error >= 0) width += fprintf(stderr, "  error %.5g", (double)error);
+    /* Blanks cover what is left of a longer line. */
+    if (width < progress_width) fprintf(stderr, "%*s", progress_width - width, "");
+    progress_width = width > progress_width ? width : progress_width;
+    return 0;
+}
+
+/* A context with so many threads, 0 = all, and a progress bar when somebody watches. */
+static inline shs_context example_context(int threads) {
+    shs_context ctx = SHS_ZERO;
+    ctx.threads = threads;
+#ifdef EXAMPLE_POSIX
+    if (isatty(STDERR_FILENO)) ctx.progress_fn = progress_bar;
+#endif
+#ifndef _OPENMP
+    if (threads > 1) fprintf(stderr, "%s: --threads: built without OpenMP, so there is one\n", program_name);
+#endif
+    return ctx;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static inline const char *name_extension(const char *name) {
+    const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
+    return dot && (!slash || dot > slash + 1) && dot != name ? dot : name + strlen(name);
+}
+
+static inline int has_extension(const char *name, const char *extension) {
+    const char *own = name_extension(name);
+    while (*own && tolower((unsigned char)*own) == *extension) own++, extension++;
+    return !*own && !*extension;
+}
+
+/* "dir/a.png" with "_noisy" and ".pgm" becomes "dir/a_noisy.pgm"; the caller frees it. */
+static inline char *derived_name(const char *name, const char *suffix, const char *extension) {
+    size_t stem = (size_t)(name_extension(name) - name);
+    char *made = ALLOCATE(char, stem + strlen(suffix) + strlen(extension) + 1);
+    memcpy(made, name, stem);
+    strcpy(made + stem, suffix);
+    strcat(made, extension);
+    return made;
+}
+
+static inline FILE *open_for_writing(const char *name) {
+    FILE *file = fopen(name, "wb");
+    if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    return file;
+}
+
+/* A full disk shows itself at the latest here. */
+static inline void close_written(FILE *file, const char *name) {
+    int bad = ferror(file);
+    if (fclose(file) || bad) fail(EXIT_ERROR, "%s: writing it failed: %s", name, strerror(errno));
+}
+
+static inline unsigned char *read_file(const char *name, size_t *size) {
+    FILE *file = fopen(name, "rb");
+    size_t room = 1 << 16, used = 0, got;
+    unsigned char *data, *larger;
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    data = ALLOCATE(unsigned char, room);
+    while ((got = fread(data + used, 1, room - used, file)) > 0) {
+        used += got;
+        if (used < room) continue;
+        larger = room > SIZE_MAX / 2 ? NULL : (unsigned char *)realloc(data, room *= 2);
+        if (!larger) fail(EXIT_ERROR, "%s: too large for the memory", name);
+        data = larger;
+    }
+    if (ferror(file)) fail(EXIT_ERROR, "%s: reading it failed: %s", name, strerror(errno));
+    fclose(file);
+    *size = used;
+    return data;
+}
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+/* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255. */
+typedef struct picture {
+    int width, height, channels;
+    shs_real *pixels;
+} picture;
+
+static inline size_t picture_size(const picture *a) {
+    return (size_t)a->width * (size_t)a->height * (size_t)a->channels;
+}
+
+static inline picture picture_create(int width, int height, int channels) {
+    picture a;
+    a.width = width;
+    a.height = height;
+    a.channels = channels;
+    a.pixels = ALLOCATE(shs_real, picture_size(&a));
+    return a;
+}
+
+static inline shs_image picture_image(const picture *a) {
+    shs_image image = SHS_ZERO;
+    image.pixels = a->pixels;
+    image.width = a->width;
+    image.height = a->height;
+    image.channels = a->channels;
+    return image;
+}
+
+/* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */
+static inline long pnm_number(const unsigned char **at, const unsigned char *end) {
+    long value = 0;
+    for (;;) {
+        while (*at < end && isspace(**at)) ++*at;
+        if (*at == end || **at != '#') break;
+        while (*at < end && **at != '\n' && **at != '\r') ++*at;
+    }
+    if (*at == end || !isdigit(**at)) return -1;
+    while (*at < end && isdigit(**at)) {
+        value = value * 10 + (**at - '0');
+        if (value > 100000000) return -1;
+        ++*at;
+    }
+    return value;
+}
+
+static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
+    const unsigned char *at = data + 2, *end = data + size;
+    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1;
+    long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
+    picture a;
+    size_t i, count;
+    if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
+    if (white > 65535) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
+    if (white > 255) fail(EXIT_ERROR, "%s: it has 16 bits a value; convert it to 8 bits first", name);
+    if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
+    count = (size_t)width * (size_t)height * (size_t)channels;
+    /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
+    if (!ascii && at < end) at++;
+    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : count))
+        fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
+    a = picture_create((int)width, (int)height, channels);
+    for (i = 0; i < count; i++) {
+        long value = ascii ? pnm_number(&at, end) : *at++;
+        if (value < 0) fail(EXIT_ERROR, "%s: it is truncated or damaged at value %zu of %zu", name, i + 1, count);
+        if (value > white) fail(EXIT_ERROR, "%s: value %zu is above its largest, %ld", name, i + 1, white);
+        a.pixels[i] = (shs_real)value * 255 / (shs_real)white;
+    }
+    return a;
+}
+
+#ifdef EXAMPLE_STB
+static inline picture stb_read(const char *name, const unsigned char *data, size_t size) {
+    int width = 0, height = 0, channels = 0;
+    size_t i, count;
+    unsigned char *pixels;
+    picture a;
+    if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
+    if (!stbi_info_from_memory(data, (int)size, &width, &height, &channels))
+        fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
+    if (stbi_is_16_bit_from_memory(data, (int)size))
+        fail(EXIT_ERROR, "%s: it has 16 bits a value; convert it to 8 bits first", name);
+    channels = channels < 3 ? 1 : 3; /* transparency is left behind */
+    pixels = stbi_load_from_memory(data, (int)size, &width, &height, NULL, channels);
+    if (!pixels) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
+    a = picture_create(width, height, channels);
+    for (i = 0, count = picture_size(&a); i < count; i++) a.pixels[i] = pixels[i];
+    stbi_image_free(pixels);
+    return a;
+}
+#endif
+
+static inline picture picture_read(const char *name) {
+    size_t size;
+    unsigned char *data = read_file(name, &size);
+    picture a;
+    if (size < 8) fail(EXIT_ERROR, "%s: it is truncated: %zu bytes are no picture", name, size);
+    if (data[0] == 'P' && strchr("2356", data[1])) a = pnm_read(name, data, size);
+#ifdef EXAMPLE_STB
+    else a = stb_read(name, data, size);
+#else
+    else fail(EXIT_ERROR, "%s: neither PGM nor PPM, and this program was built without stb_image", name);
+#endif
+    free(data);
+    return a;
+}
+
+/* Refuses a name that picture_write cannot serve: call it before long work. */
+static inline void picture_check_name(const char *name, int channels) {
+    if (!has_extension(name, ".png") && !has_extension(name, ".pgm") && !has_extension(name, ".ppm"))
+        fail(EXIT_USAGE, "%s: a picture's name must end in .png, .pgm or .ppm", name);
+    if (has_extension(name, channels == 1 ? ".ppm" : ".pgm"))
+        fail(EXIT_USAGE, "%s: grey pictures go into .pgm and colour into .ppm, or either into .png", name);
+}
+
+#ifdef EXAMPLE_STB
+static inline void stb_write_bytes(void *file, void *data, int size) { fwrite(data, 1, (size_t)size, (FILE *)file); }
+#endif
+
+/* Clipped to 0..255 and rounded. Without stb_image_write a PNG becomes a PGM or PPM. */
+static inline void picture_write(const char *name, const picture *a) {
+    size_t i, count = picture_size(a);
+    unsigned char *bytes = ALLOCATE(unsigned char, count);
+    char *other = NULL;
+    FILE *file;
+    picture_check_name(name, a->channels);
+    for (i = 0; i < count; i++) {
+        shs_real value = a->pixels[i];
+        bytes[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value + (shs_real)0.5);
+    }
+#ifndef EXAMPLE_STB
+    if (has_extension(name, ".png")) {
+        other = derived_name(name, "", a->channels == 1 ? ".pgm" : ".ppm");
+        fprintf(stderr, "%s: built without stb_image_write: %s is written in place of %s\n", program_name, other, name);
+        name = other;
+    }
+#endif
+    file = open_for_writing(name);
+#ifdef EXAMPLE_STB
+    if (has_extension(name, ".png")) {
+        if (!stbi_write_png_to_func(stb_write_bytes, file, a->width, a->height, a->channels, bytes, 0))
+            fail(EXIT_ERROR, "%s: packing it as PNG failed", name);
+    } else
+#endif
+    {
+        fprintf(file, "P%c\n%d %d\n255\n", a->channels == 1 ? '5' : '6', a->width, a->height);
+        fwrite(bytes, 1, count, file);
+    }
+    close_written(file, name);
+    free(other);
+    free(bytes);
+}
+
+#endif /* EXAMPLE_H */

@@ -1,0 +1,289 @@
+/* train.c - learns a dictionary for the patches of pictures, and shows it.
+
+       cc -O3 -fopenmp train.c -o train -lm
+       ./train a.png b.png --atoms 256 --sparsity 6 --out photos
+
+   writes, atoms always in the order of their use, the most used first:
+       photos_dictionary.csv   the dictionary: one row for each value of a patch, one column for each atom
+       photos_atoms.png        the atoms as pictures, row by row, each stretched to the full range of grey
+       photos_error.csv        what each iteration did
+       photos_error.png        the error over the iterations, drawn by gnuplot where that is installed
+   and with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
+#include "example.h"
+#define SPARSEHS_IMPLEMENTATION
+#include "../sparsehs.h"
+
+typedef struct settings {
+    int atoms, sparsity, iterations, parallel_atoms, rounds, patch, patches, threads;
+    uint64_t seed;
+    const char *out, *export_c;
+} settings;
+
+/* A learnt dictionary and how it came about. */
+typedef struct training {
+    int p, n, width, channels;
+    size_t m;
+    shs_real *Y, *D;
+    size_t *uses;             /* of each atom */
+    shs_ksvd_record *history; /* report.iterations of them */
+    shs_ksvd_report report;
+} training;
+
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+/* Random patches of all pictures side by side, as many from each as its share of the rest allows. */
+static void gather_patches(const shs_context *ctx, char **names, int count, const settings *s, training *t) {
+    int i;
+    for (i = 0; i < count; i++) {
+        picture a = picture_read(names[i]);
+        shs_image image = picture_image(&a);
+        shs_patches set = SHS_ZERO;
+        size_t taken;
+        if (a.width < s->patch || a.height < s->patch)
+            fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height,
+                 s->patch, s->patch);
+        if (i > 0 && a.channels != t->channels)
+            fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i],
+                 a.channels == 1 ? "grey" : "colour", names[0]);
+        t->channels = a.channels;
+        t->p = s->patch * s->patch * a.channels;
+        set.width = set.height = s->patch;
+        set.mode = SHS_PATCHES_RANDOM;
+        set.count = ((size_t)s->patches - t->m) / (size_t)(count - i);
+        set.seed = s->seed + (uint64_t)i;
+        taken = shs_patches_count(&image, &set, NULL);
+        t->Y = (shs_real *)realloc(t->Y, (t->m + taken) * (size_t)t->p * sizeof *t->Y);
+        if (!t->Y) fail(EXIT_ERROR, "--patches: no memory for %zu patches", t->m + taken);
+        check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + t->m * (size_t)t->p, t->p, NULL, NULL), names[i]);
+        t->m += taken;
+        free(a.pixels);
+    }
+}
+
+/* Atoms by descending use; of equals the first comes first. */
+static void sort_by_use(training *t, const size_t *uses) {
+    size_t p = (size_t)t->p, n = (size_t)t->n, *place = ALLOCATE(size_t, n), i, j;
+    shs_real *sorted = ALLOCATE(shs_real, p * n);
+    for (i = 0; i < n; i++)
+        for (j = 0; j < i; j++) place[uses[j] >= uses[i] ? i : j]++; /* of any two the lesser moves back by one */
+    for (i = 0; i < n; i++) {
+        memcpy(sorted + place[i] * p, t->D + i * p, p * sizeof *sorted);
+        t->uses[place[i]] = uses[i];
+    }
+    free(place);
+    free(t->D);
+    t->D = sorted;
+}
+
+static void learn(const shs_context *ctx, const settings *s, training *t) {
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    size_t *uses, i;
+    int k;
+    t->n = s->atoms;
+    t->D = ALLOCATE(shs_real, (size_t)t->p * (size_t)t->n);
+    t->uses = ALLOCATE(size_t, t->n);
+    t->history = ALLOCATE(shs_ksvd_record, s->iterations);
+    learning.iterations = s->iterations;
+    learning.coding.sparsity = s->sparsity;
+    learning.parallel_atoms = s->parallel_atoms;
+    learning.rounds = s->rounds;
+    learning.seed = s->seed;
+    learning.history = t->history;
+    check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "the codes");
+    check(shs_ksvd_ex(ctx, t->p, t->n, t->D, t->p, t->m, t->Y, t->p, &learning, &codes, &t->report),
+          "learning the dictionary");
+    progress_clear();
+    uses = ALLOCATE(size_t, t->n);
+    for (i = 0; i < t->m; i++)
+        for (k = 0; k < codes.used[i]; k++) uses[codes.atoms[i * (size_t)codes.stride + (size_t)k]]++;
+    sort_by_use(t, uses);
+    free(uses);
+    shs_codes_free(ctx, &codes);
+}
+
+/* ---- what is written --------------------------------------------------------------------------------------------- */
+
+static void write_dictionary(const training *t, const char *name) {
+    FILE *file = open_for_writing(name);
+    int i, j;
+    for (i = 0; i < t->p; i++)
+        for (j = 0; j < t->n; j++)
+            fprintf(file, "%.9g%c", (double)t->D[(size_t)j * (size_t)t->p + (size_t)i], j + 1 < t->n ? ',' : '\n');
+    close_written(file, name);
+}
+
+/* One atom into the picture, each value a square of zoom x zoom pixels. */
+static void paint_atom(const training *t, const shs_real *atom, picture *a, int left, int top, int zoom) {
+    shs_real low = atom[0], high = atom[0];
+    int i, x, y, c;
+    for (i = 1; i < t->p; i++) {
+        low = atom[i] < low ? atom[i] : low;
+        high = atom[i] > high ? atom[i] : high;
+    }
+    for (y = 0; y < t->width * zoom; y++)
+        for (x = 0; x < t->width * zoom; x++)
+            for (c = 0; c < t->channels; c++) {
+                shs_real value = atom[(c * t->width + y / zoom) * t->width + x / zoom];
+                size_t pixel = (size_t)(top + y) * (size_t)a->width + (size_t)(left + x);
+                a->pixels[pixel * (size_t)t->channels + (size_t)c] = high > low ? 255 * (value - low) / (high - low) : (shs_real)127.5;
+            }
+}
+
+static void write_atoms(const training *t, const char *name) {
+    int columns = (int)ceil(sqrt((double)t->n)), rows = (t->n + columns - 1) / columns, j;
+    int zoom = t->width < 24 ? 24 / t->width : 1, tile = t->width * zoom + 2; /* with a black separator of 2 pixels */
+    picture a = picture_create(columns * tile + 2, rows * tile + 2, t->channels);
+    for (j = 0; j < t->n; j++)
+        paint_atom(t, t->D + (size_t)j * (size_t)t->p, &a, j % columns * tile + 2, j / columns * tile + 2, zoom);
+    picture_write(name, &a);
+    free(a.pixels);
+}
+
+static void write_errors(const training *t, const char *name) {
+    FILE *file = open_for_writing(name);
+    int i;
+    fprintf(file, "iteration,rmse,atoms_a_patch,atoms_used,replaced,pruned\n");
+    for (i = 0; i < t->report.iterations; i++) {
+        const shs_ksvd_record *r = t->history + i;
+        fprintf(file, "%d,%.9g,%.9g,%d,%d,%d\n", i + 1, (double)r->rmse_coding, (double)r->mean_atoms, r->atoms_used,
+                r->replaced, r->pruned);
+    }
+    close_written(file, name);
+}
+
+#ifdef EXAMPLE_POSIX
+/* A name between single quotes, as gnuplot reads it: a quote inside is doubled. */
+static void put_quoted(FILE *file, const char *name) {
+    fputc('\'', file);
+    for (; *name; name++) fprintf(file, *name == '\'' ? "''" : "%c", *name);
+    fputc('\'', file);
+}
+#endif
+
+/* 0 where there is no gnuplot, or it cannot draw. */
+static int plot_errors(const char *csv, const char *png) {
+#ifdef EXAMPLE_POSIX
+    FILE *pipe = system("command -v gnuplot >/dev/null 2>&1") == 0 ? popen("gnuplot 2>/dev/null", "w") : NULL;
+    if (!pipe) return 0;
+    fprintf(pipe, "set terminal png size 720,480\nset output ");
+    put_quoted(pipe, png);
+    fprintf(pipe, "\nset datafile separator ','\nset grid\n");
+    fprintf(pipe, "set xlabel 'iteration'\nset ylabel 'rms error of a value'\nplot ");
+    put_quoted(pipe, csv);
+    fprintf(pipe, " using 1:2 every ::1 with linespoints pointtype 7 linewidth 2 notitle\n");
+    return pclose(pipe) == 0;
+#else
+    (void)csv;
+    (void)png;
+    return 0;
+#endif
+}
+
+static void write_array(FILE *file, const char *name, const char *size, const shs_real *values, size_t count) {
+    size_t i;
+    fprintf(file, "\nstatic const DICTIONARY_REAL %s[%s] = {", name, size);
+    for (i = 0; i < count; i++) fprintf(file, "%s%.8ef,", i % 6 ? " " : "\n    ", (double)values[i]);
+    fprintf(file, "\n};\n");
+}
+
+/* The Gram matrix comes along, because forming it costs a small device more than reading it. */
+static void export_c(const shs_context *ctx, const training *t, const settings *s) {
+    size_t n = (size_t)t->n;
+    shs_real *gram = ALLOCATE(shs_real, n * n);
+    FILE *file = open_for_writing(s->export_c);
+    check(shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, t->n, t->n, t->p, 1, t->D, t->p, t->D, t->p, 0, gram, t->n),
+          "the Gram matrix");
+    fprintf(file,
+            "/* A dictionary for patches of %d x %d pixels in %d channel%s, written by train.c.\n"
+            "   Column-major: atom j starts at dictionary_atoms[j * DICTIONARY_LENGTH]; dictionary_gram is D'D.\n"
+            "   Patches have the mean of each channel removed. */\n"
+            "#ifndef DICTIONARY_H\n#define DICTIONARY_H\n\n"
+            "#define DICTIONARY_PATCH %d    /* pixels across and down */\n"
+            "#define DICTIONARY_CHANNELS %d\n"
+            "#define DICTIONARY_LENGTH %d   /* p, values of an atom */\n"
+            "#define DICTIONARY_ATOMS %d    /* n */\n"
+            "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
+            "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
+            t->width, t->width, t->channels, t->channels == 1 ? "" : "s", t->width, t->channels, t->p, t->n,
+            s->sparsity);
+    write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", t->D, (size_t)t->p * n);
+    write_array(file, "dictionary_gram", "DICTIONARY_ATOMS * DICTIONARY_ATOMS", gram, n * n);
+    fprintf(file, "\n#endif\n");
+    close_written(file, s->export_c);
+    free(gram);
+}
+
+static void write_results(const training *t, const settings *s) {
+    char *dictionary = derived_name(s->out, "_dictionary", ".csv"), *atoms = derived_name(s->out, "_atoms", ".png");
+    char *errors = derived_name(s->out, "_error", ".csv"), *plot = derived_name(s->out, "_error", ".png");
+    write_dictionary(t, dictionary);
+    write_atoms(t, atoms);
+    write_errors(t, errors);
+    if (plot_errors(errors, plot)) printf("written: %s %s %s %s\n", dictionary, atoms, errors, plot);
+    else printf("written: %s %s %s (no gnuplot, so no picture of the errors)\n", dictionary, atoms, errors);
+    free(dictionary);
+    free(atoms);
+    free(errors);
+    free(plot);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static settings chosen = {256, 6, 20, 1, 1, 8, 20000, 0, 1, "train", NULL}; /* the defaults */
+
+static const option options[] = {
+    {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
+    {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a patch (6)"},
+    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
+    {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1: AK-SVD)"},
+    {"--rounds", "U", OPTION_COUNT, &chosen.rounds, 1, "rounds of updates an iteration (1)"},
+    {"--patch", "W", OPTION_COUNT, &chosen.patch, 2, "patches of W x W pixels (8)"},
+    {"--patches", "COUNT", OPTION_COUNT, &chosen.patches, 1, "patches of all pictures together (20000)"},
+    {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
+    {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"--out", "PREFIX", OPTION_TEXT, (void *)&chosen.out, 0, "beginning of the names written (train)"},
+    {"--export-c", "FILE.h", OPTION_TEXT, (void *)&chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},
+};
+
+static int parse(int argc, char **argv, const settings *s) {
+    int names = read_options(argc, argv, "IMAGE... [options]",
+                             "Learns a dictionary for the patches of pictures (PNG, JPEG, BMP, PGM, PPM).", options,
+                             (int)(sizeof options / sizeof *options));
+    if (names < 1) fail(EXIT_USAGE, "needs at least one picture");
+    if (s->patch > 256) fail(EXIT_USAGE, "--patch: %d is too large: at most 256", s->patch);
+    if (s->patches < names) fail(EXIT_USAGE, "--patches: %d are less than one for each picture", s->patches);
+    return names;
+}
+
+int main(int argc, char **argv) {
+    const settings *s = &chosen;
+    training t = SHS_ZERO;
+    shs_context ctx;
+    double start;
+    int names = parse(argc, argv, s);
+    ctx = example_context(s->threads);
+    t.width = s->patch;
+    gather_patches(&ctx, argv, names, s, &t);
+    if (s->sparsity > s->atoms || s->sparsity > t.p)
+        fail(EXIT_USAGE, "--sparsity: %d is more than the atoms (%d) or the values of a patch (%d)", s->sparsity,
+             s->atoms, t.p);
+    start = wall_clock();
+    learn(&ctx, s, &t);
+    printf("%zu patches of %d values, %d atoms, %d a patch, %d iterations in %.2f s\n", t.m, t.p, t.n, s->sparsity,
+           t.report.iterations, wall_clock() - start);
+    printf("rms error of a value: %.4g at the start, %.4g at the end\n", (double)t.history[0].rmse_coding,
+           (double)t.report.rmse);
+    printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n",
+           100 * (double)t.uses[0] / (double)t.m, 100 * (double)t.uses[t.n - 1] / (double)t.m);
+    write_results(&t, s);
+    if (s->export_c) {
+        export_c(&ctx, &t, s);
+        printf("written: %s\n", s->export_c);
+    }
+    free(t.Y);
+    free(t.D);
+    free(t.uses);
+    free(t.history);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,1529 @@
+/* test_coding.c - sparse coding: every form of OMP against its naive twin, against golden codes, on noisy patches, on
+   bad input, and for any number of threads. */
+#include "test.h"
+
+/* ---- problems and their naive solution --------------------------------------------------------------------------- */
+
+/* Signals, a dictionary, and what the Gram forms need, computed in double. */
+typedef struct problem {
+    int p, n;
+    size_t m;
+    shs_real *D, *Y, *gram, *dty, *norms2;
+} problem;
+
+static double inner(int p, const shs_real *x, const shs_real *y) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < p; i++) sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void normalise(int p, int n, shs_real *D) {
+    int i, j;
+    for (j = 0; j < n; j++) {
+        double norm = sqrt(inner(p, D + (size_t)p * (size_t)j, D + (size_t)p * (size_t)j));
+        for (i = 0; i < p && norm > 0; i++) D[(size_t)p * (size_t)j + (size_t)i] /= (shs_real)norm;
+    }
+}
+
+/* Everything that follows from D and Y, which the problem then owns. */
+static problem problem_of(int p, int n, size_t m, shs_real *D, shs_real *Y) {
+    problem q;
+    size_t P = (size_t)p, N = (size_t)n, i, j;
+    q.p = p, q.n = n, q.m = m, q.D = D, q.Y = Y;
+    q.gram = (shs_real *)malloc(N * N * sizeof *q.gram);
+    q.dty = (shs_real *)malloc((m ? m : 1) * N * sizeof *q.dty);
+    q.norms2 = (shs_real *)malloc((m ? m : 1) * sizeof *q.norms2);
+    for (j = 0; j < N; j++)
+        for (i = 0; i < N; i++) q.gram[j * N + i] = (shs_real)inner(p, D + i * P, D + j * P);
+    for (j = 0; j < m; j++) {
+        for (i = 0; i < N; i++) q.dty[j * N + i] = (shs_real)inner(p, D + i * P, Y + j * P);
+        q.norms2[j] = (shs_real)inner(p, Y + j * P, Y + j * P);
+    }
+    return q;
+}
+
+/* Normal deviates. The seeds are such that no two atoms tie to rounding and none of the selections is nearly dependent:
+   there the choice, or the coefficients, would be anybody's. With p = 1 all atoms of unit norm would tie, so there they
+   keep their lengths. */
+static problem random_problem(int p, int n, size_t m, uint64_t seed) {
+    shs_real *D = new_normal((size_t)p * (size_t)n, seed), *Y = new_normal((size_t)p * m, seed + 1000);
+    if (p > 1) normalise(p, n, D);
+    return problem_of(p, n, m, D, Y);
+}
+
+static void problem_free(problem *q) { free(q->D), free(q->Y), free(q->gram), free(q->dty), free(q->norms2); }
+
+static const shs_real *signal_of(const problem *q, size_t i) { return q->Y + i * (size_t)q->p; }
+
+static shs_codes new_codes(size_t m, int stride) {
+    shs_codes codes;
+    assert_ok(shs_codes_create(NULL, m, stride, &codes));
+    return codes;
+}
+
+/* The limits of signal i. */
+static int sparsity_of(const shs_omp_options *o, size_t i, int most) {
+    int s = o->sparsity_each ? o->sparsity_each[i] : o->sparsity ? o->sparsity : most;
+    return s < most ? s : most;
+}
+
+static shs_real tolerance_of(const shs_omp_options *o, size_t i) {
+    return o->tolerance_each ? o->tolerance_each[i] : o->tolerance;
+}
+
+/* ||y - Dx||^2 in double from the coefficients as stored. */
+static double error2_of(const problem *q, const shs_codes *c, size_t i) {
+    double sum = 0;
+    int r, k;
+    for (r = 0; r < q->p; r++) {
+        double e = (double)signal_of(q, i)[r];
+        for (k = 0; k < c->used[i]; k++) {
+            size_t at = i * (size_t)c->stride + (size_t)k;
+            e -= (double)q->D[(size_t)c->atoms[at] * (size_t)q->p + (size_t)r] * (double)c->coefs[at];
+        }
+        sum += e * e;
+    }
+    return sum;
+}
+
+static shs_codes naive_codes(const problem *q, const shs_omp_options *o) {
+    int most = q->p < q->n ? q->p : q->n;
+    shs_codes c = new_codes(q->m, most);
+    size_t size = shs_omp_naive_workspace(q->p, q->n, most), i;
+    void *workspace = malloc(size);
+    for (i = 0; i < q->m; i++) {
+        size_t at = i * (size_t)most;
+        int s = sparsity_of(o, i, most);
+        if (s > 0)
+            assert_ok(shs_omp_naive(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace, size,
+                                    c.atoms + at, c.coefs + at, c.used + i, NULL));
+    }
+    free(workspace);
+    return c;
+}
+
+/* The same atoms in the same order, and coefficients that differ by at most bound times the largest of the signal. */
+static void assert_same_codes(const shs_codes *a, const shs_codes *b, size_t m, double bound) {
+    size_t i;
+    int k;
+    for (i = 0; i < m; i++) {
+        const int *atoms_a = a->atoms + i * (size_t)a->stride, *atoms_b = b->atoms + i * (size_t)b->stride;
+        const shs_real *coefs_a = a->coefs + i * (size_t)a->stride, *coefs_b = b->coefs + i * (size_t)b->stride;
+        double largest = 0;
+        if (a->used[i] != b->used[i]) fail_msg("signal %d has %d atoms, not %d", (int)i, a->used[i], b->used[i]);
+        for (k = 0; k < b->used[i]; k++) largest = fmax(largest, fabs((double)coefs_b[k]));
+        for (k = 0; k < b->used[i]; k++) {
+            if (atoms_a[k] != atoms_b[k])
+                fail_msg("signal %d, step %d: atom %d, not %d", (int)i, k, atoms_a[k], atoms_b[k]);
+            assert_close(coefs_a[k], coefs_b[k], bound * largest);
+        }
+    }
+}
+
+static void assert_identical_codes(const shs_codes *a, const shs_codes *b, size_t m) {
+    size_t i;
+    for (i = 0; i < m; i++) {
+        size_t at = i * (size_t)a->stride, bt = i * (size_t)b->stride, k = (size_t)a->used[i];
+        assert_int_equal(a->used[i], b->used[i]);
+        assert_memory_equal(a->atoms + at, b->atoms + bt, k * sizeof *a->atoms);
+        assert_memory_equal(a->coefs + at, b->coefs + bt, k * sizeof *a->coefs);
+    }
+}
+
+#define SAME BY_TYPE(1e-4, 1e-9)
+
+/* ---- all forms of the same pursuit ------------------------------------------------------------------------------- */
+
+/* Codes a problem within o's limits; codes has room for them. */
+typedef shs_status (*form_fn)(const problem *q, const shs_omp_options *o, shs_codes *codes);
+
+static shs_status with_mode(const problem *q, const shs_omp_options *o, shs_codes *codes, shs_gram_mode mode) {
+    shs_omp_options own = *o;
+    own.gram_mode = mode;
+    return shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, &own, codes, NULL, NULL);
+}
+
+static shs_status form_auto(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    return with_mode(q, o, codes, SHS_GRAM_AUTO);
+}
+
+static shs_status form_always(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    return with_mode(q, o, codes, SHS_GRAM_ALWAYS);
+}
+
+static shs_status form_never(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    return with_mode(q, o, codes, SHS_GRAM_NEVER);
+}
+
+/* A copy with a longer leading dimension; the gaps hold NaN, which nobody may read. */
+static shs_real *strided(size_t rows, size_t columns, const shs_real *A, size_t ld) {
+    shs_real *B = (shs_real *)malloc(ld * (columns ? columns : 1) * sizeof *B);
+    size_t i, j;
+    for (j = 0; j < columns; j++)
+        for (i = 0; i < ld; i++) B[j * ld + i] = i < rows ? A[j * rows + i] : (shs_real)NAN;
+    return B;
+}
+
+static shs_status form_strided(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    size_t P = (size_t)q->p, N = (size_t)q->n;
+    shs_real *D = strided(P, N, q->D, P + 3), *Y = strided(P, q->m, q->Y, P + 5), *G = strided(N, N, q->gram, N + 2);
+    shs_omp_options own = *o;
+    shs_status status;
+    own.gram = G;
+    own.ldg = q->n + 2;
+    status = shs_omp_ex(NULL, q->p, q->n, D, q->p + 3, q->m, Y, q->p + 5, &own, codes, NULL, NULL);
+    free(D), free(Y), free(G);
+    return status;
+}
+
+static shs_status form_gram(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    shs_omp_options own = *o;
+    shs_real *dty = strided((size_t)q->n, q->m, q->dty, (size_t)q->n + 1);
+    shs_status status;
+    own.gram = q->gram;
+    own.ldg = q->n;
+    status = shs_omp_gram(NULL, q->n, q->m, dty, q->n + 1, q->norms2, &own, codes);
+    free(dty);
+    return status;
+}
+
+static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    int most = q->p < q->n ? q->p : q->n;
+    size_t size = shs_omp_one_workspace(q->n, most), i;
+    unsigned char *workspace = (unsigned char *)malloc(size + 1);
+    shs_status status = SHS_OK;
+    for (i = 0; i < q->m && status == SHS_OK; i++) {
+        size_t at = i * (size_t)codes->stride;
+        int s = sparsity_of(o, i, most);
+        codes->used[i] = 0;
+        if (s > 0) /* any alignment will do */
+            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], s, tolerance_of(o, i),
+                                 workspace + 1, size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+    }
+    free(workspace);
+    return status;
+}
+
+static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+    int most = q->p < q->n ? q->p : q->n;
+    size_t size = shs_omp_one_direct_workspace(q->p, q->n, most), i;
+    unsigned char *workspace = (unsigned char *)malloc(size + 1);
+    shs_status status = SHS_OK;
+    for (i = 0; i < q->m && status == SHS_OK; i++) {
+        size_t at = i * (size_t)codes->stride;
+        int s = sparsity_of(o, i, most);
+        codes->used[i] = 0;
+        if (s > 0)
+            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace + 1,
+                                        size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+    }
+    free(workspace);
+    return status;
+}
+
+static const form_fn forms[] = {form_auto, form_always, form_never, form_strided, form_gram, form_one, form_direct};
+#define FORMS ((int)(sizeof forms / sizeof forms[0]))
+
+static void assert_all_forms(const problem *q, const shs_omp_options *o) {
+    int most = q->p < q->n ? q->p : q->n, f;
+    shs_codes expected = naive_codes(q, o);
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(q->m, most);
+        assert_ok(forms[f](q, o, &codes));
+        assert_same_codes(&codes, &expected, q->m, SAME);
+        shs_codes_free(NULL, &codes);
+    }
+    shs_codes_free(NULL, &expected);
+}
+
+static const struct {
+    int p, n, m, s;
+} sizes[] = {
+    {1, 1, 3, 1},      {1, 5, 4, 1},      {2, 3, 5, 2},      {3, 1, 4, 1},     {5, 17, 9, 3},      {16, 16, 20, 5},
+    {17, 31, 33, 7},   {24, 7, 13, 7},    {7, 24, 13, 5},    {64, 128, 40, 6}, {33, 100, 150, 10}, {64, 65, 21, 16},
+    {50, 257, 19, 12}, {20, 1100, 40, 5}, {100, 15, 300, 1}, {31, 47, 1, 9},
+};
+#define SIZES (sizeof sizes / sizeof sizes[0])
+
+static void test_fixed_sparsity(void **state) {
+    size_t k;
+    (void)state;
+    for (k = 0; k < SIZES; k++) {
+        problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, k);
+        shs_omp_options o = SHS_ZERO;
+        shs_codes plain = new_codes(q.m, sizes[k].s), expected;
+        o.sparsity = sizes[k].s;
+        assert_all_forms(&q, &o);
+        expected = naive_codes(&q, &o);
+        assert_ok(shs_omp(NULL, q.p, q.n, q.D, q.m, q.Y, sizes[k].s, &plain));
+        assert_same_codes(&plain, &expected, q.m, SAME);
+        shs_codes_free(NULL, &plain);
+        shs_codes_free(NULL, &expected);
+        problem_free(&q);
+    }
+}
+
+/* Tolerances that the Gram forms may decide too: well above 1e-2 |y|. */
+static void test_tolerance(void **state) {
+    size_t k;
+    (void)state;
+    for (k = 0; k < SIZES; k++) {
+        problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 100 + k);
+        shs_omp_options o = SHS_ZERO;
+        o.tolerance = (shs_real)(0.6 * sqrt(sizes[k].p));
+        assert_all_forms(&q, &o);
+        o.sparsity = (sizes[k].s + 1) / 2;
+        assert_all_forms(&q, &o);
+        problem_free(&q);
+    }
+}
+
+static void test_limits_each(void **state) {
+    size_t k, i;
+    (void)state;
+    for (k = 0; k < SIZES; k++) {
+        problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 250 + k);
+        int *sparsity = (int *)malloc(q.m * sizeof *sparsity);
+        shs_real *tolerance = (shs_real *)malloc(q.m * sizeof *tolerance);
+        shs_omp_options o = SHS_ZERO;
+        for (i = 0; i < q.m; i++) {
+            sparsity[i] = (int)(i % (size_t)(sizes[k].s + 1));
+            tolerance[i] = (shs_real)(0.3 + 0.1 * (double)(i % 5)) * (shs_real)sqrt((double)q.norms2[i]);
+        }
+        o.sparsity_each = sparsity;
+        assert_all_forms(&q, &o);
+        o.tolerance_each = tolerance;
+        assert_all_forms(&q, &o);
+        o.sparsity_each = NULL;
+        assert_all_forms(&q, &o);
+        o.sparsity = sizes[k].s;
+        assert_all_forms(&q, &o);
+        free(sparsity), free(tolerance);
+        problem_free(&q);
+    }
+}
+
+/* A sparsity above min(p, n) or, by default, above the stride means as many as fit. */
+static void test_clamped_sparsity(void **state) {
+    problem wide = random_problem(6, 30, 10, 7), tall = random_problem(30, 6, 10, 8);
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes = new_codes(10, 6), few = new_codes(10, 4), expected;
+    (void)state;
+    o.sparsity = 1000;
+    assert_all_forms(&tall, &o);
+    assert_ok(shs_omp(NULL, 30, 6, tall.D, 10, tall.Y, 1000, &codes));
+    assert_int_equal(shs_codes_nonzeros(&codes), 60);
+    assert_ok(shs_omp(NULL, 6, 30, wide.D, 10, wide.Y, 1000, &codes));
+    assert_in_range(shs_codes_nonzeros(&codes), 50, 60);
+    o.sparsity = 0;
+    assert_ok(shs_omp_ex(NULL, 6, 30, wide.D, 6, 10, wide.Y, 6, &o, &few, NULL, NULL));
+    o.sparsity = 4;
+    expected = naive_codes(&wide, &o);
+    assert_same_codes(&few, &expected, 10, SAME);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &few), shs_codes_free(NULL, &expected);
+    problem_free(&wide), problem_free(&tall);
+}
+
+static void test_defaults(void **state) {
+    shs_omp_options o = shs_omp_defaults(64, 256), large = shs_omp_defaults(5000, 2000);
+    (void)state;
+    assert_int_equal(o.sparsity, 64);
+    assert_close(o.tolerance, 0, 0);
+    assert_int_equal(o.signals_per_group, 128);
+    assert_null(o.gram);
+    assert_null(o.sparsity_each);
+    assert_null(o.tolerance_each);
+    assert_int_equal(large.sparsity, 2000);
+    assert_int_equal(large.signals_per_group, 32);
+}
+
+/* What omp_ex reports is what its codes give. */
+static void test_report(void **state) {
+    problem q = random_problem(40, 90, 70, 300);
+    shs_codes codes = new_codes(q.m, 40);
+    shs_real *errors2 = (shs_real *)malloc(q.m * sizeof *errors2);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    double sum2 = 0;
+    size_t i, not_reached = 0;
+    (void)state;
+    o.sparsity = 9;
+    o.tolerance = (shs_real)3.2;
+    assert_ok(shs_omp_ex(NULL, q.p, q.n, q.D, q.p, q.m, q.Y, q.p, &o, &codes, errors2, &report));
+    for (i = 0; i < q.m; i++) {
+        double e = error2_of(&q, &codes, i);
+        assert_close(errors2[i], e, BY_TYPE(1e-5, 1e-12) * (double)q.norms2[i]);
+        sum2 += e;
+        not_reached += sqrt(e) > (double)o.tolerance;
+    }
+    assert_in_range(not_reached, 1, q.m - 1); /* else this test would show nothing */
+    assert_int_equal(report.not_reached, not_reached);
+    assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
+    assert_close(report.sum2, sum2, BY_TYPE(1e-5, 1e-12) * sum2);
+    assert_close(report.rmse, sqrt(sum2 / (40 * 70)), BY_TYPE(1e-5, 1e-12));
+    free(errors2);
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
+/* Signals that three atoms explain completely: what is left is rounding, and no form may report more than that. */
+static void test_report_of_nothing_left(void **state) {
+    problem atoms = random_problem(40, 90, 30, 305), q;
+    shs_real *Y = (shs_real *)calloc(40 * 30, sizeof *Y), *D = (shs_real *)malloc(40 * 90 * sizeof *D);
+    shs_real *errors2 = (shs_real *)malloc(30 * sizeof *errors2);
+    shs_codes codes = new_codes(30, 8);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    size_t i, k;
+    int mode;
+    (void)state;
+    memcpy(D, atoms.D, 40 * 90 * sizeof *D);
+    for (i = 0; i < 30; i++)
+        for (k = 0; k < 40; k++) Y[40 * i + k] = 3 * D[40 * i + k] - 2 * D[40 * (i + 30) + k] + D[40 * (i + 60) + k];
+    q = problem_of(40, 90, 30, D, Y);
+    o.sparsity = 8;
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        assert_ok(shs_omp_ex(NULL, 40, 90, D, 40, 30, Y, 40, &o, &codes, errors2, &report));
+        for (i = 0; i < 30; i++) {
+            double e = error2_of(&q, &codes, i);
+            if (e > 1e-10) continue; /* the pursuit went astray, and eight atoms were not enough */
+            if (!((double)errors2[i] < 1e-10))
+                fail_msg("mode %d, signal %d: |r|^2 is %g, reported %g", mode, (int)i, e, (double)errors2[i]);
+        }
+    }
+    free(errors2);
+    shs_codes_free(NULL, &codes);
+    problem_free(&atoms), problem_free(&q);
+}
+
+/* The error that the single-signal forms report. */
+static void test_one_error(void **state) {
+    problem q = random_problem(40, 90, 30, 310);
+    size_t size = shs_omp_one_workspace(90, 40), direct_size = shs_omp_one_direct_workspace(40, 90, 40), i;
+    size_t naive_size = shs_omp_naive_workspace(40, 90, 40);
+    void *workspace = malloc(size), *direct = malloc(direct_size), *naive = malloc(naive_size);
+    shs_codes c = new_codes(1, 40);
+    shs_wide error2;
+    (void)state;
+    for (i = 0; i < q.m; i++) {
+        problem one = q;
+        double y2 = (double)q.norms2[i];
+        one.Y = q.Y + i * 40;
+        assert_ok(shs_omp_one(90, q.gram, 90, q.dty + i * 90, q.norms2[i], 40, (shs_real)(0.2 * sqrt(y2)), workspace,
+                              size, c.atoms, c.coefs, c.used, &error2));
+        assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-4, 1e-12) * y2);
+        assert_ok(
+            shs_omp_one_direct(40, 90, q.D, 40, one.Y, 9, 0, direct, direct_size, c.atoms, c.coefs, c.used, &error2));
+        assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-5, 1e-12) * y2);
+        assert_ok(shs_omp_naive(40, 90, q.D, 40, one.Y, 9, 0, naive, naive_size, c.atoms, c.coefs, c.used, &error2));
+        assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
+    }
+    free(workspace), free(direct), free(naive);
+    shs_codes_free(NULL, &c);
+    problem_free(&q);
+}
+
+/* ---- real data --------------------------------------------------------------------------------------------------- */
+
+static shs_real *to_real(size_t count, float *x) {
+    shs_real *y = (shs_real *)malloc(count * sizeof *y);
+    size_t i;
+    assert_non_null(y);
+    for (i = 0; i < count; i++) y[i] = (shs_real)x[i];
+    free(x);
+    return y;
+}
+
+static shs_real *golden_atoms(void) {
+    shs_real *D = to_real(64 * 128, read_f32_or_skip(golden_path("ksvd_atoms_64x128.f32"), 64 * 128));
+    normalise(64, 128, D);
+    return D;
+}
+
+static void test_golden_codes(void **state) {
+    shs_real *D = golden_atoms(),
+             *Y = to_real(64 * 512, read_f32_or_skip(golden_path("ksvd_signals_64x4096.f32"), 64 * 512));
+    FILE *f = open_or_skip(golden_path("omp_codes_s6_first512.csv"));
+    problem q = problem_of(64, 128, 512, D, Y);
+    size_t *start = (size_t *)malloc(513 * sizeof *start);
+    int *row = (int *)malloc(512 * 6 * sizeof *row), form;
+    shs_real *value = (shs_real *)malloc(512 * 6 * sizeof *value);
+    shs_omp_options o = SHS_ZERO;
+    (void)state;
+    o.sparsity = 6;
+    for (form = 0; form < FORMS; form++) {
+        shs_codes codes = new_codes(512, 64);
+        int signal, atom;
+        double coefficient;
+        size_t at = 0;
+        assert_ok(forms[form](&q, &o, &codes));
+        assert_int_equal(shs_codes_nonzeros(&codes), 512 * 6);
+        assert_ok(shs_codes_to_csc(&codes, start, row, value));
+        rewind(f);
+        while (fscanf(f, "%d,%d,%lf", &signal, &atom, &coefficient) == 3) {
+            assert_in_range(at, start[signal], start[signal + 1] - 1);
+            assert_int_equal(row[at], atom);
+            assert_close(value[at], coefficient, BY_TYPE(1e-5, 1e-9));
+            at++;
+        }
+        assert_int_equal(at, 512 * 6);
+        shs_codes_free(NULL, &codes);
+    }
+    fclose(f);
+    free(start), free(row), free(value);
+    problem_free(&q);
+}
+
+/* count noisy 8x8 patches of a PGM with their means removed, appended to Y. */
+static void append_noisy_patches(const char *name, size_t count, uint64_t seed, shs_real *Y) {
+    FILE *f = open_or_skip(data_path(name));
+    int width = 0, height = 0, x, y;
+    unsigned char *pixels;
+    shs_random r;
+    size_t i, k;
+    assert_int_equal(fscanf(f, "P5 %d %d 255", &width, &height), 2);
+    fgetc(f);
+    pixels = (unsigned char *)malloc((size_t)width * (size_t)height);
+    assert_int_equal(fread(pixels, 1, (size_t)width * (size_t)height, f), width * height);
+    fclose(f);
+    shs_random_seed(&r, seed);
+    for (i = 0; i < count; i++) {
+        shs_real *patch = Y + 64 * i;
+        int left = (int)shs_random_below(&r, (uint64_t)width - 7),
+            top = (int)shs_random_below(&r, (uint64_t)height - 7);
+        double mean = 0;
+        for (y = 0; y < 8; y++)
+            for (x = 0; x < 8; x++)
+                patch[8 * y + x] =
+                    (shs_real)(pixels[(top + y) * width + left + x] + 25 * (double)shs_random_normal(&r));
+        for (k = 0; k < 64; k++) mean += (double)patch[k] / 64;
+        for (k = 0; k < 64; k++) patch[k] -= (shs_real)mean;
+    }
+    free(pixels);
+}
+
+#define EACH_IMAGE 75
+
+static shs_real *noisy_patches(void) {
+    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/house.pgm",
+                                        "images/peppers.pgm"};
+    shs_real *Y = (shs_real *)malloc(64 * 4 * EACH_IMAGE * sizeof *Y);
+    size_t k;
+    for (k = 0; k < 4; k++) append_noisy_patches(names[k], EACH_IMAGE, 40 + k, Y + 64 * EACH_IMAGE * k);
+    return Y;
+}
+
+/* Stops where double stops for at least 99.5 % of the signals, and never above the tolerance. */
+static void assert_stops_like_double(const problem *q, double fraction, const form_fn *some_forms, int form_count) {
+    shs_real *tolerance = (shs_real *)malloc(q->m * sizeof *tolerance);
+    shs_omp_options o = SHS_ZERO;
+    shs_codes expected;
+    size_t i;
+    int f;
+    for (i = 0; i < q->m; i++) tolerance[i] = (shs_real)(fraction * sqrt((double)q->norms2[i]));
+    o.tolerance_each = tolerance;
+    expected = naive_codes(q, &o);
+    for (f = 0; f < form_count; f++) {
+        shs_codes codes = new_codes(q->m, 64);
+        size_t same = 0;
+        assert_ok(some_forms[f](q, &o, &codes));
+        for (i = 0; i < q->m; i++) {
+            double error = sqrt(error2_of(q, &codes, i));
+            if (!(error <= (double)tolerance[i]))
+                fail_msg("form %d, fraction %g: signal %d with %d atoms (twin %d) ends at %.9g, its tolerance is %.9g",
+                         f, fraction, (int)i, codes.used[i], expected.used[i], error, (double)tolerance[i]);
+            same += codes.used[i] == expected.used[i];
+        }
+        if (1000 * same < 995 * q->m)
+            fail_msg("form %d, fraction %g: only %d of %d signals stop like double", f, fraction, (int)same, (int)q->m);
+        shs_codes_free(NULL, &codes);
+    }
+    shs_codes_free(NULL, &expected);
+    free(tolerance);
+}
+
+static const form_fn signal_forms[] = {form_always, form_never, form_direct};
+
+static void stops_like_double(shs_real *D, int n) {
+    static const double fractions[] = {1e-1, 1e-2, 1e-3, 1e-4};
+    problem q = problem_of(64, n, 4 * EACH_IMAGE, D, noisy_patches());
+    size_t k;
+    for (k = 0; k < 4; k++) assert_stops_like_double(&q, fractions[k], signal_forms, 3);
+    assert_stops_like_double(&q, 0.1, forms, FORMS);
+    problem_free(&q);
+}
+
+static void test_stops_like_double_learned(void **state) {
+    (void)state;
+    stops_like_double(golden_atoms(), 128);
+}
+
+static void test_stops_like_double_dct(void **state) {
+    shs_real *D = (shs_real *)malloc(64 * 256 * sizeof *D);
+    (void)state;
+    assert_ok(shs_dictionary_dct(8, 8, 1, 256, D, 64));
+    stops_like_double(D, 256);
+}
+
+/* ---- hard data --------------------------------------------------------------------------------------------------- */
+
+static void test_zero_signals(void **state) {
+    problem q = random_problem(20, 50, 9, 400), zeros;
+    shs_real *Y = (shs_real *)calloc(20 * 9, sizeof *Y), *D = (shs_real *)malloc(20 * 50 * sizeof *D);
+    shs_omp_options o = SHS_ZERO;
+    int f, with_tolerance;
+    (void)state;
+    memcpy(D, q.D, 20 * 50 * sizeof *D);
+    memcpy(Y + 4 * 20, q.Y, 20 * sizeof *Y); /* one signal among them is not zero */
+    zeros = problem_of(20, 50, 9, D, Y);
+    o.sparsity = 5;
+    for (with_tolerance = 0; with_tolerance < 2; with_tolerance++) {
+        for (f = 0; f < FORMS; f++) {
+            shs_codes codes = new_codes(9, 20);
+            size_t i;
+            assert_ok(forms[f](&zeros, &o, &codes));
+            for (i = 0; i < 9; i++) assert_int_equal(codes.used[i], i == 4 ? 5 : 0);
+            shs_codes_free(NULL, &codes);
+        }
+        o.tolerance = (shs_real)0.05;
+    }
+    problem_free(&q), problem_free(&zeros);
+}
+
+static void test_zero_atoms(void **state) {
+    problem q = random_problem(12, 40, 30, 410), r;
+    shs_omp_options o = SHS_ZERO;
+    int f, k, j;
+    size_t i;
+    (void)state;
+    for (j = 0; j < 40; j += 3)
+        for (k = 0; k < 12; k++) q.D[12 * j + k] = 0;
+    r = problem_of(12, 40, 30, q.D, q.Y);
+    o.sparsity = 12;
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(30, 12);
+        assert_ok(forms[f](&r, &o, &codes));
+        for (i = 0; i < 30; i++) {
+            assert_true(codes.used[i] > 0);
+            for (k = 0; k < codes.used[i]; k++) {
+                assert_int_not_equal(codes.atoms[12 * i + (size_t)k] % 3, 0);
+                assert_true(isfinite(codes.coefs[12 * i + (size_t)k]));
+            }
+        }
+        shs_codes_free(NULL, &codes);
+    }
+    free(q.gram), free(q.dty), free(q.norms2);
+    /* A dictionary of nothing but zeros explains nothing. */
+    memset(r.D, 0, 12 * 40 * sizeof *r.D), memset(r.gram, 0, 40 * 40 * sizeof *r.gram);
+    memset(r.dty, 0, 40 * 30 * sizeof *r.dty);
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(30, 12);
+        assert_ok(forms[f](&r, &o, &codes));
+        assert_int_equal(shs_codes_nonzeros(&codes), 0);
+        shs_codes_free(NULL, &codes);
+    }
+    problem_free(&r);
+}
+
+/* Atom j + 20 is a copy of atom j: the first of the two is taken, and never both. */
+static void test_equal_atoms(void **state) {
+    shs_real *D = new_normal(15 * 40, 420);
+    problem q;
+    shs_omp_options o = SHS_ZERO;
+    int f, k;
+    size_t i;
+    (void)state;
+    memcpy(D + 15 * 20, D, 15 * 20 * sizeof *D);
+    normalise(15, 40, D);
+    q = problem_of(15, 40, 25, D, new_normal(15 * 25, 421));
+    o.sparsity = 6;
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(25, 15);
+        assert_ok(forms[f](&q, &o, &codes));
+        for (i = 0; i < 25; i++) {
+            assert_int_equal(codes.used[i], 6);
+            for (k = 0; k < 6; k++) assert_in_range(codes.atoms[15 * i + (size_t)k], 0, 19);
+        }
+        shs_codes_free(NULL, &codes);
+    }
+    problem_free(&q);
+}
+
+/* Sixty atoms in a space of six dimensions, to rounding and less: asking for 25 of them must not blow up. An atom at
+   squared distance d^2 from the others is taken if d^2 > 1e-5 (1e-12 in double): coefficients of |y| / d are possible. */
+static void test_dependent_atoms(void **state) {
+    static const double nearness[] = {0, 1e-7, 1e-5, 1e-3, 1e-14, 1e-12};
+    size_t t, i;
+    (void)state;
+    for (t = 0; t < 6; t++) {
+        shs_real *basis = new_normal(30 * 6, 430), *mix = new_normal(6 * 60, 431), *noise = new_normal(30 * 60, 432);
+        shs_real *D = (shs_real *)calloc(30 * 60, sizeof *D);
+        shs_omp_options o = SHS_ZERO;
+        problem q;
+        int f, j, k, l;
+        for (j = 0; j < 60; j++)
+            for (k = 0; k < 30; k++) {
+                double sum = nearness[t] * (double)noise[30 * j + k];
+                for (l = 0; l < 6; l++) sum += (double)basis[30 * l + k] * (double)mix[6 * j + l];
+                D[30 * j + k] = (shs_real)sum;
+            }
+        normalise(30, 60, D);
+        q = problem_of(30, 60, 20, D, new_normal(30 * 20, 433));
+        o.sparsity = 25;
+        for (f = 0; f < FORMS; f++) {
+            shs_codes codes = new_codes(20, 30);
+            assert_ok(forms[f](&q, &o, &codes));
+            for (i = 0; i < 20; i++) {
+                double norm = sqrt((double)q.norms2[i]);
+                assert_true(codes.used[i] > 0);
+                for (k = 0; k < codes.used[i]; k++) {
+                    double x = (double)codes.coefs[30 * i + (size_t)k];
+                    if (!(fabs(x) < BY_TYPE(1e4, 1e7) * norm))
+                        fail_msg("form %d, nearness %g: coefficient %g", f, nearness[t], x);
+                }
+                if (t == 0) assert_in_range(codes.used[i], 1, 6);
+                assert_true(error2_of(&q, &codes, i) <= (1 + BY_TYPE(1e-4, 1e-9)) * norm * norm);
+            }
+            shs_codes_free(NULL, &codes);
+        }
+        free(basis), free(mix), free(noise);
+        problem_free(&q);
+    }
+}
+
+/* A tolerance that no coefficients in this type can reach ends, and says so. */
+static void test_unreachable_tolerance(void **state) {
+    problem q = random_problem(24, 60, 40, 440), tall = random_problem(24, 10, 40, 441);
+    shs_codes codes = new_codes(40, 24);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    int mode;
+    (void)state;
+    o.tolerance = (shs_real)1e-30;
+    for (mode = SHS_GRAM_AUTO; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        assert_ok(shs_omp_ex(NULL, 24, 60, q.D, 24, 40, q.Y, 24, &o, &codes, NULL, &report));
+        assert_int_equal(report.not_reached, 40);
+        assert_true(sqrt(report.sum2) < BY_TYPE(1e-4, 1e-10)); /* but it came as close as the type lets it */
+        assert_ok(shs_omp_ex(NULL, 24, 10, tall.D, 24, 40, tall.Y, 24, &o, &codes, NULL, &report));
+        assert_int_equal(report.not_reached, 40);
+        assert_int_equal(report.nonzeros, 400);
+    }
+    shs_codes_free(NULL, &codes);
+    problem_free(&q), problem_free(&tall);
+}
+
+/* From the Gram matrix alone a small tolerance cannot be decided. */
+static void test_tolerance_too_small(void **state) {
+    problem q = random_problem(24, 60, 40, 450);
+    size_t size = shs_omp_one_workspace(60, 24);
+    void *workspace = malloc(size);
+    double norm = sqrt((double)q.norms2[0]);
+    shs_codes codes = new_codes(40, 24), before = new_codes(40, 24);
+    shs_real *each = (shs_real *)malloc(40 * sizeof *each);
+    shs_omp_options o = SHS_ZERO;
+    int i, used = -1;
+    (void)state;
+    o.gram = q.gram;
+    o.ldg = 60;
+    o.tolerance = (shs_real)(BY_TYPE(1e-4, 1e-8) * norm);
+    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes), SHS_TOLERANCE_TOO_SMALL);
+    for (i = 0; i < 40; i++) each[i] = (shs_real)(0.5 * norm);
+    each[39] = o.tolerance; /* one is enough, and nothing may be coded before it is found */
+    o.tolerance_each = each;
+    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes), SHS_TOLERANCE_TOO_SMALL);
+    assert_memory_equal(codes.used, before.used, 40 * sizeof *codes.used);
+    assert_memory_equal(codes.atoms, before.atoms, 40 * 24 * sizeof *codes.atoms);
+    assert_memory_equal(codes.coefs, before.coefs, 40 * 24 * sizeof *codes.coefs);
+    assert_status(shs_omp_one(60, q.gram, 60, q.dty, q.norms2[0], 24, each[39], workspace, size, codes.atoms,
+                              codes.coefs, &used, NULL),
+                  SHS_TOLERANCE_TOO_SMALL);
+    assert_int_equal(used, -1);
+    each[39] = 0; /* none */
+    assert_ok(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes));
+    free(workspace), free(each);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &before);
+    problem_free(&q);
+}
+
+static void test_scales(void **state) {
+    static const double scales[] = {1e-15, 1e15};
+    size_t k, i;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        problem q = random_problem(30, 70, 40, 462), scaled;
+        shs_real *Y = new_normal(30 * 40, 1462), *D = new_normal(30 * 70, 462);
+        shs_omp_options o = SHS_ZERO;
+        int f, limited;
+        normalise(30, 70, D);
+        for (i = 0; i < 30 * 40; i++) Y[i] *= (shs_real)scales[k];
+        scaled = problem_of(30, 70, 40, D, Y);
+        o.sparsity = 7;
+        for (limited = 0; limited < 2; limited++) {
+            shs_codes expected;
+            o.tolerance = limited ? (shs_real)2.5 : 0;
+            expected = naive_codes(&q, &o);
+            for (i = 0; i < 40 * (size_t)expected.stride; i++) expected.coefs[i] *= (shs_real)scales[k];
+            o.tolerance *= (shs_real)scales[k];
+            for (f = 0; f < FORMS; f++) {
+                shs_codes codes = new_codes(40, 30);
+                assert_ok(forms[f](&scaled, &o, &codes));
+                assert_same_codes(&codes, &expected, 40, SAME);
+                shs_codes_free(NULL, &codes);
+            }
+            shs_codes_free(NULL, &expected);
+        }
+        problem_free(&q), problem_free(&scaled);
+    }
+}
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+/* Codes, errors and a report filled with a pattern that a failing call must leave alone. */
+typedef struct outputs {
+    shs_codes codes;
+    shs_real *errors2;
+    shs_omp_report report;
+} outputs;
+
+#define PATTERN 0x5a
+
+static outputs new_outputs(size_t m, int stride) {
+    outputs o;
+    size_t values = m * (size_t)stride;
+    o.codes = new_codes(m, stride);
+    o.errors2 = (shs_real *)malloc(m * sizeof *o.errors2);
+    memset(o.codes.used, PATTERN, m * sizeof *o.codes.used);
+    memset(o.codes.atoms, PATTERN, values * sizeof *o.codes.atoms);
+    memset(o.codes.coefs, PATTERN, values * sizeof *o.codes.coefs);
+    memset(o.errors2, PATTERN, m * sizeof *o.errors2);
+    memset(&o.report, PATTERN, sizeof o.report);
+    return o;
+}
+
+static void assert_pattern(const void *memory, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)memory;
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (bytes[i] != PATTERN) fail_msg("a failing call wrote to its output");
+}
+
+static void assert_untouched(const outputs *o) {
+    size_t m = o->codes.m, values = m * (size_t)o->codes.stride;
+    assert_pattern(o->codes.used, m * sizeof *o->codes.used);
+    assert_pattern(o->codes.atoms, values * sizeof *o->codes.atoms);
+    assert_pattern(o->codes.coefs, values * sizeof *o->codes.coefs);
+    assert_pattern(o->errors2, m * sizeof *o->errors2);
+    assert_pattern(&o->report, sizeof o->report);
+}
+
+static void outputs_free(outputs *o) {
+    free(o->errors2);
+    shs_codes_free(NULL, &o->codes);
+}
+
+/* One call of shs_omp_ex with everything right; the tests below spoil one thing at a time. */
+typedef struct call {
+    const shs_context *ctx;
+    int p, n, ldd, ldy;
+    const shs_real *D, *Y;
+    size_t m;
+    shs_omp_options o;
+    shs_codes *codes;
+} call;
+
+static void assert_fails(call c, outputs *out, shs_status expected) {
+    shs_status status =
+        shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
+    assert_status(status, expected);
+    assert_untouched(out);
+}
+
+#define FAILS(change, expected)                                                                                        \
+    do {                                                                                                               \
+        call c = good;                                                                                                 \
+        change;                                                                                                        \
+        assert_fails(c, &out, expected);                                                                               \
+    } while (0)
+
+static void test_bad_arguments(void **state) {
+    problem q = random_problem(10, 20, 15, 500);
+    outputs out = new_outputs(15, 10);
+    shs_codes broken = out.codes;
+    call good;
+    (void)state;
+    memset(&good, 0, sizeof good);
+    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.o.sparsity = 3;
+    FAILS(c.p = 0, SHS_BAD_P);
+    FAILS(c.p = -4, SHS_BAD_P);
+    FAILS(c.n = 0, SHS_BAD_N);
+    FAILS(c.n = -1, SHS_BAD_N);
+    FAILS(c.D = NULL, SHS_BAD_DICTIONARY);
+    FAILS(c.Y = NULL, SHS_BAD_SIGNALS);
+    FAILS(c.ldd = 9, SHS_BAD_LDD);
+    FAILS(c.ldy = 9, SHS_BAD_LDY);
+    FAILS(c.codes = NULL, SHS_BAD_CODES);
+    FAILS(c.m = 16, SHS_BAD_CODES);
+    FAILS((c.codes = &broken, broken.stride = 2), SHS_BAD_CODES);
+    broken = out.codes;
+    FAILS((c.codes = &broken, broken.used = NULL), SHS_BAD_CODES);
+    broken = out.codes;
+    FAILS((c.codes = &broken, broken.atoms = NULL), SHS_BAD_CODES);
+    broken = out.codes;
+    FAILS((c.codes = &broken, broken.coefs = NULL), SHS_BAD_CODES);
+    FAILS(c.o.sparsity = -1, SHS_BAD_SPARSITY);
+    FAILS(c.o.tolerance = -1, SHS_BAD_TOLERANCE);
+    FAILS(c.o.tolerance = (shs_real)NAN, SHS_BAD_TOLERANCE);
+    FAILS(c.o.tolerance = (shs_real)INFINITY, SHS_BAD_TOLERANCE);
+    FAILS(c.o.gram_mode = (shs_gram_mode)(SHS_GRAM_NEVER + 1), SHS_BAD_OPTIONS);
+    FAILS((c.o.gram = q.gram, c.o.ldg = 19), SHS_BAD_GRAM);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+static void test_bad_limits_each(void **state) {
+    problem q = random_problem(10, 20, 15, 510);
+    outputs out = new_outputs(15, 10);
+    int sparsity[15];
+    shs_real tolerance[15];
+    call good;
+    size_t i;
+    (void)state;
+    memset(&good, 0, sizeof good);
+    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    for (i = 0; i < 15; i++) sparsity[i] = 2, tolerance[i] = 1;
+    sparsity[14] = -1;
+    FAILS(c.o.sparsity_each = sparsity, SHS_BAD_SPARSITY);
+    sparsity[14] = 2;
+    tolerance[13] = -1;
+    FAILS(c.o.tolerance_each = tolerance, SHS_BAD_TOLERANCE);
+    tolerance[13] = (shs_real)NAN;
+    FAILS((c.o.tolerance_each = tolerance, c.o.sparsity_each = sparsity), SHS_BAD_TOLERANCE);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+static void test_bad_context(void **state) {
+    problem q = random_problem(10, 20, 15, 520);
+    outputs out = new_outputs(15, 10);
+    shs_context ctx = SHS_ZERO;
+    shs_arena arena;
+    call good;
+    (void)state;
+    memset(&good, 0, sizeof good);
+    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.ctx = &ctx;
+    ctx.threads = -1;
+    FAILS((void)c, SHS_BAD_CONTEXT);
+    ctx.threads = 0;
+    shs_arena_init(&arena, NULL, 0);
+    shs_arena_attach(&arena, &ctx);
+    FAILS((void)c, SHS_NO_MEMORY);
+    ctx.free_fn = NULL;
+    FAILS((void)c, SHS_BAD_CONTEXT);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+static void test_not_finite(void **state) {
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    problem q = random_problem(10, 20, 300, 530);
+    outputs out = new_outputs(300, 10);
+    call good;
+    size_t k, j;
+    (void)state;
+    memset(&good, 0, sizeof good);
+    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 300, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.o.sparsity = 3;
+    for (k = 0; k < 3; k++)
+        for (j = 0; j < 3; j++) {
+            size_t places[3], in_d = j * 99 + j / 2, in_gram = j * 199 + j / 2;
+            shs_real kept;
+            places[0] = 0, places[1] = 1511, places[2] = 2999;
+            kept = q.D[in_d], q.D[in_d] = (shs_real)bad[k];
+            FAILS((void)c, SHS_DICTIONARY_NOT_FINITE);
+            FAILS(c.o.gram_mode = SHS_GRAM_NEVER, SHS_DICTIONARY_NOT_FINITE);
+            q.D[in_d] = kept;
+            kept = q.Y[places[j]], q.Y[places[j]] = (shs_real)bad[k];
+            FAILS((void)c, SHS_SIGNALS_NOT_FINITE);
+            FAILS(c.o.gram_mode = SHS_GRAM_NEVER, SHS_SIGNALS_NOT_FINITE);
+            q.Y[places[j]] = kept;
+            kept = q.gram[in_gram], q.gram[in_gram] = (shs_real)bad[k];
+            FAILS((c.o.gram = q.gram, c.o.ldg = 20), SHS_BAD_GRAM);
+            q.gram[in_gram] = kept;
+        }
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+static void test_bad_gram_form(void **state) {
+    problem q = random_problem(10, 20, 15, 540);
+    outputs out = new_outputs(15, 10);
+    shs_omp_options o = SHS_ZERO, bad;
+    shs_codes *codes = &out.codes;
+    shs_real kept;
+    (void)state;
+    o.gram = q.gram, o.ldg = 20, o.sparsity = 3;
+    assert_status(shs_omp_gram(NULL, 0, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_N);
+    assert_status(shs_omp_gram(NULL, -3, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_N);
+    assert_status(shs_omp_gram(NULL, 20, 15, NULL, 20, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 19, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, NULL), SHS_BAD_CODES);
+    assert_status(shs_omp_gram(NULL, 20, 16, q.dty, 20, q.norms2, &o, codes), SHS_BAD_CODES);
+    bad = o, bad.gram = NULL;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_GRAM);
+    bad = o, bad.ldg = 19;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_GRAM);
+    bad = o, bad.sparsity = -2;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_SPARSITY);
+    bad = o, bad.tolerance = -2;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_TOLERANCE);
+    bad = o, bad.tolerance = 1;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, NULL, &bad, codes), SHS_BAD_NORMS);
+    kept = q.norms2[14], q.norms2[14] = -1;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_NORMS);
+    q.norms2[14] = (shs_real)NAN;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_NORMS);
+    q.norms2[14] = kept;
+    q.dty[20 * 15 - 1] = (shs_real)NAN;
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
+    assert_untouched(&out);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+static void test_bad_one(void **state) {
+    problem q = random_problem(10, 20, 1, 550);
+    size_t size = shs_omp_one_workspace(20, 3), direct = shs_omp_one_direct_workspace(10, 20, 3);
+    size_t naive = shs_omp_naive_workspace(10, 20, 3);
+    void *w = malloc(size + direct + naive);
+    int atoms[3] = {-7, -7, -7}, used = -7, *none = NULL;
+    shs_real x[3] = {-7, -7, -7};
+    (void)state;
+    assert_status(shs_omp_one(0, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_N);
+    assert_status(shs_omp_one(20, NULL, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
+    assert_status(shs_omp_one(20, q.gram, 19, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
+    assert_status(shs_omp_one(20, q.gram, 20, NULL, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, -1, 3, 1, w, size, atoms, x, &used, NULL), SHS_BAD_NORMS);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, -3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, -1, w, size, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, NULL, size, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, NULL, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, none, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one_direct(0, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_P);
+    assert_status(shs_omp_one_direct(10, 0, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_N);
+    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+                  SHS_BAD_DICTIONARY);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 9, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_LDD);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, NULL, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, -3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, -1, w, direct, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct - 1, atoms, x, &used, NULL),
+                  SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_naive(0, 20, q.D, 10, q.Y, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_P);
+    assert_status(shs_omp_naive(10, 20, q.D, 10, NULL, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
+    assert_status(shs_omp_naive(10, 20, q.D, 10, q.Y, 3, 0, w, naive - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_int_equal(used, -7);
+    assert_int_equal(atoms[0], -7);
+    assert_close(x[0], -7, 0);
+    free(w);
+    problem_free(&q);
+}
+
+static void test_bad_one_not_finite(void **state) {
+    problem q = random_problem(10, 20, 1, 560);
+    size_t size = shs_omp_one_workspace(20, 3), direct = shs_omp_one_direct_workspace(10, 20, 3);
+    void *w = malloc(size + direct);
+    int atoms[3] = {-7, -7, -7}, used = -7;
+    shs_real x[3] = {-7, -7, -7}, kept;
+    (void)state;
+    kept = q.dty[19], q.dty[19] = (shs_real)NAN;
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
+    q.dty[19] = kept;
+    kept = q.Y[9], q.Y[9] = (shs_real)INFINITY;
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+                  SHS_SIGNALS_NOT_FINITE);
+    q.Y[9] = kept;
+    assert_int_equal(used, -7);
+    assert_int_equal(atoms[0], -7);
+    assert_close(x[0], -7, 0);
+    free(w);
+    problem_free(&q);
+}
+
+/* No signals are no mistake. */
+static void test_no_signals(void **state) {
+    problem q = random_problem(10, 20, 1, 570);
+    outputs out = new_outputs(1, 10);
+    shs_omp_options o = SHS_ZERO;
+    (void)state;
+    assert_ok(shs_omp(NULL, 10, 20, q.D, 0, q.Y, 3, &out.codes));
+    assert_untouched(&out);
+    assert_ok(shs_omp_ex(NULL, 10, 20, q.D, 10, 0, NULL, 10, &o, &out.codes, NULL, &out.report));
+    assert_int_equal(out.report.nonzeros, 0);
+    assert_int_equal(out.report.not_reached, 0);
+    assert_close(out.report.sum2, 0, 0);
+    assert_close(out.report.rmse, 0, 0);
+    o.gram = q.gram, o.ldg = 20;
+    assert_ok(shs_omp_gram(NULL, 20, 0, q.dty, 20, q.norms2, &o, &out.codes));
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+/* ---- threads and groups ------------------------------------------------------------------------------------------ */
+
+/* Chunks in reverse order, on workers in turn. */
+static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    ++*(int *)user;
+    for (i = chunks; i-- > 0;) body(arg, i, (int)(i % (size_t)threads));
+}
+
+typedef struct result {
+    shs_codes codes;
+    shs_real *errors2;
+    shs_omp_report report;
+} result;
+
+static result coded(const problem *q, const shs_context *ctx, const shs_omp_options *o) {
+    result r;
+    r.codes = new_codes(q->m, 40);
+    r.errors2 = (shs_real *)malloc(q->m * sizeof *r.errors2);
+    assert_ok(shs_omp_ex(ctx, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &r.codes, r.errors2, &r.report));
+    return r;
+}
+
+/* The codes and errors of the signals; the report's sums are those of other chunks. */
+static void assert_identical_signals(const problem *q, const result *a, const result *b) {
+    assert_identical_codes(&a->codes, &b->codes, q->m);
+    assert_memory_equal(a->errors2, b->errors2, q->m * sizeof *a->errors2);
+    assert_int_equal(a->report.nonzeros, b->report.nonzeros);
+    assert_int_equal(a->report.not_reached, b->report.not_reached);
+    assert_close(a->report.sum2, b->report.sum2, 1e-13 * b->report.sum2);
+}
+
+static void assert_identical_results(const problem *q, const result *a, const result *b) {
+    assert_identical_codes(&a->codes, &b->codes, q->m);
+    assert_memory_equal(a->errors2, b->errors2, q->m * sizeof *a->errors2);
+    assert_memory_equal(&a->report.sum2, &b->report.sum2, sizeof a->report.sum2);
+    assert_memory_equal(&a->report.rmse, &b->report.rmse, sizeof a->report.rmse);
+    assert_int_equal(a->report.nonzeros, b->report.nonzeros);
+    assert_int_equal(a->report.not_reached, b->report.not_reached);
+}
+
+static void result_free(result *r) {
+    shs_codes_free(NULL, &r->codes);
+    free(r->errors2);
+}
+
+static void assert_same_for_any_threads(const problem *q, const shs_omp_options *o) {
+    shs_context one = SHS_ZERO;
+    result expected;
+    int threads, callback, calls = 0;
+    one.threads = 1;
+    expected = coded(q, &one, o);
+    for (threads = 1; threads <= 3; threads++)
+        for (callback = 0; callback < 2; callback++) {
+            shs_context ctx = SHS_ZERO;
+            result r;
+            ctx.threads = threads;
+            if (callback) ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+            r = coded(q, &ctx, o);
+            assert_identical_results(q, &r, &expected);
+            result_free(&r);
+        }
+    assert_true(calls > 0);
+    result_free(&expected);
+}
+
+static void test_threads(void **state) {
+    problem q = random_problem(40, 150, 900, 600);
+    shs_omp_options o = SHS_ZERO;
+    int mode;
+    (void)state;
+    for (mode = SHS_GRAM_AUTO; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        o.sparsity = 7, o.tolerance = 0;
+        assert_same_for_any_threads(&q, &o);
+        o.sparsity = 0, o.tolerance = (shs_real)0.05; /* below 1e-2 |y|: refreshes too */
+        assert_same_for_any_threads(&q, &o);
+    }
+    problem_free(&q);
+}
+
+static void test_groups(void **state) {
+    static const size_t groups[] = {1, 7, 64, 128, 899, 5000};
+    problem q = random_problem(40, 150, 900, 610);
+    int mode, limited;
+    size_t k;
+    (void)state;
+    for (mode = SHS_GRAM_AUTO; mode <= SHS_GRAM_NEVER; mode++)
+        for (limited = 0; limited < 2; limited++) {
+            shs_omp_options o = SHS_ZERO;
+            result expected;
+            o.gram_mode = (shs_gram_mode)mode;
+            o.sparsity = 8;
+            if (limited) o.tolerance = (shs_real)4;
+            expected = coded(&q, NULL, &o);
+            for (k = 0; k < 6; k++) {
+                result r;
+                o.signals_per_group = groups[k];
+                r = coded(&q, NULL, &o);
+                assert_identical_signals(&q, &r, &expected);
+                result_free(&r);
+            }
+            result_free(&expected);
+        }
+    problem_free(&q);
+}
+
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
+
+typedef struct watch {
+    int calls, cancel_at;
+    size_t last_step, steps;
+    int in_order;
+} watch;
+
+static int watch_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    watch *w = (watch *)user;
+    (void)error;
+    w->in_order = w->in_order && phase && phase[0] && step <= steps && (w->calls == 0 || step >= w->last_step);
+    w->last_step = step;
+    w->steps = steps;
+    return w->calls++ == w->cancel_at;
+}
+
+static void test_cancel(void **state) {
+    problem q = random_problem(30, 80, 2500, 620);
+    shs_codes all = new_codes(q.m, 5);
+    shs_context ctx = SHS_ZERO;
+    watch w;
+    int cancel_at;
+    size_t i, before = 0;
+    (void)state;
+    assert_ok(shs_omp(NULL, q.p, q.n, q.D, q.m, q.Y, 5, &all));
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    for (cancel_at = 0;; cancel_at++) {
+        shs_codes codes = new_codes(q.m, 5);
+        shs_status status;
+        size_t reached = 0;
+        memset(&w, 0, sizeof w);
+        w.cancel_at = cancel_at, w.in_order = 1;
+        memset(codes.used, PATTERN, q.m * sizeof *codes.used);
+        status = shs_omp(&ctx, q.p, q.n, q.D, q.m, q.Y, 5, &codes);
+        assert_true(w.in_order);
+        if (status == SHS_OK) {
+            assert_int_equal(w.calls, cancel_at);
+            assert_identical_codes(&codes, &all, q.m);
+            shs_codes_free(NULL, &codes);
+            break;
+        }
+        assert_status(status, SHS_CANCELLED);
+        for (i = 0; i < q.m; i++) {
+            if (codes.used[i] == 0) continue;
+            reached++;
+            assert_int_equal(codes.used[i], all.used[i]);
+            assert_memory_equal(codes.coefs + 5 * i, all.coefs + 5 * i, 5 * sizeof *codes.coefs);
+            assert_memory_equal(codes.atoms + 5 * i, all.atoms + 5 * i, 5 * sizeof *codes.atoms);
+        }
+        assert_true(reached >= before);
+        before = reached;
+        shs_codes_free(NULL, &codes);
+    }
+    assert_true(cancel_at > 0);
+    shs_codes_free(NULL, &all);
+    problem_free(&q);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* An arena of exactly that many bytes will do, wherever it begins; only its own header and an alignment are spare. */
+#define SPARE 64
+
+static void assert_workspace_is_enough(const problem *q, const shs_omp_options *o, int threads) {
+    shs_context ctx = SHS_ZERO;
+    shs_arena arena;
+    shs_codes codes = new_codes(q->m, 10), expected = new_codes(q->m, 10);
+    unsigned char *memory;
+    size_t query, offset;
+    ctx.threads = threads;
+    query = shs_omp_workspace(&ctx, q->p, q->n, q->m, 10, o);
+    memory = (unsigned char *)malloc(query + 16);
+    assert_non_null(memory);
+    assert_ok(shs_omp_ex(&ctx, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &expected, NULL, NULL));
+    shs_arena_attach(&arena, &ctx);
+    for (offset = 0; offset < 16; offset += 13) {
+        shs_arena_init(&arena, memory + offset, query);
+        assert_ok(shs_omp_ex(&ctx, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &codes, NULL, NULL));
+        assert_in_range(arena.peak, query - SPARE, query);
+        assert_int_equal(arena.used, 0);
+        assert_identical_codes(&codes, &expected, q->m);
+    }
+    shs_arena_init(&arena, memory, query / 2);
+    assert_status(shs_omp_ex(&ctx, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &codes, NULL, NULL), SHS_NO_MEMORY);
+    assert_identical_codes(&codes, &expected, q->m);
+    free(memory);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+}
+
+static void test_workspace(void **state) {
+    size_t k;
+    int mode, threads;
+    (void)state;
+    for (k = 0; k < SIZES; k++) {
+        problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 700 + k);
+        shs_omp_options o = SHS_ZERO;
+        for (threads = 1; threads <= 3; threads++) {
+            for (mode = SHS_GRAM_AUTO; mode <= SHS_GRAM_NEVER; mode++) {
+                o.gram_mode = (shs_gram_mode)mode;
+                o.sparsity = sizes[k].s < 10 ? sizes[k].s : 10;
+                o.tolerance = 0;
+                assert_workspace_is_enough(&q, &o, threads);
+                o.sparsity = 0;
+                o.tolerance = (shs_real)0.01;
+                assert_workspace_is_enough(&q, &o, threads);
+            }
+        }
+        problem_free(&q);
+    }
+}
+
+static void test_workspace_of_gram_form(void **state) {
+    problem q = random_problem(20, 50, 33, 720);
+    shs_context ctx = SHS_ZERO;
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes = new_codes(33, 6);
+    shs_arena arena;
+    size_t query;
+    void *memory;
+    (void)state;
+    o.gram = q.gram, o.ldg = 50;
+    ctx.threads = 2;
+    query = shs_omp_gram_workspace(&ctx, 50, 33, 6, &o);
+    memory = malloc(query);
+    shs_arena_init(&arena, memory, query);
+    shs_arena_attach(&arena, &ctx);
+    assert_ok(shs_omp_gram(&ctx, 50, 33, q.dty, 50, q.norms2, &o, &codes));
+    assert_in_range(arena.peak, query - SPARE, query);
+    assert_int_equal(arena.used, 0);
+    free(memory);
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
+/* At most n^2 + MEMORY_C x threads x n x s values with a Gram matrix, without the square else, whatever m is. Dominated
+   by the 128 (32) columns of D'y that a worker holds and by the packed panels of the matrix product. */
+#define MEMORY_C 64
+
+static void test_memory_promise(void **state) {
+    static const int ns[] = {256, 1024, 4096};
+    static const int ss[] = {8, 16, 32};
+    int i, j, threads;
+    (void)state;
+    for (i = 0; i < 3; i++)
+        for (j = 0; j < 3; j++)
+            for (threads = 1; threads <= 4; threads++) {
+                shs_context ctx = SHS_ZERO;
+                shs_omp_options o = SHS_ZERO;
+                size_t n = (size_t)ns[i], few, many, bound;
+                bound = MEMORY_C * (size_t)threads * n * (size_t)ss[j];
+                ctx.threads = threads;
+                o.sparsity = ss[j];
+                o.gram_mode = SHS_GRAM_NEVER;
+                few = shs_omp_workspace(&ctx, 64, ns[i], 10000, ss[j], &o) / sizeof(shs_real);
+                many = shs_omp_workspace(&ctx, 64, ns[i], 10000000, ss[j], &o) / sizeof(shs_real);
+                assert_int_equal(few, many);
+                assert_in_range(few, 1, bound);
+                o.gram_mode = SHS_GRAM_ALWAYS;
+                few = shs_omp_workspace(&ctx, 64, ns[i], 10000, ss[j], &o) / sizeof(shs_real);
+                many = shs_omp_workspace(&ctx, 64, ns[i], 10000000, ss[j], &o) / sizeof(shs_real);
+                assert_int_equal(few, many);
+                assert_in_range(few, n * n, n * n + bound);
+            }
+}
+
+static void test_workspace_overflow(void **state) {
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes;
+    (void)state;
+    memset(&codes, PATTERN, sizeof codes);
+    o.gram_mode = SHS_GRAM_ALWAYS;
+    assert_true(shs_omp_workspace(NULL, INT_MAX, INT_MAX, SIZE_MAX / 4, INT_MAX, &o) == SIZE_MAX);
+    assert_status(shs_codes_create(NULL, SIZE_MAX / 2, INT_MAX, &codes), SHS_TOO_LARGE);
+    assert_pattern(&codes, sizeof codes);
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------------------- */
+
+static void test_codes_create(void **state) {
+    shs_codes codes, zero = SHS_ZERO;
+    size_t i;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, 11, 3, &codes));
+    assert_int_equal(codes.m, 11);
+    assert_int_equal(codes.stride, 3);
+    for (i = 0; i < 11; i++) assert_int_equal(codes.used[i], 0);
+    for (i = 0; i < 33; i++) assert_int_equal(codes.atoms[i], 0);
+    for (i = 0; i < 33; i++) assert_close(codes.coefs[i], 0, 0);
+    assert_int_equal(shs_codes_nonzeros(&codes), 0);
+    shs_codes_free(NULL, &codes);
+    assert_memory_equal(&codes, &zero, sizeof codes);
+    shs_codes_free(NULL, &codes);
+    shs_codes_free(NULL, NULL);
+    assert_status(shs_codes_create(NULL, 4, 3, NULL), SHS_BAD_CODES);
+    memset(&codes, PATTERN, sizeof codes);
+    assert_status(shs_codes_create(NULL, 0, 3, &codes), SHS_BAD_M);
+    assert_int_not_equal(shs_codes_create(NULL, 4, 0, &codes), SHS_OK);
+    assert_int_not_equal(shs_codes_create(NULL, 4, -2, &codes), SHS_OK);
+    assert_pattern(&codes, sizeof codes);
+}
+
+/* Codes of different lengths, atoms in no order. */
+static shs_codes mixed_codes(void) {
+    static const int atoms[5][4] = {{3, 0, 0, 0}, {0, 0, 0, 0}, {5, 1, 4, 2}, {2, 0, 0, 0}, {4, 3, 0, 0}},
+                     used[] = {1, 0, 4, 1, 2};
+    shs_codes c = new_codes(5, 4);
+    int i, k;
+    for (i = 0; i < 5; i++) {
+        c.used[i] = used[i];
+        for (k = 0; k < used[i]; k++)
+            c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
+    }
+    return c;
+}
+
+static void test_csc(void **state) {
+    static const int rows[] = {3, 1, 2, 4, 5, 2, 3, 4}, columns[] = {0, 2, 2, 2, 2, 3, 4, 4};
+    static const size_t starts[] = {0, 1, 1, 5, 6, 8};
+    shs_codes c = mixed_codes();
+    size_t start[6], i;
+    int row[8];
+    shs_real value[8];
+    (void)state;
+    assert_int_equal(shs_codes_nonzeros(&c), 8);
+    assert_ok(shs_codes_to_csc(&c, start, row, value));
+    assert_memory_equal(start, starts, sizeof start);
+    assert_memory_equal(row, rows, sizeof row);
+    for (i = 0; i < 8; i++) assert_close(value[i], 10 * columns[i] + rows[i], 0);
+    assert_status(shs_codes_to_csc(NULL, start, row, value), SHS_BAD_CODES);
+    assert_status(shs_codes_to_csc(&c, NULL, row, value), SHS_BAD_OUTPUT);
+    assert_status(shs_codes_to_csc(&c, start, NULL, value), SHS_BAD_OUTPUT);
+    assert_status(shs_codes_to_csc(&c, start, row, NULL), SHS_BAD_OUTPUT);
+    shs_codes_free(NULL, &c);
+}
+
+static void test_synthesize(void **state) {
+    shs_codes c = mixed_codes();
+    shs_real *D = new_normal(9 * 6, 800), *Z = (shs_real *)malloc(11 * 5 * sizeof *Z);
+    size_t first, count, i;
+    int r, k;
+    (void)state;
+    for (first = 0; first <= 5; first++)
+        for (count = 0; first + count <= 5; count++) {
+            for (i = 0; i < 55; i++) Z[i] = 77;
+            assert_ok(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, first, count, Z, 11));
+            for (i = 0; i < 5; i++)
+                for (r = 0; r < 11; r++) {
+                    double z = i < count && r < 7 ? 0 : 77;
+                    for (k = 0; i < count && r < 7 && k < c.used[first + i]; k++) {
+                        size_t at = 4 * (first + i) + (size_t)k;
+                        z += (double)D[9 * c.atoms[at] + r] * (double)c.coefs[at];
+                    }
+                    assert_close(Z[11 * i + (size_t)r], z, BY_TYPE(1e-4, 1e-12));
+                }
+        }
+    for (i = 0; i < 55; i++) Z[i] = 77;
+    assert_status(shs_codes_synthesize(NULL, 0, 6, D, 9, &c, 0, 5, Z, 11), SHS_BAD_P);
+    assert_status(shs_codes_synthesize(NULL, 7, 0, D, 9, &c, 0, 5, Z, 11), SHS_BAD_N);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, NULL, 9, &c, 0, 5, Z, 11), SHS_BAD_DICTIONARY);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, D, 6, &c, 0, 5, Z, 11), SHS_BAD_LDD);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, NULL, 0, 5, Z, 11), SHS_BAD_CODES);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, 1, 5, Z, 11), SHS_BAD_CODES);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, SIZE_MAX, 2, Z, 11), SHS_BAD_CODES);
+    assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, 0, 5, NULL, 11), SHS_BAD_OUTPUT);
+    for (i = 0; i < 55; i++) assert_close(Z[i], 77, 0);
+    free(D), free(Z);
+    shs_codes_free(NULL, &c);
+}
+
+static void test_residual(void **state) {
+    problem q = random_problem(13, 30, 400, 810);
+    shs_codes c = new_codes(q.m, 4);
+    shs_real *E = (shs_real *)malloc(15 * q.m * sizeof *E), *in_place = (shs_real *)malloc(13 * q.m * sizeof *E);
+    shs_wide sum2 = -1, again = -1;
+    double expected = 0;
+    size_t i, r;
+    (void)state;
+    assert_ok(shs_omp(NULL, 13, 30, q.D, q.m, q.Y, 4, &c));
+    for (i = 0; i < q.m; i++) expected += error2_of(&q, &c, i);
+    assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, E, 15, &sum2));
+    assert_close(sum2, expected, BY_TYPE(1e-5, 1e-12) * expected);
+    for (i = 0; i < q.m; i++)
+        assert_close(inner(13, E + 15 * i, E + 15 * i), error2_of(&q, &c, i), BY_TYPE(1e-5, 1e-12));
+    assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, NULL, 0, &again));
+    assert_close(again, sum2, 0);
+    memcpy(in_place, q.Y, 13 * q.m * sizeof *E);
+    assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, in_place, 13, &c, in_place, 13, NULL));
+    for (i = 0; i < q.m; i++)
+        for (r = 0; r < 13; r++) assert_close(in_place[13 * i + r], E[15 * i + r], 0);
+    assert_status(shs_codes_residual(NULL, 0, 30, q.D, 13, q.m, q.Y, 13, &c, E, 15, &sum2), SHS_BAD_P);
+    assert_status(shs_codes_residual(NULL, 13, 30, NULL, 13, q.m, q.Y, 13, &c, E, 15, &sum2), SHS_BAD_DICTIONARY);
+    assert_status(shs_codes_residual(NULL, 13, 30, q.D, 12, q.m, q.Y, 13, &c, E, 15, &sum2), SHS_BAD_LDD);
+    assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, NULL, 13, &c, E, 15, &sum2), SHS_BAD_SIGNALS);
+    assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 12, &c, E, 15, &sum2), SHS_BAD_LDY);
+    assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, NULL, E, 15, &sum2), SHS_BAD_CODES);
+    assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m + 1, q.Y, 13, &c, E, 15, &sum2), SHS_BAD_CODES);
+    free(E), free(in_place);
+    shs_codes_free(NULL, &c);
+    problem_free(&q);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fixed_sparsity),
+        cmocka_unit_test(test_tolerance),
+        cmocka_unit_test(test_limits_each),
+        cmocka_unit_test(test_clamped_sparsity),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_of_nothing_left),
+        cmocka_unit_test(test_one_error),
+        cmocka_unit_test(test_golden_codes),
+        cmocka_unit_test(test_stops_like_double_learned),
+        cmocka_unit_test(test_stops_like_double_dct),
+        cmocka_unit_test(test_zero_signals),
+        cmocka_unit_test(test_zero_atoms),
+        cmocka_unit_test(test_equal_atoms),
+        cmocka_unit_test(test_dependent_atoms),
+        cmocka_unit_test(test_unreachable_tolerance),
+        cmocka_unit_test(test_tolerance_too_small),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_bad_limits_each),
+        cmocka_unit_test(test_bad_context),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_bad_gram_form),
+        cmocka_unit_test(test_bad_one),
+        cmocka_unit_test(test_bad_one_not_finite),
+        cmocka_unit_test(test_no_signals),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_workspace_of_gram_form),
+        cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_workspace_overflow),
+        cmocka_unit_test(test_codes_create),
+        cmocka_unit_test(test_csc),
+        cmocka_unit_test(test_synthesize),
+        cmocka_unit_test(test_residual),
+    };
+    return cmocka_run_group_tests_name("sparse coding", tests, NULL, NULL);
+}

@@ -1,0 +1,512 @@
+/* test_eigen.c - section 5: the symmetric eigenproblem, against its naive twin and LAPACK's kind of bounds. */
+#include "test.h"
+
+#define EPS ((double)SHS__WEPS)
+#define PAD 3 /* rows beyond n in A and in the vectors */
+
+/* ---- matrices with a history ------------------------------------------------------------------------------------- */
+
+#define KIND_LIST(X)                                                                                                   \
+    X(RANDOM, "random")                                                                                                \
+    X(DIAGONAL, "diagonal")                                                                                            \
+    X(CONSTANT, "constant")                                                                                            \
+    X(IDENTITY, "identity")                                                                                            \
+    X(ZERO, "zero")                                                                                                    \
+    X(REPEATED, "repeated")                                                                                            \
+    X(CLUSTERED, "clustered")                                                                                          \
+    X(CLUSTERED_DIAGONAL, "clustered diagonal")                                                                        \
+    X(GRADED_DOWN, "graded downwards")                                                                                 \
+    X(GRADED_UP, "graded upwards")                                                                                     \
+    X(WILKINSON, "Wilkinson")                                                                                          \
+    X(GLUED_WILKINSON, "glued Wilkinson")                                                                              \
+    X(HILBERT, "Hilbert")                                                                                              \
+    X(TINY, "tiny")                                                                                                    \
+    X(HUGE_VALUES, "huge")                                                                                             \
+    X(COVARIANCE, "rank-deficient covariance")                                                                         \
+    X(NEGATIVE, "negative definite")                                                                                   \
+    X(ARROW, "arrow")
+
+typedef enum kind {
+#define KIND_ENUM(code, name) code,
+    KIND_LIST(KIND_ENUM)
+    KINDS
+} kind;
+
+static const char *const kind_name[KINDS] = {
+#define KIND_NAME(code, name) name,
+    KIND_LIST(KIND_NAME)
+};
+
+/* H D H with the reflection H = I - 2 u u'. */
+static void reflect(int n, double *A, uint64_t seed) {
+    double *u = (double *)malloc((size_t)n * sizeof *u), *w = (double *)calloc((size_t)n, sizeof *w), uu = 0, uw = 0;
+    shs_random r;
+    int i, j;
+    assert_true(u && w);
+    shs_random_seed(&r, seed);
+    for (i = 0; i < n; i++) {
+        u[i] = (double)shs_random_normal(&r);
+        uu += u[i] * u[i];
+    }
+    for (i = 0; i < n; i++) u[i] /= sqrt(uu);
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) w[i] += A[i + j * n] * u[j];
+    for (i = 0; i < n; i++) uw += u[i] * w[i];
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) A[i + j * n] += 4 * uw * u[i] * u[j] - 2 * (u[i] * w[j] + w[i] * u[j]);
+    free(u);
+    free(w);
+}
+
+/* X X', X n x 10, with the first 11 and the last 11 rows zero as the dead bands of a sensor are. */
+static void covariance(int n, double *A, shs_random *r) {
+    double *x = (double *)malloc((size_t)n * sizeof *x);
+    int i, j, l;
+    assert_non_null(x);
+    for (l = 0; l < 10; l++) {
+        for (i = 0; i < n; i++) x[i] = n > 30 && (i < 11 || i >= n - 11) ? 0 : (double)shs_random_normal(r);
+        for (j = 0; j < n; j++)
+            for (i = 0; i < n; i++) A[i + j * n] += x[i] * x[j];
+    }
+    free(x);
+}
+
+static void fill_wilkinson(int n, int block, double glue, double *A) {
+    int i;
+    for (i = 0; i < n; i++) {
+        A[i + i * n] = fabs(i % block - (block - 1) / 2.0);
+        if (i + 1 < n) A[i + 1 + i * n] = A[i + (i + 1) * n] = (i + 1) % block ? 1 : glue;
+    }
+}
+
+static double entry(kind what, int i, int j, shs_random *r) {
+    double x = 2 * (double)shs_random_uniform(r) - 1;
+    switch (what) {
+    case CONSTANT: return 0.1;
+    case GRADED_DOWN: return x * pow(10, -(i > j ? i : j) / 8.0);
+    case HILBERT: return 1.0 / (i + j + 1);
+    case ARROW: return i == j ? i : j == 0 || i == 0 ? 1 : 0;
+    default: return x;
+    }
+}
+
+/* The eigenvalues of the kinds that are made from them; false for the others. */
+static int spectrum(kind what, int n, double *A, shs_random *r) {
+    int i;
+    for (i = 0; i < n; i++) {
+        double *a = A + i + i * n;
+        switch (what) {
+        case DIAGONAL: *a = (double)shs_random_normal(r); break;
+        case IDENTITY: *a = 1; break;
+        case REPEATED: *a = i % 3 + 1; break;
+        case CLUSTERED: *a = 1 + 1e-14 * i; break;
+        case CLUSTERED_DIAGONAL: *a = 1 + 1e-14 * i; break;
+        case GRADED_UP: *a = pow(10, (i - n) / 8.0); break;
+        case NEGATIVE: *a = -1 - i; break;
+        default: return 0;
+        }
+    }
+    return 1;
+}
+
+/* A full symmetric n x n matrix in double. */
+static double *new_matrix(kind what, int n) {
+    double *A = (double *)calloc((size_t)n * (size_t)n, sizeof *A);
+    shs_random r;
+    int i, j;
+    assert_non_null(A);
+    shs_random_seed(&r, (uint64_t)(100 * n) + (uint64_t)what);
+    if (what == ZERO) return A;
+    if (what == WILKINSON) fill_wilkinson(n, n, 0, A);
+    else if (what == GLUED_WILKINSON) fill_wilkinson(n, 21, 1e-11, A);
+    else if (what == COVARIANCE) covariance(n, A, &r);
+    else if (!spectrum(what, n, A, &r))
+        for (j = 0; j < n; j++)
+            for (i = j; i < n; i++) A[i + j * n] = A[j + i * n] = entry(what, i, j, &r);
+    if (what == REPEATED || what == CLUSTERED || what == GRADED_UP || what == NEGATIVE) {
+        reflect(n, A, 1);
+        reflect(n, A, 2);
+    }
+    return A;
+}
+
+/* What TINY and HUGE_VALUES are multiplied by on the way into the library, and divided by on the way out. */
+static double scale_of(kind what) {
+#ifdef SPARSEHS_NO_DOUBLE
+    return what == TINY ? 1e-30 : what == HUGE_VALUES ? 1e30 : 1;
+#else
+    return what == TINY ? 1e-150 : what == HUGE_VALUES ? 1e150 : 1;
+#endif
+}
+
+/* ---- one problem ------------------------------------------------------------------------------------------------- */
+
+typedef struct problem {
+    kind what;
+    int n, ld;
+    double norm;                       /* the longest column of A, which ||A||_2 is not below */
+    double *full;
+    shs_wide *A, *copy, *values, *vectors; /* A: NaN above the diagonal and in the padding */
+} problem;
+
+static shs_wide *new_wide(size_t count, double value) {
+    shs_wide *x = (shs_wide *)malloc(count * sizeof *x);
+    size_t i;
+    assert_non_null(x);
+    for (i = 0; i < count; i++) x[i] = (shs_wide)value;
+    return x;
+}
+
+static problem new_problem(kind what, int n) {
+    problem p;
+    double scale = scale_of(what);
+    size_t size = (size_t)(n + PAD) * (size_t)n;
+    int i, j;
+    p.what = what;
+    p.n = n;
+    p.ld = n + PAD;
+    p.norm = 0;
+    p.full = new_matrix(what, n);
+    p.A = new_wide(size, (double)NAN);
+    p.copy = new_wide(size, 0);
+    p.values = new_wide((size_t)n, 7);
+    p.vectors = new_wide(size, 7);
+    for (j = 0; j < n; j++) {
+        double sum = 0;
+        for (i = 0; i < n; i++) {
+            shs_wide a = (shs_wide)(p.full[i + j * n] * scale);
+            if (i >= j) p.A[i + j * p.ld] = a;
+            p.full[i + j * n] = (double)a / scale; /* as rounded */
+            sum += p.full[i + j * n] * p.full[i + j * n];
+        }
+        p.norm = sqrt(sum) > p.norm ? sqrt(sum) : p.norm;
+    }
+    memcpy(p.copy, p.A, size * sizeof *p.A);
+    return p;
+}
+
+static void free_problem(problem *p) {
+    free(p->full);
+    free(p->A);
+    free(p->copy);
+    free(p->values);
+    free(p->vectors);
+}
+
+static void solve(const problem *p, int k) {
+    size_t size = (size_t)p->ld * (size_t)p->n;
+    int i, j;
+    for (i = 0; i < p->n; i++) p->values[i] = 7;
+    for (i = 0; i < (int)size; i++) p->vectors[i] = 7;
+    assert_ok(shs_eigh(NULL, p->n, p->A, p->ld, k, p->values, p->vectors, p->ld));
+    assert_memory_equal(p->A, p->copy, size * sizeof *p->A);
+    for (j = 0; j < p->n; j++) /* nothing beyond k, and nothing in the padding */
+        for (i = j < k ? p->n : 0; i < p->ld; i++) assert_true(p->vectors[i + j * p->ld] == 7);
+    for (j = k; j < p->n; j++) assert_true(p->values[j] == 7);
+}
+
+static double worst_residual, worst_orthogonality;
+
+/* ||A v - lambda v|| <= 50 n eps ||A|| for each pair. */
+static void check_residuals(const problem *p, int k) {
+    int i, j, l;
+    double *r = (double *)malloc((size_t)p->n * sizeof *r);
+    assert_non_null(r);
+    for (l = 0; l < k; l++) {
+        const shs_wide *v = p->vectors + l * p->ld;
+        double sum = 0, lambda = (double)p->values[l] / scale_of(p->what), bound = 50 * p->n * EPS * p->norm;
+        for (i = 0; i < p->n; i++) r[i] = -lambda * (double)v[i];
+        for (j = 0; j < p->n; j++)
+            for (i = 0; i < p->n; i++) r[i] += p->full[i + j * p->n] * (double)v[j];
+        for (i = 0; i < p->n; i++) sum += r[i] * r[i];
+        if (!(sqrt(sum) <= bound))
+            fail_msg("%s, n %d, k %d, pair %d: residual %g > %g", kind_name[p->what], p->n, k, l, sqrt(sum), bound);
+        if (bound > 0 && 50 * sqrt(sum) / bound > worst_residual) worst_residual = 50 * sqrt(sum) / bound;
+    }
+    free(r);
+}
+
+/* ||V'V - I||_F <= 50 n eps */
+static void check_orthonormal(const problem *p, const shs_wide *V, int k) {
+    double sum = 0, bound = 50 * p->n * EPS;
+    int i, j, l;
+    for (l = 0; l < k; l++)
+        for (j = 0; j <= l; j++) {
+            double dot = j == l ? -1 : 0;
+            for (i = 0; i < p->n; i++) dot += (double)V[i + j * p->ld] * (double)V[i + l * p->ld];
+            sum += (j == l ? 1 : 2) * dot * dot;
+        }
+    if (!(sqrt(sum) <= bound))
+        fail_msg("%s, n %d, k %d: off orthonormal by %g > %g", kind_name[p->what], p->n, k, sqrt(sum), bound);
+    if (50 * sqrt(sum) / bound > worst_orthogonality) worst_orthogonality = 50 * sqrt(sum) / bound;
+}
+
+/* Descending values, and the first of the largest entries of each vector positive. */
+static void check_order_and_signs(const problem *p, int k) {
+    int i, l, at;
+    for (l = 0; l < k; l++) {
+        const shs_wide *v = p->vectors + l * p->ld;
+        if (l > 0) assert_true(p->values[l] <= p->values[l - 1]);
+        for (at = 0, i = 1; i < p->n; i++)
+            if (fabs((double)v[i]) > fabs((double)v[at])) at = i;
+        assert_true(v[at] > 0);
+    }
+}
+
+static void check_values(const problem *p, int k, const shs_wide *expected, const char *against) {
+    double bound = 50 * p->n * EPS * p->norm, scale = scale_of(p->what);
+    int l;
+    for (l = 0; l < k; l++) {
+        double a = (double)p->values[l] / scale, b = (double)expected[l] / scale;
+        if (!(fabs(a - b) <= bound))
+            fail_msg("%s, n %d, k %d, value %d: %.17g, %s %.17g", kind_name[p->what], p->n, k, l, a, against, b);
+    }
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static const int sizes[] = {1, 2, 3, 4, 5, 7, 16, 31, 33, 64, 65, 100, 224};
+#define SIZES ((int)(sizeof sizes / sizeof *sizes))
+
+/* Every kind of matrix in every size, for one, two, ten and all pairs; values alone are the same values. */
+static void test_bounds(void **state) {
+    int what, s, q;
+    (void)state;
+    worst_residual = worst_orthogonality = 0;
+    for (what = 0; what < KINDS; what++)
+        for (s = 0; s < SIZES; s++) {
+            int n = sizes[s], ks[4] = {1, 2, 10, n};
+            problem p = new_problem((kind)what, n);
+            for (q = 0; q < 4; q++) {
+                shs_wide *alone = new_wide((size_t)n, 7);
+                int k = ks[q];
+                if (k <= n) {
+                    solve(&p, k);
+                    check_residuals(&p, k);
+                    check_orthonormal(&p, p.vectors, k);
+                    check_order_and_signs(&p, k);
+                    assert_ok(shs_eigh(NULL, n, p.A, p.ld, k, alone, NULL, 0));
+                    check_values(&p, k, alone, "values only");
+                }
+                free(alone);
+            }
+            free_problem(&p);
+        }
+    print_message("residuals up to %.2f n eps ||A||, orthonormal to %.2f n eps\n", worst_residual, worst_orthogonality);
+}
+
+/* Against Jacobi's rotations; the largest sizes for a kind or two only, since the naive twin takes its time. */
+static void test_jacobi(void **state) {
+    int what, s;
+    (void)state;
+    for (what = 0; what < KINDS; what++)
+        for (s = 0; s < SIZES; s++) {
+            int n = sizes[s], few = n < 10 ? 1 : 10;
+            problem p;
+            shs_wide *expected, *V;
+            if ((n > 65 && what != RANDOM && what != COVARIANCE) || (n > 100 && what != COVARIANCE)) continue;
+            p = new_problem((kind)what, n);
+            expected = new_wide((size_t)n, 7);
+            V = new_wide((size_t)p.ld * (size_t)n, 7);
+            assert_ok(shs_eigh_jacobi(NULL, n, p.A, p.ld, expected, V, p.ld));
+            check_orthonormal(&p, V, n);
+            solve(&p, n);
+            check_values(&p, n, expected, "Jacobi");
+            solve(&p, few);
+            check_values(&p, few, expected, "Jacobi");
+            memcpy(p.values, expected, (size_t)n * sizeof *expected);
+            memcpy(p.vectors, V, (size_t)p.ld * (size_t)n * sizeof *V);
+            check_residuals(&p, n);
+            check_order_and_signs(&p, n);
+            free(expected);
+            free(V);
+            free_problem(&p);
+        }
+}
+
+/* Eigenvalues that have a formula, or are in the books. */
+static void test_known_values(void **state) {
+    problem p = new_problem(WILKINSON, 21);
+    shs_wide A[4] = {2, 1, 0, 2}, values[2], vectors[4], *B;
+    double h = sqrt(0.5);
+    int i, n = 50;
+    (void)state;
+    solve(&p, 2); /* two eigenvalues that agree in 14 digits, with vectors that are symmetric and antisymmetric */
+    assert_close(p.values[0], 10.746194182903393, 100 * EPS);
+    assert_close(p.values[1], 10.746194182903322, 100 * EPS);
+    free_problem(&p);
+
+    assert_ok(shs_eigh(NULL, 2, A, 2, 2, values, vectors, 2));
+    assert_close(values[0], 3, 4 * EPS);
+    assert_close(values[1], 1, 4 * EPS);
+    assert_close(vectors[0], h, 4 * EPS);
+    assert_close(vectors[1], h, 4 * EPS);
+    assert_close(fabs((double)vectors[2]), h, 4 * EPS);
+    assert_close(vectors[2] + vectors[3], 0, 4 * EPS);
+
+    B = new_wide((size_t)(n * n), 0); /* second differences: 2 - 2 cos(l pi / (n + 1)) */
+    p = new_problem(ZERO, n);
+    for (i = 0; i < n; i++) B[i + i * n] = 2;
+    for (i = 0; i + 1 < n; i++) B[i + 1 + i * n] = -1;
+    assert_ok(shs_eigh(NULL, n, B, n, n, p.values, p.vectors, p.ld));
+    for (i = 0; i < n; i++) assert_close(p.values[i], 2 - 2 * cos((n - i) * acos(-1.0) / (n + 1)), 20 * EPS);
+    assert_ok(shs_eigh(NULL, n, B, n, 7, p.values, p.vectors, p.ld));
+    for (i = 0; i < 7; i++) assert_close(p.values[i], 2 - 2 * cos((n - i) * acos(-1.0) / (n + 1)), 20 * EPS);
+    free(B);
+    free_problem(&p);
+}
+
+/* Exact cases: a diagonal comes out sorted and unrounded at any scale, even where a number is not normal. */
+static void test_exact(void **state) {
+    shs_wide A[9] = {1, 0, 0, 0, 3, 0, 0, 0, -2}, values[3], vectors[9], factor[4] = {1, 1, 1, 1};
+    static const double expected[9] = {0, 1, 0, 1, 0, 0, 0, 0, 1};
+    int i, q;
+    (void)state;
+    factor[1] = SHS__WMIN / 4;
+    factor[2] = 1 / (4 * SHS__WMIN);
+    factor[3] = SHS__WMIN;
+    for (q = 0; q < 4; q++) {
+        shs_wide B[9];
+        for (i = 0; i < 9; i++) B[i] = A[i] * factor[q];
+        if (B[4] == 0) continue; /* -ffast-math: the processor takes what is not normal for zero */
+        assert_ok(shs_eigh(NULL, 3, B, 3, 3, values, vectors, 3));
+        assert_true(values[0] == B[4] && values[1] == B[0] && values[2] == B[8]);
+        for (i = 0; i < 9; i++) assert_true((double)vectors[i] == expected[i]);
+    }
+    A[0] = -5;
+    assert_ok(shs_eigh(NULL, 1, A, 1, 1, values, vectors, 1));
+    assert_true(values[0] == -5 && vectors[0] == 1);
+    assert_ok(shs_eigh_jacobi(NULL, 1, A, 1, values, NULL, 0));
+    assert_true(values[0] == -5);
+}
+
+static void test_bad_arguments(void **state) {
+    shs_wide A[4] = {2, 1, 0, 2}, values[2] = {7, 7}, vectors[4] = {7, 7, 7, 7};
+    shs_context ctx = SHS_ZERO;
+    int i;
+    (void)state;
+    ctx.threads = -1;
+    assert_status(shs_eigh(&ctx, 2, A, 2, 2, values, vectors, 2), SHS_BAD_CONTEXT);
+    assert_status(shs_eigh(NULL, 0, A, 2, 2, values, vectors, 2), SHS_BAD_N);
+    assert_status(shs_eigh(NULL, -1, NULL, 2, 2, values, vectors, 2), SHS_BAD_N);
+    assert_status(shs_eigh(NULL, 2, NULL, 1, 2, values, vectors, 2), SHS_BAD_A);
+    assert_status(shs_eigh(NULL, 2, A, 1, 0, values, vectors, 2), SHS_BAD_LDA);
+    assert_status(shs_eigh(NULL, 2, A, 2, 0, NULL, vectors, 2), SHS_BAD_K);
+    assert_status(shs_eigh(NULL, 2, A, 2, 3, values, vectors, 2), SHS_BAD_K);
+    assert_status(shs_eigh(NULL, 2, A, 2, 2, NULL, vectors, 1), SHS_BAD_OUTPUT);
+    assert_status(shs_eigh(NULL, 2, A, 2, 2, values, vectors, 1), SHS_BAD_LDB);
+    assert_status(shs_eigh_jacobi(&ctx, 2, A, 2, values, vectors, 2), SHS_BAD_CONTEXT);
+    assert_status(shs_eigh_jacobi(NULL, 0, A, 2, values, vectors, 2), SHS_BAD_N);
+    assert_status(shs_eigh_jacobi(NULL, 2, NULL, 2, values, vectors, 2), SHS_BAD_A);
+    assert_status(shs_eigh_jacobi(NULL, 2, A, 1, values, vectors, 2), SHS_BAD_LDA);
+    assert_status(shs_eigh_jacobi(NULL, 2, A, 2, NULL, vectors, 2), SHS_BAD_OUTPUT);
+    assert_status(shs_eigh_jacobi(NULL, 2, A, 2, values, vectors, 1), SHS_BAD_LDB);
+    for (i = 0; i < 4; i++) assert_true(values[i % 2] == 7 && vectors[i] == 7);
+    assert_int_equal(shs_eigh_workspace(NULL, 0, 1, 1), 0);
+    assert_int_equal(shs_eigh_workspace(NULL, 4, 5, 1), 0);
+    assert_true(shs_eigh_workspace(NULL, INT_MAX, 1, 1) == SIZE_MAX);
+}
+
+/* NaN and infinity anywhere in the lower triangle, and nowhere else, are found; the outputs are left alone. */
+static void test_not_finite(void **state) {
+    problem p = new_problem(RANDOM, 33);
+    double bad[3] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    int i, j, q = 0;
+    (void)state;
+    for (j = 0; j < p.n; j += 4)
+        for (i = j; i < p.n; i += 3) {
+            shs_wide *at = p.A + i + j * p.ld, before = *at;
+            *at = (shs_wide)bad[q++ % 3];
+            assert_status(shs_eigh(NULL, p.n, p.A, p.ld, p.n, p.values, p.vectors, p.ld), SHS_NOT_FINITE);
+            assert_status(shs_eigh_jacobi(NULL, p.n, p.A, p.ld, p.values, p.vectors, p.ld), SHS_NOT_FINITE);
+            *at = before;
+        }
+    for (i = 0; i < p.n; i++) assert_true(p.values[i] == 7 && p.vectors[i] == 7);
+    solve(&p, p.n);
+    free_problem(&p);
+}
+
+static void *no_memory(void *user, size_t size) {
+    (void)size;
+    ++*(int *)user;
+    return NULL;
+}
+
+static void no_free(void *user, void *block) {
+    (void)user;
+    assert_null(block);
+}
+
+/* One block is asked for; without it nothing happens. */
+static void test_no_memory(void **state) {
+    problem p = new_problem(RANDOM, 40);
+    shs_context ctx = SHS_ZERO;
+    int asked = 0, i;
+    (void)state;
+    ctx.alloc_fn = no_memory;
+    ctx.free_fn = no_free;
+    ctx.alloc_user = &asked;
+    assert_status(shs_eigh(&ctx, p.n, p.A, p.ld, p.n, p.values, p.vectors, p.ld), SHS_NO_MEMORY);
+    assert_status(shs_eigh(&ctx, p.n, p.A, p.ld, 2, p.values, p.vectors, p.ld), SHS_NO_MEMORY);
+    assert_status(shs_eigh_jacobi(&ctx, p.n, p.A, p.ld, p.values, p.vectors, p.ld), SHS_NO_MEMORY);
+    assert_int_equal(asked, 3);
+    for (i = 0; i < p.n; i++) assert_true(p.values[i] == 7 && p.vectors[i] == 7);
+    free_problem(&p);
+}
+
+/* An arena of exactly the workspace is enough; a smaller one says so. */
+static void test_workspace(void **state) {
+    static const int ns[] = {1, 2, 31, 40, 100};
+    int s, q;
+    (void)state;
+    for (s = 0; s < 5; s++)
+        for (q = 0; q < 3; q++) {
+            problem p = new_problem(RANDOM, ns[s]);
+            int k = q == 0 ? p.n : 1;
+            shs_wide *vectors = q < 2 ? p.vectors : NULL;
+            size_t size = shs_eigh_workspace(NULL, p.n, k, vectors != NULL);
+            void *memory = malloc(size);
+            shs_arena arena;
+            shs_context ctx = SHS_ZERO;
+            assert_non_null(memory);
+            shs_arena_attach(&arena, &ctx);
+            shs_arena_init(&arena, memory, size);
+            assert_ok(shs_eigh(&ctx, p.n, p.A, p.ld, k, p.values, vectors, p.ld));
+            assert_int_equal(arena.used, 0);
+            shs_arena_init(&arena, memory, size / 2);
+            assert_status(shs_eigh(&ctx, p.n, p.A, p.ld, k, p.values, vectors, p.ld), SHS_NO_MEMORY);
+            free(memory);
+            free_problem(&p);
+        }
+}
+
+/* The same bits every time, whatever the alignment and leading dimensions of the caller's arrays. */
+static void test_repeatable(void **state) {
+    problem p = new_problem(RANDOM, 100);
+    shs_wide *A = new_wide((size_t)(p.n * p.n) + 1, 0) + 1, *values = new_wide((size_t)p.n, 0),
+             *V = new_wide((size_t)(p.n * p.n) + 1, 0) + 1;
+    int i, j, q;
+    (void)state;
+    for (j = 0; j < p.n; j++)
+        for (i = j; i < p.n; i++) A[i + j * p.n] = p.A[i + j * p.ld];
+    for (q = 0; q < 2; q++) {
+        int k = q ? p.n : 10;
+        solve(&p, k);
+        assert_ok(shs_eigh(NULL, p.n, A, p.n, k, values, V, p.n));
+        assert_memory_equal(values, p.values, (size_t)k * sizeof *values);
+        for (j = 0; j < k; j++) assert_memory_equal(V + j * p.n, p.vectors + j * p.ld, (size_t)p.n * sizeof *V);
+    }
+    free(A - 1);
+    free(values);
+    free(V - 1);
+    free_problem(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_jacobi),        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_exact),     cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_workspace),     cmocka_unit_test(test_repeatable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+#!/usr/bin/env bash
+# Tests of examples/hypercube.c, from the project's root: tests/test_hypercube.sh build/hypercube
+# The cubes are made here, byte by byte or by the program's own synthesise. GDAL and Spectral Python look at the outputs
+# where they are installed; real cubes are taken from $SHS_DATA where that is.
+set -u
+export LC_ALL=C
+
+[ $# -eq 1 ] && [ -x "$1" ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+data=${SHS_DATA:-../shared/data}
+[ -d "$data" ] && data=$(cd "$data" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+passed=0
+failed=0
+skipped=0
+
+# check NAME COMMAND...: the command must succeed.
+check() {
+    local name=$1
+    shift
+    if "$@" >/dev/null 2>&1; then
+        passed=$((passed + 1))
+        echo "ok      $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  $name"
+    fi
+}
+
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped $1"
+}
+
+# Runs the program; what it says is in out.txt and err.txt.
+run() { "$program" "$@" >out.txt 2>err.txt; }
+# The same without any complaint; what an earlier call left in same.* must not pass for this one's output.
+good() { rm -f same.*; run "$@" && ! grep -q . err.txt; }
+
+# fails NAME CODE PATTERN ARGUMENTS...: it must end with this code, say this, and leave no file bad*.
+fails() {
+    local name=$1 code=$2 pattern=$3 got
+    shift 3
+    rm -f bad.*
+    run "$@"
+    got=$?
+    check "$name: exit code $code" test $got -eq "$code"
+    check "$name: says '$pattern'" grep -q -- "$pattern" err.txt
+    check "$name: leaves nothing" test -z "$(ls | grep '^bad\.' || true)$(ls | grep '\.part$' || true)"
+}
+
+# header NAME SAMPLES LINES BANDS TYPE INTERLEAVE ORDER [MORE LINES...]
+header() {
+    local name=$1
+    printf 'ENVI\nsamples = %s\nlines = %s\nbands = %s\ndata type = %s\ninterleave = %s\nbyte order = %s\n' \
+        "$2" "$3" "$4" "$5" "$6" "$7" >"$name.hdr"
+    shift 7
+    for line in "$@"; do printf '%s\n' "$line" >>"$name.hdr"; done
+}
+
+# Fields 2 to 4 of band $2 in `info` (min, mean, max), where there are no wavelengths; field 5 is the number of missing.
+band() { "$program" info "$1.hdr" "${@:3}" | awk -v b="$2" 'seen && $1 == b { print $2, $3, $4, $5 } $1 == "band" { seen = 1 }'; }
+is() { [ -n "$1" ] && [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; false; }; }
+# near A B TOLERANCE
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a != "" && a - b <= t && b - a <= t) }'; }
+# Field $2 of line $1 of a table with commas.
+cell() { awk -F, -v r="$1" -v c="$2" 'NR == r { print $c }' "$3"; }
+# Files of bytes that differ by at most $3.
+bytes_within() {
+    [ -s "$1" ] && [ -s "$2" ] && [ "$(wc -c <"$1")" = "$(wc -c <"$2")" ] &&
+        cmp -l "$1" "$2" | awk -v t="$3" '
+            function value(octal) { return int(octal / 100) * 64 + int(octal / 10) % 10 * 8 + octal % 10 }
+            { d = value($2) - value($3); if (d > t || -d > t) bad = 1 } END { exit bad }'
+}
+value_of() { tail -n 1 out.txt | tr ' ' '\n' | sed -n "s/^$1=//p"; }
+
+echo "== value types and byte orders"
+printf '\001\002\003\372' >u8.img; header u8 4 1 1 1 bsq 0
+check "u8" is "$(band u8 1)" "1 64 250 0"
+printf '\377\377\000\001\001\000\377\177' >i16.img; header i16 4 1 1 2 bsq 0
+check "i16, byte order 0" is "$(band i16 1)" "-1 8255.75 32767 0"
+printf '\377\377\001\000\000\001\177\377' >i16b.img; header i16b 4 1 1 2 bsq 1
+check "i16, byte order 1" is "$(band i16b 1)" "-1 8255.75 32767 0"
+printf '\377\377\000\001' >u16.img; header u16 2 1 1 12 bsq 0
+check "u16, byte order 0" is "$(band u16 1)" "256 32895.5 65535 0"
+printf '\377\377\001\000' >u16b.img; header u16b 2 1 1 12 bsq 1
+check "u16, byte order 1" is "$(band u16b 1)" "256 32895.5 65535 0"
+printf '\376\377\377\377\000\000\001\000' >i32.img; header i32 2 1 1 3 bsq 0
+check "i32, byte order 0" is "$(band i32 1)" "-2 32767 65536 0"
+printf '\377\377\377\376\000\001\000\000' >i32b.img; header i32b 2 1 1 3 bsq 1
+check "i32, byte order 1" is "$(band i32b 1)" "-2 32767 65536 0"
+printf '\000\000\200\077\000\000\300\277' >f32.img; header f32 2 1 1 4 bsq 0
+check "f32, byte order 0" is "$(band f32 1)" "-1.5 -0.25 1 0"
+printf '\077\200\000\000\277\300\000\000' >f32b.img; header f32b 2 1 1 4 bsq 1
+check "f32, byte order 1" is "$(band f32b 1)" "-1.5 -0.25 1 0"
+printf '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\010\300' >f64.img; header f64 2 1 1 5 bsq 0
+check "f64, byte order 0" is "$(band f64 1)" "-3 -1 1 0"
+printf '\077\360\000\000\000\000\000\000\300\010\000\000\000\000\000\000' >f64b.img; header f64b 2 1 1 5 bsq 1
+check "f64, byte order 1" is "$(band f64b 1)" "-3 -1 1 0"
+
+echo "== interleaves, header keys, names of the data file"
+# Two samples, two lines, three bands: band b of pixel i is 10 b + i.
+printf '\012\013\014\015\024\025\026\027\036\037\040\041' >bsq.img; header bsq 2 2 3 1 bsq 0
+printf '\012\013\024\025\036\037\014\015\026\027\040\041' >bil.img; header bil 2 2 3 1 BIL 0
+printf '\012\024\036\013\025\037\014\026\040\015\027\041' >bip.img; header bip 2 2 3 1 Bip 0
+for i in bsq bil bip; do
+    check "$i: band 1" is "$(band $i 1)" "10 11.5 13 0"
+    check "$i: band 3" is "$(band $i 3)" "30 31.5 33 0"
+    check "$i: band 2, one line at a time" is "$(band $i 2 --block 1)" "20 21.5 23 0"
+done
+for e in dat raw '' IMG; do
+    rm -f name*
+    cp bsq.img "name${e:+.$e}"
+    header name 2 2 3 1 bsq 0
+    check "the data file is name${e:+.$e}" is "$(band name 2)" "20 21.5 23 0"
+done
+{ printf 'five!'; cat bsq.img; } >offset.img; header offset 2 2 3 1 bsq 0 'Header Offset = 5'
+check "header offset" is "$(band offset 2)" "20 21.5 23 0"
+printf 'ENVI\r\n; lines = 7\r\n SAMPLES=2\r\nLines  = 2\r\n\r\nBands = 3\r\nData   Type = 1\r\ninterleave = bsq\r\n%s\r\n' \
+    "description = {on
+two lines}
+Wavelength Units = Nanometers
+wavelength = {400,
+ 500 ,
+ 600.5}
+bbl = { 1, 0,1}" >odd.hdr
+cp bsq.img odd.img
+check "keys in any case, blanks, comments, carriage returns, braces over lines" run info odd.hdr
+check "description over two lines" grep -q '^description   on two lines$' out.txt
+check "wavelengths" grep -q '^wavelengths   400 to 600.5 Nanometers$' out.txt
+check "bad bands" grep -q '^bad bands     2$' out.txt
+check "--bbl leaves the bad band out" test "$("$program" info odd.hdr --bbl | grep -c '^ *[123] ')" -eq 2
+
+echo "== missing values"
+header none 2 2 3 1 bsq 0 'data ignore value = 21'; cp bsq.img none.img
+check "data ignore value" is "$(band none 2)" "20 21.6667 23 1"
+check "--nodata goes before it" is "$(band none 3 --nodata 33)" "30 31 32 1"
+printf '\000\000\300\177\000\000\200\077\000\000\200\377\000\000\000\100' >nan.img; header nan 4 1 1 4 bsq 0
+check "NaN and infinity" is "$(band nan 1)" "1 1.5 2 2"
+printf '\377\377\177\377\000\000\200\077' >lowest.img; header lowest 2 1 1 4 bsq 0 'data ignore value = -3.4028234663852886e+38'
+check "the lowest float" is "$(band lowest 1)" "1 1 1 1"
+printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
+check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
+
+echo "== headers that lie"
+lie() { # lie NAME PATTERN [sed expression]
+    header wrong 2 2 3 2 bsq 0 'header offset = 0'
+    { cat bsq.img bsq.img; } >wrong.img
+    sed -i -e "$3" wrong.hdr
+    fails "$1" 1 "wrong.hdr.*$2" pca wrong.hdr bad.hdr
+}
+for key in samples lines bands 'data type' interleave 'byte order'; do lie "no $key" "$key.*missing" "/^$key/d"; done
+lie "negative samples" "samples: -2 is outside" 's/^samples.*/samples = -2/'
+lie "no lines" "lines: 0 is outside" 's/^lines.*/lines = 0/'
+lie "2^31 samples" "samples: 2147483648 is outside" 's/^samples.*/samples = 2147483648/'
+lie "2^64 + 2 samples" "samples: 18446744073709551618 is outside" 's/^samples.*/samples = 18446744073709551618/'
+lie "letters for a number" "bands: 'three' is not a whole number" 's/^bands.*/bands = three/'
+lie "a fraction of a line" "lines: '2.5' is not a whole number" 's/^lines.*/lines = 2.5/'
+lie "an unknown type" "data type: 6 is none of" 's/^data type.*/data type = 6/'
+lie "an unknown interleave" "interleave: 'bsx'" 's/^interleave.*/interleave = bsx/'
+lie "byte order 2" "byte order: 2 is outside" 's/^byte order.*/byte order = 2/'
+lie "a negative offset" "header offset: -1 is outside" 's/^header offset.*/header offset = -1/'
+lie "an offset past the end" "24 bytes are there, 1024 are needed" 's/^header offset.*/header offset = 1000/'
+lie "one line too many" "24 bytes are there, 36 are needed" 's/^lines.*/lines = 3/'
+lie "sizes whose product overflows" "24 bytes are there.*or more are needed" \
+    's/^\(samples\|lines\|bands\).*/\1 = 2147483647/'
+lie "a brace that stays open" "wavelength: the closing brace" '$a wavelength = {1, 2, 3'
+lie "a wavelength too few" "wavelength: 2 values for 3 bands" '$a wavelength = {1, 2}'
+lie "a wavelength that is none" "wavelength: number 2" '$a wavelength = {1, x, 3}'
+lie "a bad band list of the wrong length" "bbl: 4 values for 3 bands" '$a bbl = {1, 1, 1, 0}'
+lie "two keys that differ" "samples: it is there twice" '$a samples = 3'
+lie "a missing value that is none" "data ignore value: 'none'" '$a data ignore value = none'
+lie "compressed data" "file compression" '$a file compression = 1'
+fails "a data file in place of the header" 2 "bsq.img: the name of a header ends in .hdr" pca bsq.img bad.hdr
+cp bsq.img nohead.hdr
+fails "a header that is none" 1 "nohead.hdr: not an ENVI header" pca nohead.hdr bad.hdr
+header lonely 2 2 3 1 bsq 0
+fails "no data file" 1 "lonely.hdr: its data file is missing" pca lonely.hdr bad.hdr
+fails "no such header" 1 "nowhere.hdr: cannot read it" pca nowhere.hdr bad.hdr
+head -c 11 bsq.img >short.img; header short 2 2 3 1 bsq 0
+fails "a truncated file" 1 "short.img: it is truncated" pca short.hdr bad.hdr
+{ cat bsq.img; printf 'x'; } >long.img; header long 2 2 3 1 bsq 0
+check "a file that is too long: still read" run info long.hdr
+check "a file that is too long: says so" grep -q '1 bytes follow' err.txt
+
+echo "== options"
+fails "no mode" 2 "Usage:"
+fails "an unknown mode" 2 "pac: unknown mode" pac bsq.hdr bad.hdr
+fails "one name" 2 "needs two names" pca bsq.hdr
+fails "an option of another mode" 2 "--contrast: unknown option" pca bsq.hdr bad.hdr --contrast tanh
+fails "ica without a number" 2 "--components: is needed" ica bsq.hdr bad.hdr
+fails "more components than bands" 2 "--components: 4, but only 3 bands" pca bsq.hdr bad.hdr --components 4
+fails "both rules" 2 "--variance" pca bsq.hdr bad.hdr --components 1 --variance 0.9
+fails "a variance of 99" 2 "--variance: 99 is more than 1" pca bsq.hdr bad.hdr --variance 99
+fails "u8 without a range" 2 "u8 needs --rescale 0,255" pca bsq.hdr bad.hdr --type u8
+fails "a range that u8 has not" 2 "--rescale: 0,256 is outside" pca bsq.hdr bad.hdr --type u8 --rescale 0,256
+fails "a range backwards" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5,1
+fails "half a range" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5
+fails "an unknown type" 2 "--type: u64" pca bsq.hdr bad.hdr --type u64
+fails "an unknown interleave" 2 "--interleave: bsx" pca bsq.hdr bad.hdr --interleave bsx
+fails "an unknown contrast" 2 "--contrast: cube" ica bsq.hdr bad.hdr --components 1 --contrast cube
+for list in 0 4 1-4 3-1 1,1 1, , 1-2-3 a 1-; do
+    fails "--bands $list" 2 "--bands" pca bsq.hdr bad.hdr --bands "$list"
+done
+fails "--bbl without the key" 1 "bsq.hdr: bbl: the key is missing" pca bsq.hdr bad.hdr --bbl
+header allbad 2 2 3 1 bsq 0 'bbl = {0,0,0}'; cp bsq.img allbad.img
+fails "--bbl with none left" 1 "allbad.hdr: bbl: it calls every band bad" pca allbad.hdr bad.hdr --bbl
+fails "--bands and --bbl" 2 "--bbl" pca odd.hdr bad.hdr --bbl --bands 1
+fails "a missing value that is none" 2 "--nodata: 'x'" pca bsq.hdr bad.hdr --nodata x
+fails "a picture of unknown kind" 2 "bad.gif" pca bsq.hdr bad.hdr --quicklook bad.gif
+fails "a folder that does not exist" 1 "nofolder/bad.img.part: cannot write it" pca bsq.hdr nofolder/bad.hdr
+cp bsq.img keep.img; cp bsq.hdr keep.hdr
+fails "the output over the input" 2 "would replace the input" pca keep.hdr keep.hdr
+check "the output over the input: it is as it was" cmp bsq.img keep.img
+ln keep.img link.img
+fails "the output over the input under another name" 2 "would replace the input" pca keep.hdr link.hdr
+
+echo "== a scene"
+check "synthesise" good synthesise scene.hdr
+check "the same seed, the same scene" good synthesise again.hdr --seed 1
+check "the same seed, the same bytes" cmp scene.img again.img
+check "another seed" good synthesise other.hdr --seed 2
+check "another seed, another scene" bash -c '! cmp -s scene.img other.img'
+for i in bil bip; do check "synthesise $i" good synthesise scene_$i.hdr --interleave $i; done
+for t in u8 i16 f64; do check "synthesise $t" good synthesise scene_$t.hdr --type $t; done
+check "the truth marks 3 x 2 pixels a target" awk -v m="$(band scene_truth 1 | cut -d' ' -f2)" \
+    'BEGIN { n = m * 160 * 120; exit !(n > 5.5 && n < 36.5) }'
+dd if=scene.img of=swapped.img conv=swab 2>/dev/null; sed 's/^byte order.*/byte order = 1/' scene.hdr >swapped.hdr
+
+echo "== principal components"
+# Two equal bands, 0 2 4 6: variance 5 each, so the eigenvalues are 10 and 0 and the first component is sqrt(2) (x - 3).
+printf '\000\002\004\006\000\002\004\006' >line.img; header line 2 2 2 1 bsq 0
+check "a line in the plane" good pca line.hdr line_pc.hdr --precise --report line.csv
+check "its first eigenvalue" near "$(cell 2 2 line.csv)" 10 1e-6
+check "its second eigenvalue" near "$(cell 3 2 line.csv)" 0 1e-6
+check "the first explains all" near "$(cell 2 4 line.csv)" 1 1e-6
+check "its first component" is "$(band line_pc 1 | cut -d' ' -f1,3)" "-4.24264 4.24264"
+check "under --correlation the eigenvalue is 2" good pca line.hdr line_pc.hdr --correlation --components 1 --report line.csv
+check "under --correlation: its value" near "$(cell 2 2 line.csv)" 2 1e-6
+check "--bands 2: the variance of one" good pca line.hdr line_pc.hdr --bands 2 --report line.csv
+check "--bands 2: its value" near "$(cell 2 2 line.csv)" 5 1e-6
+
+base="--components 5 --rescale 0,255 --type u8 --precise"
+check "pca of the scene" good pca scene.hdr pc.hdr $base --report pc.csv
+check "the output has 5 bands" grep -q '^bands = 5$' pc.hdr
+check "the last line has seconds, components and pixels" grep -q '^seconds=[0-9.]* .*components=5 pixels=19200$' out.txt
+for b in 1 2 3 4 5; do check "rescaled: component $b fills 0..255" is "$(band pc $b | cut -d' ' -f1,3)" "0 255"; done
+check "the report: cumulative variance ascends to at most 1" awk -F, \
+    'NR > 1 { if ($4 < last || $2 > before && NR > 2) bad = 1; last = $4; before = $2 } END { exit bad || last > 1.0000001 || NR < 6 }' pc.csv
+same() { # same NAME INPUT OPTIONS...: like pc, to one grey value
+    check "$1: runs" good pca "$2" same.hdr $base "${@:3}"
+    check "$1: the same components" bytes_within pc.img same.img 1
+}
+same "bil" scene_bil.hdr
+same "bip" scene_bip.hdr
+same "the other byte order" swapped.hdr
+# The scene in the other types: what all components give back.
+for t in i16 i32 f32 f64; do
+    check "the scene as $t" good denoise scene.hdr as_$t.hdr --components 100 --precise --type $t
+    [ $t = i16 ] || [ $t = i32 ] && same "$t" as_$t.hdr
+done
+for t in f32 f64; do
+    check "$t: runs" run pca as_$t.hdr same.hdr $base
+    check "$t: a range that holds the missing value is mentioned" grep -q 'also marks missing' err.txt
+    check "$t: the same components" bytes_within pc.img same.img 1
+done
+for i in scene scene_bil scene_bip swapped; do for l in 1 7 120 1000; do same "$i, --block $l" $i.hdr --block $l; done; done
+same "one thread" scene.hdr --threads 1
+check "one thread: the same bytes" cmp pc.img same.img
+for i in bil bip; do
+    check "output $i, --block 7" good pca scene.hdr same.hdr $base --interleave $i --block 7
+    check "output $i: band 2" is "$(band same 2 | cut -d' ' -f1,3,4)" "$(band pc 2 | cut -d' ' -f1,3,4)"
+done
+for t in i16 i32 u16; do
+    check "output $t" good pca scene.hdr same.hdr --components 5 --rescale 0,255 --precise --type $t
+    check "output $t: band 3" is "$(band same 3)" "$(band pc 3)"
+done
+check "--variance" good pca scene.hdr same.hdr --variance 0.99
+k=$(value_of components)
+check "--variance keeps as few as suffice" awk -F, -v k="$k" 'NR == k { before = $4 } NR == k + 1 { exit !($4 >= 0.99 && (k == 1 || before < 0.99)) }' pc.csv
+check "--bbl" good pca scene.hdr bbl.hdr --bbl --components 3
+check "--bbl as a list" good pca scene.hdr list.hdr --bands 1-45,51-66,75-100 --components 3
+check "--bbl drops what the header says" cmp bbl.img list.img
+check "a quick look" good pca scene.hdr same.hdr --components 3 --quicklook look.ppm
+check "a quick look: its size" is "$(head -n 2 look.ppm | tail -n 1)" "160 120"
+check "a grey quick look of one component" good pca scene.hdr same.hdr --components 1 --quicklook look.pgm
+check "mnf" good mnf scene.hdr mnf.hdr --bbl --components 6 --report mnf.csv
+check "mnf: signal to noise falls from above 10" awk -F, 'NR == 2 { first = $2 } NR > 2 && $2 > before { bad = 1 } { before = $2 } END { exit bad || first < 11 }' mnf.csv
+
+echo "== missing pixels"
+sed '$a data ignore value = 5000' scene_i16.hdr >holes.hdr
+{ printf '\210\023'; tail -c +3 scene_i16.img; } >holes.img # the first value becomes 5000
+check "a hole" good pca holes.hdr holes_pc.hdr --components 2 --block 16
+holes=$(band holes_pc 1 | cut -d' ' -f4)
+check "a hole: missing in every output" is "$(band holes_pc 2 | cut -d' ' -f4)" "$holes"
+check "a hole: one at least" test "$holes" -ge 1
+check "a hole: the pixels add up" is "$(value_of pixels)" "$((160 * 120 - holes))"
+check "a hole: its value is in the header" grep -q '^data ignore value = 5000$' holes_pc.hdr
+check "NaN: runs" good pca nan.hdr nan_pc.hdr
+check "NaN: two missing" is "$(band nan_pc 1 | cut -d' ' -f4)" 2
+printf '\007\007\007\007' >empty.img; header empty 2 2 1 1 bsq 0 'data ignore value = 7'
+for m in pca mnf rx "denoise --components 1" "ica --components 1"; do
+    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few" $m empty.hdr bad.hdr
+done
+
+echo "== noise reduction"
+check "all components: runs" good denoise scene.hdr whole.hdr --components 100 --type u16 --precise
+check "all components give the cube back" cmp scene.img whole.img
+check "few: runs" good denoise scene.hdr few.hdr --bbl --components 6 --block 10
+check "few: keeps the wavelengths of the bands in use" is "$(run info few.hdr && awk '$1 == 45 || $1 == 46 { print $2 }' out.txt | xargs)" \
+    "1333.3 1460.6"
+check "few: 87 bands" grep -q '^bands = 87$' few.hdr
+check "with mnf" good denoise scene.hdr few.hdr --bbl --components 6 --mnf
+
+echo "== independent components"
+ica="--bbl --components 5"
+check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv
+check "its last line" grep -q '^seconds=[0-9.]* .*components=5 pixels=19200$' out.txt
+check "its table" awk -F, 'NR > 1 && ($5 != 1 || $3 < 1 || $6 > 1e-6) { bad = 1 } END { exit bad || NR != 6 }' ic.csv
+check "the same again: runs" good ica scene.hdr same.hdr $ica --threads 1
+check "the same again: the same bytes" cmp ic.img same.img
+for c in pow3 tanh gauss; do for a in '' --symmetric; do check "ica $c $a" good ica scene.hdr same.hdr $ica --contrast $c $a; done; done
+check "ica --seed, in blocks" good ica scene.hdr same.hdr $ica --seed 7 --block 16
+check "iterations that do not suffice: runs" run ica scene.hdr same.hdr $ica --iterations 1 --symmetric
+check "iterations that do not suffice: says so" grep -q 'did not converge' err.txt
+
+echo "== anomalies"
+printf '\000\000\000\004' >odd1.img; header odd1 4 1 1 1 bsq 0
+printf '\000\000\000\001' >mark.img; header mark 4 1 1 1 bsq 0
+check "rx of one band" good rx odd1.hdr rx.hdr --truth mark.hdr
+check "rx finds the odd pixel" is "$(value_of auc)" 1.0000
+check "rx: its score is (x - mean)^2 / variance" is "$(band rx 1 | cut -d' ' -f1,3)" "0.333333 3"
+printf '\000\004\000\004' >tied.img; header tied 4 1 1 1 bsq 0
+check "ties: runs" good rx tied.hdr rx.hdr --truth mark.hdr
+check "ties count half" is "$(value_of auc)" 0.5000
+printf '\000\000\004\004\004\004\004\004' >part.img; header part 8 1 1 1 bsq 0
+printf '\001\000\001\000\000\000\000\000' >mark8.img; header mark8 8 1 1 1 bsq 0
+# Of 2 targets and 6 others: 5 wins and 1 tie, then 5 ties and 1 loss: (5.5 + 2.5) / 12.
+check "some ties: runs" good rx part.hdr rx.hdr --truth mark8.hdr
+check "some ties" is "$(value_of auc)" 0.6667
+check "rx of the scene" good rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.pgm --block 16
+check "rx finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
+fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
+
+echo "== a disk that is full"
+cp pc.img before.img; cp pc.hdr before.hdr
+check "no room: fails" bash -c "trap '' XFSZ; ulimit -f 20; ! '$program' pca scene.hdr pc.hdr --components 5 2>err.txt"
+check "no room: says so" grep -q 'pc.img.part: writing it failed' err.txt
+check "no room: nothing half written" bash -c '! ls ./*.part'
+check "no room: the older output is as it was" bash -c 'cmp pc.img before.img && cmp pc.hdr before.hdr'
+
+echo "== other programs"
+if command -v gdalinfo >/dev/null; then
+    check "GDAL opens the components" bash -c "gdalinfo -checksum pc.img | grep -q 'Driver: ENVI' && [ \$(gdalinfo pc.img | grep -c '^Band ') -eq 5 ]"
+    check "GDAL knows the names" bash -c "gdalinfo pc.img | grep -q 'Description = PC 1'"
+    check "GDAL knows the missing value" bash -c "gdalinfo holes_pc.img | grep -Eq 'NoData Value=(5000|5e.03)'"
+    check "GDAL takes NaN for missing" bash -c "gdalinfo nan_pc.img | grep -qi 'NoData Value=nan'"
+    check "GDAL opens a cube by pixel" bash -c "gdalinfo scene_bip.img | grep -q 'INTERLEAVE=PIXEL'"
+else
+    skip "GDAL is not here"
+fi
+python=
+for p in python3 /usr/bin/python3; do command -v $p >/dev/null && $p -c 'import spectral' 2>/dev/null && python=$p; done
+if [ -n "$python" ]; then
+    check "SPy opens the components" $python -c "import spectral; a = spectral.envi.open('pc.hdr', 'pc.img'); assert a.shape == (120, 160, 5) and a.load().max() == 255"
+    check "SPy opens the scene with its wavelengths" $python -c "import spectral; a = spectral.envi.open('scene_bil.hdr'); assert len(a.bands.centers) == 100 and [float(b) for b in a.metadata['bbl']].count(0) == 13"
+    check "SPy opens a cube with NaN" $python -c "import spectral; a = spectral.envi.open('nan_pc.hdr'); assert a.shape == (1, 4, 1) and a.load().shape == (1, 4, 1)"
+else
+    skip "Spectral Python is not here"
+fi
+
+echo "== real cubes"
+for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
+    if [ ! -f "$data/cubes/$cube.hdr" ]; then
+        skip "$cube: not in \$SHS_DATA"
+        continue
+    fi
+    check "$cube: pca" good pca "$data/cubes/$cube.hdr" real.hdr --components 10
+    check "$cube: ica" run ica "$data/cubes/$cube.hdr" real.hdr --components 5
+done
+if [ -f "$data/cubes/sandiego_targets.hdr" ]; then
+    check "sandiego: rx" good rx "$data/cubes/sandiego_bip.hdr" rx.hdr --truth "$data/cubes/sandiego_targets.hdr"
+    check "sandiego: rx finds the aircraft" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.8 && a <= 1) }'
+fi
+
+echo "$passed passed, $failed failed$([ $skipped -gt 0 ] && echo ", $skipped skipped")"
+[ $failed -eq 0 ]

@@ -1,0 +1,1263 @@
+/* test_ica.c - FastICA against other systems, naive twins and its own promises, and all that can go wrong. */
+#include "test_cube_tools.h"
+
+/* ---- naive twins ------------------------------------------------------------------------------------------------------- */
+
+/* z = whitening (x - mean): m values a pixel. */
+static double *whitened(const shs_ica *ica, const plain_cube *p) {
+    double *z = NEW(double, pixels_of(p) * (size_t)ica->components);
+    naive_map(p, ica->components, ica->whitening, ica->mean, NULL, z);
+    return z;
+}
+
+/* E[z g(w'z)] - E[g'(w'z)] w */
+static void naive_step(shs_contrast contrast, int m, size_t n, const double *z, const double *w, double *next) {
+    double slope = 0;
+    size_t i;
+    int k;
+    for (k = 0; k < m; k++) next[k] = 0;
+    for (i = 0; i < n; i++) {
+        double y = 0, g, d;
+        for (k = 0; k < m; k++) y += w[k] * z[i * (size_t)m + (size_t)k];
+        switch (contrast) {
+        case SHS_TANH: g = tanh(y), d = 1 - g * g; break;
+        case SHS_GAUSS: d = exp(-y * y / 2), g = y * d, d *= 1 - y * y; break;
+        default: g = y * y * y, d = 3 * y * y; break;
+        }
+        for (k = 0; k < m; k++) next[k] += z[i * (size_t)m + (size_t)k] * g;
+        slope += d;
+    }
+    for (k = 0; k < m; k++) next[k] = (next[k] - slope * w[k]) / (double)n;
+}
+
+static double inner(int m, const double *a, const double *b) {
+    double sum = 0;
+    int k;
+    for (k = 0; k < m; k++) sum += a[k] * b[k];
+    return sum;
+}
+
+static void normalise(int m, double *w) {
+    double norm = sqrt(inner(m, w, w));
+    int k;
+    for (k = 0; k < m; k++) w[k] /= norm;
+}
+
+/* Takes what w has of the first `count` columns of W away, twice, and makes it a unit vector. */
+static void project_off(int m, int count, const double *W, double *w) {
+    int pass, j, k;
+    for (pass = 0; pass < 2; pass++)
+        for (j = 0; j < count; j++) {
+            double t = inner(m, W + j * m, w);
+            for (k = 0; k < m; k++) w[k] -= t * W[j * m + k];
+        }
+    normalise(m, w);
+}
+
+static void naive_deflation(shs_contrast contrast, int m, size_t n, const double *z, int iterations, double *W) {
+    double *next = NEW(double, m);
+    int j, t;
+    for (j = 0; j < m; j++) {
+        double *w = W + j * m;
+        project_off(m, j, W, w);
+        for (t = 0; t < iterations; t++) {
+            naive_step(contrast, m, n, z, w, next);
+            memcpy(w, next, (size_t)m * sizeof *w);
+            project_off(m, j, W, w);
+        }
+    }
+    free(next);
+}
+
+/* W <- W (W'W)^-1/2 by Newton's iteration for the polar factor, after scaling into its reach. */
+static void naive_orthonormalise(int m, double *W) {
+    double *G = NEW(double, m * m), *V = NEW(double, m * m), norm = sqrt(inner(m * m, W, W));
+    int i, j, k, t;
+    for (i = 0; i < m * m; i++) W[i] /= norm;
+    for (t = 0; t < 200; t++) {
+        for (j = 0; j < m; j++)
+            for (i = 0; i < m; i++) G[j * m + i] = inner(m, W + i * m, W + j * m);
+        for (j = 0; j < m; j++)
+            for (k = 0; k < m; k++) {
+                V[j * m + k] = 1.5 * W[j * m + k];
+                for (i = 0; i < m; i++) V[j * m + k] -= 0.5 * W[i * m + k] * G[j * m + i];
+            }
+        memcpy(W, V, (size_t)(m * m) * sizeof *W);
+    }
+    free(G), free(V);
+}
+
+static void naive_symmetric(shs_contrast contrast, int m, size_t n, const double *z, int iterations, double *W) {
+    double *next = NEW(double, m * m);
+    int j, t;
+    for (t = 0; t < iterations; t++) {
+        for (j = 0; j < m; j++) naive_step(contrast, m, n, z, W + j * m, next + j * m);
+        naive_orthonormalise(m, next);
+        memcpy(W, next, (size_t)(m * m) * sizeof *W);
+    }
+    free(next);
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------------ */
+
+static shs_ica_options options_of(int components, shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = components, o.contrast = contrast, o.approach = approach, o.route = route;
+    return o;
+}
+
+static shs_ica fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *o) {
+    shs_ica ica;
+    assert_ok(shs_ica_fit(ctx, cube, o, &ica));
+    return ica;
+}
+
+static double off_identity(int m, const double *A) {
+    double most = 0;
+    int i, j;
+    for (j = 0; j < m; j++)
+        for (i = 0; i < m; i++) most = fmax(most, fabs(A[j * m + i] - (i == j)));
+    return most;
+}
+
+/* A B for A (m x k) and B (k x n). */
+static double *product(int m, int n, int k, const double *A, const double *B) {
+    double *C = NEW(double, m * n);
+    int i, j, l;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++)
+            for (l = 0; l < k; l++) C[j * m + i] += A[l * m + i] * B[j * k + l];
+    return C;
+}
+
+static double *transposed(int m, int n, const double *A) {
+    double *T = NEW(double, m * n);
+    int i, j;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) T[i * n + j] = A[j * m + i];
+    return T;
+}
+
+/* What holds of every result: orthonormal rotation, the matrices made of one another, signs, the list of components. */
+static void check_result(const shs_ica *ica) {
+    int m = ica->components, B = ica->bands, k, b, all = 1;
+    double *Rt = transposed(m, m, ica->rotation), *RtR = product(m, m, m, Rt, ica->rotation);
+    double *U = product(m, B, m, Rt, ica->whitening), *UM = product(m, m, B, ica->unmixing, ica->mixing);
+    int *seen = NEW(int, m);
+    if (!(off_identity(m, RtR) <= 1e-10)) fail_msg("rotation: R'R is off the identity by %g", off_identity(m, RtR));
+    check_near("unmixing", (size_t)(m * B), ica->unmixing, U, 1e-10 * largest_of((size_t)(m * B), U));
+    assert_true(off_identity(m, UM) <= 1e-9);
+    for (k = 0; k < m; k++) {
+        double most = 0;
+        const shs_ica_component *c = ica->component + k;
+        for (b = 0; b < B; b++)
+            if (fabs(ica->unmixing[b * m + k]) > fabs(most)) most = ica->unmixing[b * m + k];
+        assert_true(most > 0);
+        assert_in_range(c->extraction, 0, m - 1);
+        assert_int_equal(seen[c->extraction]++, 0);
+        assert_true(c->iterations >= 0 && c->restarts >= 0);
+        all = all && c->converged;
+        if (k) assert_true(ica->eigenvalues[k] <= ica->eigenvalues[k - 1]);
+    }
+    assert_int_equal(!!ica->converged, all);
+    free(Rt), free(RtR), free(U), free(UM), free(seen);
+}
+
+static int same_bits(const shs_ica *a, const shs_ica *b) {
+    size_t m = (size_t)a->components, B = (size_t)a->bands, w = sizeof(shs_wide), k;
+    if (a->components != b->components || a->bands != b->bands || a->converged != b->converged || a->used_moments != b->used_moments) return 0;
+    for (k = 0; k < m; k++)
+        if (a->component[k].iterations != b->component[k].iterations || a->component[k].restarts != b->component[k].restarts ||
+            a->component[k].extraction != b->component[k].extraction || memcmp(&a->component[k].change, &b->component[k].change, w) ||
+            memcmp(&a->component[k].kurtosis, &b->component[k].kurtosis, w) || memcmp(&a->component[k].negentropy, &b->component[k].negentropy, w))
+            return 0;
+    return memcmp(a->mean, b->mean, B * w) == 0 && memcmp(a->eigenvalues, b->eigenvalues, m * w) == 0 &&
+           memcmp(a->whitening, b->whitening, m * B * w) == 0 && memcmp(a->rotation, b->rotation, m * m * w) == 0 &&
+           memcmp(a->unmixing, b->unmixing, m * B * w) == 0 && memcmp(a->mixing, b->mixing, m * B * w) == 0;
+}
+
+/* The largest difference of the columns of two rotations, each up to sign. */
+static double rotation_difference(int m, const double *a, const double *b) {
+    double most = 0;
+    int j, k;
+    for (j = 0; j < m; j++) {
+        double plus = 0, minus = 0;
+        for (k = 0; k < m; k++) {
+            plus = fmax(plus, fabs(a[j * m + k] - b[j * m + k]));
+            minus = fmax(minus, fabs(a[j * m + k] + b[j * m + k]));
+        }
+        most = fmax(most, fmin(plus, minus));
+    }
+    return most;
+}
+
+/* How far each w, in order of extraction, moves when the step is done once more and projected off the earlier ones. */
+static double fixed_point_error(const shs_ica *ica, shs_contrast contrast, size_t n, const double *z) {
+    int m = ica->components, j, k;
+    double *W = NEW(double, m * m), *next = NEW(double, m), most = 0;
+    for (k = 0; k < m; k++)
+        memcpy(W + ica->component[k].extraction * m, ica->rotation + k * m, (size_t)m * sizeof *W);
+    for (j = 0; j < m; j++) {
+        double plus = 0, minus = 0;
+        naive_step(contrast, m, n, z, W + j * m, next);
+        project_off(m, j, W, next);
+        for (k = 0; k < m; k++) {
+            plus += (next[k] - W[j * m + k]) * (next[k] - W[j * m + k]);
+            minus += (next[k] + W[j * m + k]) * (next[k] + W[j * m + k]);
+        }
+        most = fmax(most, sqrt(fmin(plus, minus)));
+    }
+    free(W), free(next);
+    return most;
+}
+
+/* ---- MDP's numbers ----------------------------------------------------------------------------------------------------- */
+
+static double *covariance_of(const shs_cube *cube) {
+    size_t B = (size_t)shs_cube_bands(cube);
+    double *mean = NEW(double, B), *C = NEW(double, B * B);
+    shs_moments m;
+    assert_ok(shs_moments_create(NULL, (int)B, &m));
+    assert_ok(shs_moments_update(NULL, &m, cube, 1));
+    assert_ok(shs_moments_finish(&m, 0, mean, C, (int)B));
+    shs_moments_free(NULL, &m);
+    free(mean);
+    return C;
+}
+
+/* The least, over MDP's sources, of the best |correlation| with one of ours; each of ours is matched once. */
+static double worst_match(const shs_ica *ica, const double *C, const double *unmixing) {
+    int m = ica->components, B = ica->bands, j, k, b;
+    double *ours = transposed(m, B, ica->unmixing), *theirs = NEW(double, m * B), *Co, *Ct, worst = 1;
+    int *taken = NEW(int, m);
+    for (b = 0; b < B; b++)
+        for (j = 0; j < m; j++) theirs[j * B + b] = unmixing[b * m + j];
+    Co = product(B, m, B, C, ours), Ct = product(B, m, B, C, theirs);
+    for (j = 0; j < m; j++) {
+        double best = -1;
+        int which = 0;
+        for (k = 0; k < m; k++) {
+            double r = fabs(inner(B, theirs + j * B, Co + k * B)) /
+                       sqrt(inner(B, ours + k * B, Co + k * B) * inner(B, theirs + j * B, Ct + j * B));
+            if (r > best) best = r, which = k;
+        }
+        if (taken[which]++) best = 0;
+        worst = fmin(worst, best);
+    }
+    free(ours), free(theirs), free(Co), free(Ct), free(taken);
+    return worst;
+}
+
+static void check_golden_symmetric(int which, int m) {
+    shs_cube cube = load_golden(which);
+    double *unmixing = read_golden("ica_%s_symm_unmixing.csv", golden(which)->name, (size_t)(cube.bands * m));
+    double *kurtosis = read_golden("ica_%s_symm_kurtosis.csv", golden(which)->name, (size_t)m), *C = covariance_of(&cube);
+    int route, k;
+    for (route = SHS_ROUTE_AUTO; route <= SHS_ROUTE_SWEEP; route++) {
+        shs_ica_options o = options_of(m, SHS_POW3, SHS_SYMMETRIC, (shs_ica_route)route);
+        shs_ica ica;
+        double match;
+        o.tolerance = 1e-8;
+        ica = fit(NULL, &cube, &o);
+        check_result(&ica);
+        assert_true(ica.converged);
+        if (route) assert_int_equal(ica.used_moments, route == SHS_ROUTE_MOMENTS);
+        match = worst_match(&ica, C, unmixing);
+        print_message("%s, symmetric, route %d: %d iterations, worst |correlation| %.7f\n", golden(which)->name, route,
+                      ica.component[0].iterations, match);
+        assert_true(match > 0.999);
+        for (k = 0; k < m; k++) assert_close(ica.component[k].kurtosis, kurtosis[k], 0.005 * fabs(kurtosis[k]) + 0.01);
+        shs_ica_free(NULL, &ica);
+    }
+    free(unmixing), free(kurtosis), free(C);
+    cube_free(&cube);
+}
+
+static void test_golden_symmetric_beach(void **state) { (void)state, check_golden_symmetric(BEACH, 8); }
+static void test_golden_symmetric_jasper(void **state) { (void)state, check_golden_symmetric(JASPER, 4); }
+
+/* Deflation ends in one of many solutions: the test of each is that the step leaves it alone. MDP's own, from the same
+   file, passes it too. */
+static void check_golden_deflation(int which, int m) {
+    shs_cube cube = load_golden(which);
+    plain_cube p = plain_of(&cube);
+    double *unmixing = read_golden("ica_%s_defl_unmixing.csv", golden(which)->name, (size_t)(cube.bands * m)), *C = covariance_of(&cube);
+    int route, start;
+    for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++)
+        for (start = 0; start < 2; start++) {
+            shs_ica_options o = options_of(m, SHS_POW3, SHS_DEFLATION, (shs_ica_route)route);
+            shs_ica ica;
+            double *z, error;
+            o.random_start = start, o.seed = 5;
+            ica = fit(NULL, &cube, &o); /* by default they turn by less than 1e-8: |w - w before| < sqrt(2e-8) */
+            check_result(&ica);
+            assert_true(ica.converged);
+            z = whitened(&ica, &p);
+            error = fixed_point_error(&ica, SHS_POW3, pixels_of(&p), z);
+            assert_true(error * error / 2 <= 1e-6);
+            shs_ica_free(NULL, &ica);
+            o.tolerance = 1e-13;
+            ica = fit(NULL, &cube, &o);
+            assert_true(ica.converged);
+            print_message("%s, deflation, route %d, %s start: fixed points to %.2g by default", golden(which)->name, route,
+                          start ? "random" : "identity", error);
+            error = fixed_point_error(&ica, SHS_POW3, pixels_of(&p), z);
+            print_message(", %.2g at tolerance 1e-13; worst |correlation| with MDP's %.5f\n", error, worst_match(&ica, C, unmixing));
+            assert_true(error <= 1e-6);
+            free(z);
+            shs_ica_free(NULL, &ica);
+        }
+    free(unmixing), free(C), free(p.x);
+    cube_free(&cube);
+}
+
+static void test_golden_deflation_beach(void **state) { (void)state, check_golden_deflation(BEACH, 8); }
+static void test_golden_deflation_jasper(void **state) { (void)state, check_golden_deflation(JASPER, 4); }
+
+/* The fourth moments and the sweep over the pixels are one iteration. */
+static void check_routes(int which, int m) {
+    shs_cube cube = load_golden(which);
+    int approach, precise;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+        for (precise = 0; precise < 2; precise++) {
+            shs_ica_options o = options_of(m, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS);
+            shs_ica moments, sweep;
+            double difference;
+            o.order = SHS_BY_EXTRACTION, o.precise = precise;
+            moments = fit(NULL, &cube, &o);
+            o.route = SHS_ROUTE_SWEEP;
+            sweep = fit(NULL, &cube, &o);
+            assert_true(moments.used_moments && !sweep.used_moments);
+            difference = rotation_difference(m, moments.rotation, sweep.rotation);
+            print_message("%s, approach %d, precise %d: rotations differ by %.2g\n", golden(which)->name, approach, precise, difference);
+            assert_true(difference <= BY_TYPE(1e-4, 1e-9));
+            shs_ica_free(NULL, &moments), shs_ica_free(NULL, &sweep);
+        }
+    cube_free(&cube);
+}
+
+static void test_moments_and_sweep_beach(void **state) { (void)state, check_routes(BEACH, 8); }
+static void test_moments_and_sweep_jasper(void **state) { (void)state, check_routes(JASPER, 4); }
+
+/* ---- the stabilised step ----------------------------------------------------------------------------------------------- */
+
+/* The first 8 principal components of beach, in memory: what every run below starts from. */
+static shs_cube beach_components(void) {
+    shs_cube cube = load_golden(BEACH), components;
+    shs_pca_options o = SHS_ZERO;
+    shs_pca pca;
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 150, 150, 8);
+    o.components = 8, o.precise = 1;
+    assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
+    assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
+    shs_pca_free(NULL, &pca);
+    cube_free(&cube);
+    components = sink_cube(&sink, 150, 150, 8);
+    return components;
+}
+
+static void test_stabilised_step(void **state) {
+    enum { RUNS = 40 };
+    shs_cube cube = beach_components();
+    int plain, seed, failed[2] = {0, 0}, stuck = -1, k;
+    (void)state;
+    for (plain = 0; plain < 2; plain++)
+        for (seed = 0; seed < RUNS; seed++) {
+            shs_ica_options o = options_of(8, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+            shs_ica ica;
+            o.random_start = 1, o.seed = (uint64_t)seed, o.restarts = -1, o.plain_steps = plain;
+            ica = fit(NULL, &cube, &o);
+            if (!ica.converged) failed[plain]++, stuck = plain ? seed : stuck;
+            for (k = 0; k < 8; k++) {
+                assert_int_equal(ica.component[k].restarts, 0);
+                assert_in_range(ica.component[k].iterations, 1, 200);
+                if (ica.component[k].converged) assert_true(ica.component[k].change <= 1e-8);
+                else assert_true(ica.component[k].change > 1e-8);
+            }
+            shs_ica_free(NULL, &ica);
+        }
+    print_message("beach, deflation from %d random starts: not converged %d with plain steps, %d with halved ones\n", (int)RUNS, failed[1], failed[0]);
+    assert_int_equal(failed[0], 0);
+    if (stuck >= 0) { /* where plain steps get stuck, a fresh start helps, and is reported */
+        shs_ica_options o = options_of(8, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+        shs_ica ica;
+        int restarts = 0;
+        o.random_start = 1, o.seed = (uint64_t)stuck, o.plain_steps = 1;
+        ica = fit(NULL, &cube, &o);
+        for (k = 0; k < 8; k++) {
+            restarts += ica.component[k].restarts;
+            assert_in_range(ica.component[k].restarts, 0, 3);
+            if (!ica.component[k].converged) assert_int_equal(ica.component[k].restarts, 3);
+        }
+        assert_true(restarts > 0);
+        shs_ica_free(NULL, &ica);
+    }
+    cube_free(&cube);
+}
+
+/* ---- against the naive iteration ---------------------------------------------------------------------------------------- */
+
+static plain_cube test_scene(void) { return mixed_cube(41, 43, 7, 4, 0.02, 1); }
+
+static void check_naive(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route, int iterations, int precise) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIL, 0);
+    shs_ica_options o = options_of(4, contrast, approach, route);
+    shs_ica ica;
+    double *z, *W = NEW(double, 16), difference;
+    int k;
+    o.iterations = iterations, o.tolerance = -1, o.plain_steps = 1, o.restarts = -1, o.order = SHS_BY_EXTRACTION, o.precise = precise;
+    ica = fit(NULL, &cube, &o);
+    check_result(&ica);
+    z = whitened(&ica, &p);
+    for (k = 0; k < 4; k++) W[5 * k] = 1;
+    if (approach == SHS_SYMMETRIC) naive_symmetric(contrast, 4, pixels_of(&p), z, iterations, W);
+    else naive_deflation(contrast, 4, pixels_of(&p), z, iterations, W);
+    difference = rotation_difference(4, ica.rotation, W);
+    if (!(difference <= BY_TYPE(1e-4, 1e-9)))
+        fail_msg("contrast %d, approach %d, route %d, %d iterations, precise %d: rotations differ by %g", (int)contrast, (int)approach,
+                 (int)route, iterations, precise, difference);
+    for (k = 0; k < 4; k++) {
+        assert_int_equal(ica.component[k].iterations, iterations);
+        assert_int_equal(ica.component[k].restarts, 0);
+    }
+    free(z), free(W), free(p.x);
+    shs_ica_free(NULL, &ica);
+    cube_free(&cube);
+}
+
+static void test_against_the_naive_iteration(void **state) {
+    static const int iterations[] = {1, 4, 30};
+    int contrast, approach, i, precise;
+    (void)state;
+    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++)
+        for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+            for (i = 0; i < 3; i++)
+                for (precise = 0; precise < 2; precise++) {
+                    check_naive((shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_SWEEP, iterations[i], precise);
+                    if (contrast == SHS_POW3)
+                        check_naive(SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS, iterations[i], precise);
+                }
+}
+
+/* With all defaults every contrast ends at a fixed point of its own step. */
+static void test_every_contrast_converges(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BSQ, 1);
+    int contrast;
+    (void)state;
+    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++) {
+        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_DEFLATION, SHS_ROUTE_AUTO);
+        shs_ica ica = fit(NULL, &cube, &o);
+        double *z = whitened(&ica, &p);
+        check_result(&ica);
+        assert_true(ica.converged);
+        assert_true(fixed_point_error(&ica, (shs_contrast)contrast, pixels_of(&p), z) <= 2e-4); /* the root of twice the tolerance */
+        free(z);
+        shs_ica_free(NULL, &ica);
+    }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* ---- what the result says ---------------------------------------------------------------------------------------------- */
+
+/* E log cosh of a normal variable, by the trapezium rule. */
+static double normal_log_cosh(void) {
+    double sum = 0, x;
+    for (x = -12; x <= 12; x += 1.0 / 1024) sum += exp(-x * x / 2) * (fabs(x) + log1p(exp(-2 * fabs(x))) - log(2.0));
+    return sum / 1024 / sqrt(8 * atan(1.0));
+}
+
+static void test_kurtosis_and_negentropy(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    double normal = normal_log_cosh(), *y = NEW(double, 4 * pixels_of(&p));
+    int approach, precise, k;
+    size_t i, n = pixels_of(&p);
+    (void)state;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+        for (precise = 0; precise < 2; precise++) {
+            shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            shs_ica ica;
+            double bound = BY_TYPE(1e-5, 1e-9);
+            o.precise = precise;
+            ica = fit(NULL, &cube, &o);
+            assert_true(ica.count == (shs_wide)n);
+            naive_map(&p, 4, ica.unmixing, ica.mean, NULL, y);
+            for (k = 0; k < 4; k++) {
+                double mean = 0, square = 0, fourth = 0, log_cosh = 0;
+                for (i = 0; i < n; i++) {
+                    double v = y[4 * i + (size_t)k];
+                    mean += v / (double)n, square += v * v / (double)n, fourth += v * v * v * v / (double)n;
+                    log_cosh += (fabs(v) + log1p(exp(-2 * fabs(v))) - log(2.0)) / (double)n;
+                }
+                assert_close(mean, 0, bound);
+                assert_close(square, 1, bound);
+                assert_close(ica.component[k].kurtosis, fourth - 3, bound * fourth);
+                assert_close(ica.component[k].negentropy, (log_cosh - normal) * (log_cosh - normal), bound * fabs(log_cosh - normal));
+            }
+            shs_ica_free(NULL, &ica);
+        }
+    free(p.x), free(y);
+    cube_free(&cube);
+}
+
+static void test_orders(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_ica results[3];
+    int order, k, l;
+    (void)state;
+    for (order = SHS_BY_KURTOSIS; order <= SHS_BY_EXTRACTION; order++) {
+        shs_ica_options o = options_of(4, SHS_TANH, SHS_DEFLATION, SHS_ROUTE_AUTO);
+        o.order = (shs_ica_order)order;
+        results[order] = fit(NULL, &cube, &o);
+        check_result(results + order);
+        for (k = 1; k < 4; k++) {
+            const shs_ica_component *a = results[order].component + k - 1, *b = a + 1;
+            if (order == SHS_BY_KURTOSIS) assert_true(fabs((double)a->kurtosis) >= fabs((double)b->kurtosis));
+            if (order == SHS_BY_NEGENTROPY) assert_true(a->negentropy >= b->negentropy);
+            if (order == SHS_BY_EXTRACTION) assert_int_equal(b->extraction, k);
+        }
+    }
+    for (order = 0; order < 2; order++) /* the same components, put in another order */
+        for (k = 0; k < 4; k++) {
+            l = results[order].component[k].extraction;
+            assert_memory_equal(results[order].rotation + 4 * k, results[2].rotation + 4 * l, 4 * sizeof(shs_wide));
+            assert_close(results[order].component[k].kurtosis, results[2].component[l].kurtosis, 0);
+        }
+    for (order = 0; order < 3; order++) shs_ica_free(NULL, results + order);
+    shs_ica_free(NULL, results);
+    shs_ica_free(NULL, NULL);
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_whitening(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    double mean[7], C[49];
+    int sample, m, k;
+    (void)state;
+    naive_moments(&p, NULL, mean, C);
+    for (sample = 0; sample < 2; sample++)
+        for (m = 1; m <= 7; m += 3) {
+            shs_ica_options o = options_of(m, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_pca_options q = SHS_ZERO;
+            shs_ica ica;
+            shs_pca pca;
+            double *VC, *VCV, *Vt, factor = sample ? 1 - 1 / (double)pixels_of(&p) : 1;
+            o.sample = q.sample = sample, o.precise = q.precise = 1;
+            ica = fit(NULL, &cube, &o);
+            check_result(&ica);
+            assert_int_equal(ica.components, m);
+            assert_ok(shs_pca_fit(NULL, &cube, &q, &pca));
+            check_near("eigenvalues", (size_t)m, ica.eigenvalues, pca.eigenvalues, 1e-12 * pca.eigenvalues[0]);
+            check_near("mean", 7, ica.mean, mean, 1e-11);
+            Vt = transposed(m, 7, ica.whitening);
+            VC = product(m, 7, 7, ica.whitening, C), VCV = product(m, m, 7, VC, Vt);
+            for (k = 0; k < m * m; k++) VCV[k] /= factor;
+            assert_true(off_identity(m, VCV) <= 1e-8);
+            free(Vt), free(VC), free(VCV);
+            shs_ica_free(NULL, &ica), shs_pca_free(NULL, &pca);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_number_of_components(void **state) {
+    plain_cube p = mixed_cube(41, 43, 9, 4, 0.1, 2), low = mixed_cube(41, 43, 9, 3, 0, 3);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), deficient = cube_of(&low, SHS_F64, SHS_BIP, 0);
+    shs_pca pca;
+    int k, precise;
+    (void)state;
+    assert_ok(shs_pca_fit(NULL, &cube, NULL, &pca));
+    for (k = 1; k <= 4; k++) {
+        shs_ica_options o = SHS_ZERO;
+        shs_ica ica;
+        o.eigenvalue_at_least = k < 4 ? 0.5 * (pca.eigenvalues[k - 1] + pca.eigenvalues[k]) : 1;
+        ica = fit(NULL, &cube, &o);
+        assert_int_equal(ica.components, k);
+        shs_ica_free(NULL, &ica);
+    }
+    for (precise = 0; precise < 2; precise++) {
+        shs_ica_options o = SHS_ZERO;
+        shs_ica ica;
+        o.precise = precise;
+        ica = fit(NULL, &deficient, &o); /* all above rounding */
+        assert_int_equal(ica.components, 3);
+        check_result(&ica);
+        shs_ica_free(NULL, &ica);
+        o.components = 4;
+        assert_status(shs_ica_fit(NULL, &deficient, &o, &ica), SHS_RANK_TOO_LOW);
+    }
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(low.x);
+    cube_free(&cube), cube_free(&deficient);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------------- */
+
+static void test_not_converging_is_said(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int approach, k;
+    (void)state;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
+        shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+        shs_ica ica;
+        int stuck = 0;
+        o.iterations = 1, o.restarts = -1, o.tolerance = 1e-12;
+        ica = fit(NULL, &cube, &o);
+        check_result(&ica);
+        assert_false(ica.converged);
+        for (k = 0; k < 4; k++) {
+            assert_int_equal(ica.component[k].iterations, 1);
+            stuck += !ica.component[k].converged;
+            if (!ica.component[k].converged) assert_true(ica.component[k].change > 1e-12);
+        }
+        assert_true(stuck >= 1);
+        shs_ica_free(NULL, &ica);
+    }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* From its own solution nothing is left to do. */
+static void test_given_start(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int approach, contrast, k;
+    (void)state;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+        for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++) {
+            shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            shs_ica first, again;
+            o.order = SHS_BY_EXTRACTION;
+            first = fit(NULL, &cube, &o);
+            assert_true(first.converged);
+            o.start = first.rotation;
+            again = fit(NULL, &cube, &o);
+            assert_true(again.converged);
+            assert_true(rotation_difference(4, first.rotation, again.rotation) <= 2e-4);
+            for (k = 0; k < 4; k++) assert_in_range(again.component[k].iterations, 1, 2);
+            shs_ica_free(NULL, &first), shs_ica_free(NULL, &again);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* A start that spans less than it should is mended, or refused; it never ends in NaN. */
+static void test_odd_starts(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    double zeros[16] = {0}, same[16], odd[16] = {0}, pattern[16];
+    int approach, which, i;
+    (void)state;
+    for (i = 0; i < 16; i++) same[i] = 1, pattern[i] = i % 5 == 0;
+    odd[3] = NOT_A_NUMBER, odd[5] = odd[10] = odd[15] = odd[0] = 1;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+        for (which = 0; which < 4; which++) {
+            shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            shs_ica ica;
+            shs_status status;
+            o.start = which == 0 ? zeros : which == 1 ? same : which == 2 ? odd : pattern;
+            status = shs_ica_fit(NULL, &cube, &o, &ica);
+            if (which == 2 && status == SHS_OK) fail_msg("approach %d: a start of NaN was taken", approach);
+            if (which == 3) assert_ok(status);
+            if (status == SHS_OK) {
+                check_result(&ica);
+                shs_ica_free(NULL, &ica);
+            }
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_seeds_and_threads(void **state) {
+    plain_cube p = mixed_cube(71, 67, 9, 4, 0.02, 4);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), blockwise;
+    int contrast, approach, route, precise, threads;
+    stream s;
+    (void)state;
+    blockwise = streamed(&cube, 9, &s);
+    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++)
+        for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+            for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
+                for (precise = 0; precise < 2; precise++) {
+                    shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
+                    shs_ica first = SHS_ZERO, more;
+                    shs_sink a = new_sink(SHS_F32, SHS_BIP, 71, 67, 4), b = new_sink(SHS_F32, SHS_BIP, 71, 67, 4);
+                    o.random_start = 1, o.seed = 12345, o.precise = precise;
+                    for (threads = 1; threads <= 3; threads++) {
+                        shs_context ctx = SHS_ZERO;
+                        ctx.threads = threads;
+                        more = fit(&ctx, precise ? &blockwise : &cube, &o);
+                        assert_ok(shs_ica_transform(&ctx, &more, &cube, threads == 1 ? &a : &b));
+                        if (threads == 1) {
+                            first = more;
+                            continue;
+                        }
+                        assert_true(same_bits(&first, &more));
+                        assert_memory_equal(a.pixels, b.pixels, 71 * 67 * 4 * sizeof(float));
+                        shs_ica_free(&ctx, &more);
+                    }
+                    shs_ica_free(NULL, &first);
+                    sink_free(&a), sink_free(&b);
+                }
+    assert_false(s.wrong);
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* ---- layouts, offsets, missing pixels ----------------------------------------------------------------------------------- */
+
+static void test_layouts_give_one_answer(void **state) {
+    static const shs_type types[] = {SHS_F64, SHS_I16, SHS_U16, SHS_I32, SHS_F32};
+    plain_cube p = test_scene();
+    int approach, route, t, blocks;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++) p.x[i] = floor(64 * p.x[i]);
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+        for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++) {
+            shs_ica first = SHS_ZERO;
+            for (t = 0; t < 5; t++)
+                for (blocks = 0; blocks < 2; blocks++) {
+                    shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), (t + blocks) & 1), used = cube;
+                    shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, (shs_ica_route)route);
+                    shs_ica ica;
+                    stream s;
+                    if (blocks) used = streamed(&cube, 6 + t, &s);
+                    ica = fit(NULL, &used, &o);
+                    check_result(&ica);
+                    if (t == 0 && !blocks) first = ica;
+                    else {
+                        assert_true(rotation_difference(4, first.rotation, ica.rotation) <= BY_TYPE(1e-4, 1e-9));
+                        shs_ica_free(NULL, &ica);
+                    }
+                    cube_free(&cube);
+                }
+            shs_ica_free(NULL, &first);
+        }
+    free(p.x);
+}
+
+static void test_large_offsets(void **state) {
+    plain_cube p = test_scene();
+    shs_ica results[2];
+    int shifted;
+    size_t i;
+    (void)state;
+    for (shifted = 0; shifted < 2; shifted++) {
+        shs_ica_options o = options_of(4, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+        shs_cube cube;
+        for (i = 0; i < values_of(&p); i++) p.x[i] = shifted ? p.x[i] + 1e6 : floor(16 * p.x[i]) / 16;
+        cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+        results[shifted] = fit(NULL, &cube, &o);
+        cube_free(&cube);
+    }
+    assert_true(rotation_difference(4, results[0].rotation, results[1].rotation) <= BY_TYPE(1e-4, 1e-8));
+    shs_ica_free(NULL, results), shs_ica_free(NULL, results + 1);
+    free(p.x);
+}
+
+/* Masked, no-data and NaN pixels neither count nor get sources; the rest is as if they were not there. */
+static void test_missing_pixels(void **state) {
+    plain_cube p = test_scene(), kept, out;
+    unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+    shs_cube cube, clean;
+    int contrast;
+    size_t i, k, count = 0;
+    (void)state;
+    kept = new_plain(1, (int)pixels_of(&p), 7);
+    for (i = 0; i < pixels_of(&p); i++) {
+        mask[i] = i % 5 != 2;
+        if (i % 7 == 3) pixel_of(&p, i)[i % 7] = NOT_A_NUMBER;
+        if (i % 11 == 7) pixel_of(&p, i)[i % 7] = -5;
+        if (mask[i] && i % 7 != 3 && i % 11 != 7) memcpy(pixel_of(&kept, count++), pixel_of(&p, i), 7 * sizeof(double));
+    }
+    kept.samples = (int)count;
+    cube = cube_of(&p, SHS_F64, SHS_BIL, 0), clean = cube_of(&kept, SHS_F64, SHS_BIP, 0);
+    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -5;
+    for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++) {
+        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+        shs_ica a = fit(NULL, &cube, &o), b = fit(NULL, &clean, &o);
+        shs_sink sink = new_sink(SHS_F64, SHS_BIP, 41, 43, 4);
+        double *y = NEW(double, 4 * count);
+        assert_true(a.count == (shs_wide)count && b.count == (shs_wide)count);
+        assert_true(rotation_difference(4, a.rotation, b.rotation) <= BY_TYPE(1e-4, 1e-9));
+        assert_ok(shs_ica_transform(NULL, &a, &cube, &sink));
+        out = sink_values(&sink, 41, 43, 4);
+        naive_map(&kept, 4, a.unmixing, a.mean, NULL, y);
+        for (i = count = 0; i < pixels_of(&p); i++) {
+            int valid = mask[i] && i % 7 != 3 && i % 11 != 7;
+            for (k = 0; k < 4; k++) assert_close(pixel_of(&out, i)[k], valid ? y[4 * count + k] : -5, valid ? BY_TYPE(1e-4, 1e-10) : 0);
+            count += (size_t)valid;
+        }
+        free(out.x), free(y);
+        shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
+        sink_free(&sink);
+    }
+    free(p.x), free(kept.x), free(mask);
+    cube_free(&cube), cube_free(&clean);
+}
+
+/* ---- sources and back -------------------------------------------------------------------------------------------------- */
+
+static void test_transform_and_inverse(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int m, precise;
+    (void)state;
+    for (m = 1; m <= 7; m += 3)
+        for (precise = 0; precise < 2; precise++) {
+            shs_ica_options o = options_of(m, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_pca_options q = SHS_ZERO;
+            shs_sink sources = new_sink(SHS_F64, SHS_BSQ, 41, 43, m), back = new_sink(SHS_F64, SHS_BIL, 41, 43, 7);
+            shs_sink denoised = new_sink(SHS_F64, SHS_BIP, 41, 43, 7);
+            shs_cube between = sink_cube(&sources, 41, 43, m);
+            shs_ica ica;
+            shs_pca pca;
+            plain_cube got, expected;
+            double *y = NEW(double, pixels_of(&p) * (size_t)m), scale, bound = precise ? 1e-11 : BY_TYPE(1e-5, 1e-11);
+            o.precise = q.precise = precise, q.components = m;
+            ica = fit(NULL, &cube, &o);
+            assert_ok(shs_ica_transform(NULL, &ica, &cube, &sources));
+            got = sink_values(&sources, 41, 43, m);
+            scale = naive_map(&p, m, ica.unmixing, ica.mean, NULL, y);
+            check_near("sources", values_of(&got), got.x, y, bound * scale);
+            free(got.x);
+            assert_ok(shs_ica_inverse(NULL, &ica, &between, &back));
+            assert_ok(shs_pca_fit(NULL, &cube, &q, &pca));
+            assert_ok(shs_pca_denoise(NULL, &pca, 0, &cube, &denoised));
+            got = sink_values(&back, 41, 43, 7), expected = sink_values(&denoised, 41, 43, 7);
+            check_near("back", values_of(&got), got.x, m == 7 ? p.x : expected.x, 10 * bound * largest_of(values_of(&p), p.x));
+            free(got.x), free(expected.x), free(y);
+            sink_free(&sources), sink_free(&back), sink_free(&denoised);
+            shs_ica_free(NULL, &ica), shs_pca_free(NULL, &pca);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* Fit and transform in one call are the two calls, to the bit. */
+static void test_run(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    int contrast;
+    (void)state;
+    for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++) {
+        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_DEFLATION, SHS_ROUTE_AUTO);
+        shs_ica ica = fit(NULL, &cube, &o), made;
+        shs_sink a = new_sink(SHS_F64, SHS_BSQ, 41, 43, 4), b = new_sink(SHS_F64, SHS_BSQ, 41, 43, 4);
+        assert_ok(shs_ica_transform(NULL, &ica, &cube, &a));
+        assert_ok(shs_ica_run(NULL, &cube, &o, &b, &made));
+        assert_true(same_bits(&ica, &made));
+        assert_memory_equal(a.pixels, b.pixels, 41 * 43 * 4 * sizeof(double));
+        memset(b.pixels, UNTOUCHED, 41 * 43 * 4 * sizeof(double));
+        assert_ok(shs_ica_run(NULL, &cube, &o, &b, NULL));
+        assert_memory_equal(a.pixels, b.pixels, 41 * 43 * 4 * sizeof(double));
+        shs_ica_free(NULL, &ica), shs_ica_free(NULL, &made);
+        sink_free(&a), sink_free(&b);
+    }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* ---- too little to work on ---------------------------------------------------------------------------------------------- */
+
+static void check_status(const plain_cube *p, int components, shs_status expected) {
+    shs_cube cube = cube_of(p, SHS_F64, SHS_BIP, 0);
+    int approach;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
+        shs_ica_options o = options_of(components, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+        shs_ica ica;
+        unsigned char pattern[sizeof ica];
+        memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&ica, pattern, sizeof pattern);
+        assert_status(shs_ica_fit(NULL, &cube, &o, &ica), expected);
+        if (expected == SHS_OK) check_result(&ica), shs_ica_free(NULL, &ica);
+        else assert_memory_equal(&ica, pattern, sizeof pattern);
+    }
+    cube_free(&cube);
+}
+
+static void test_too_little(void **state) {
+    plain_cube flat = new_plain(5, 6, 4), one = mixed_cube(1, 1, 5, 2, 1, 5), few = mixed_cube(2, 4, 20, 4, 1, 6), single = mixed_cube(20, 30, 1, 1, 0, 7);
+    (void)state;
+    check_status(&flat, 0, SHS_ZERO_VARIANCE);
+    check_status(&flat, 1, SHS_ZERO_VARIANCE);
+    check_status(&one, 0, SHS_ZERO_VARIANCE);
+    check_status(&few, 8, SHS_RANK_TOO_LOW);
+    check_status(&few, 3, SHS_OK);
+    check_status(&few, 0, SHS_OK);
+    check_status(&single, 0, SHS_OK);
+    check_status(&single, 1, SHS_OK);
+    check_status(&single, 2, SHS_BAD_COMPONENTS);
+    free(flat.x), free(one.x), free(few.x), free(single.x);
+}
+
+static void test_bad_arguments(void **state) {
+    plain_cube p = mixed_cube(6, 7, 4, 2, 1, 8);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0), c = cube, other = cube;
+    unsigned char *nothing = NEW(unsigned char, 42), pattern[sizeof(shs_ica)];
+    shs_ica ica = fit(NULL, &cube, NULL), made, empty = SHS_ZERO;
+    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 6, 7, 4);
+    shs_ica_options good = SHS_ZERO, o = good;
+    shs_context ctx = SHS_ZERO;
+    size_t i;
+    (void)state;
+    memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&made, pattern, sizeof pattern);
+    o.components = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
+    o.components = 5, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
+    o.eigenvalue_at_least = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
+    o.contrast = (shs_contrast)3, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
+    o.approach = (shs_ica_approach)2, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
+    o.route = (shs_ica_route)-1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
+    o.order = (shs_ica_order)3, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
+    o.iterations = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS), o = good;
+    o.tolerance = NOT_A_NUMBER, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE), o = good;
+    assert_status(shs_ica_fit(NULL, NULL, &o, &made), SHS_BAD_CUBE);
+    c.type = SHS_TYPE_COUNT, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_BAD_CUBE), c = cube;
+    c.mask = nothing, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_NO_PIXELS), c = cube;
+    ctx.threads = -1, assert_status(shs_ica_fit(&ctx, &cube, &o, &made), SHS_BAD_CONTEXT);
+    assert_memory_equal(&made, pattern, sizeof pattern);
+    assert_int_not_equal(shs_ica_fit(NULL, &cube, &o, NULL), SHS_OK);
+    other.bands = 3;
+    assert_status(shs_ica_transform(NULL, &ica, &other, &sink), SHS_BAD_BANDS);
+    assert_status(shs_ica_inverse(NULL, &ica, &other, &sink), SHS_BAD_BANDS);
+    assert_status(shs_ica_transform(NULL, &ica, NULL, &sink), SHS_BAD_CUBE);
+    assert_status(shs_ica_transform(NULL, &ica, &cube, NULL), SHS_BAD_SINK);
+    assert_int_not_equal(shs_ica_transform(NULL, NULL, &cube, &sink), SHS_OK);
+    assert_int_not_equal(shs_ica_transform(NULL, &empty, &cube, &sink), SHS_OK);
+    assert_int_not_equal(shs_ica_inverse(NULL, &empty, &cube, &sink), SHS_OK);
+    for (i = 0; i < 6 * 7 * 4 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
+    shs_ica_free(NULL, &ica);
+    free(p.x), free(nothing);
+    cube_free(&cube), sink_free(&sink);
+}
+
+/* ---- all that can go wrong, for every call ------------------------------------------------------------------------------ */
+
+typedef struct scene {
+    plain_cube p;
+    shs_cube cube, blockwise;
+    stream s;
+    shs_ica ica, made;
+    shs_sink memory, sink;
+    collector c;
+} scene;
+
+enum { LINES = 14, SAMPLES = 27, BANDS = 4 };
+
+static shs_status call_fit(const shs_context *ctx, scene *s, shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
+    shs_ica_options o = options_of(3, contrast, approach, route);
+    o.iterations = 12;
+    return shs_ica_fit(ctx, &s->blockwise, &o, &s->made);
+}
+
+static shs_status call_moments(const shs_context *ctx, scene *s) { return call_fit(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS); }
+static shs_status call_sweep(const shs_context *ctx, scene *s) { return call_fit(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_SWEEP); }
+static shs_status call_symmetric(const shs_context *ctx, scene *s) { return call_fit(ctx, s, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_MOMENTS); }
+static shs_status call_tanh(const shs_context *ctx, scene *s) { return call_fit(ctx, s, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO); }
+static shs_status call_transform(const shs_context *ctx, scene *s) { return shs_ica_transform(ctx, &s->ica, &s->blockwise, &s->sink); }
+static shs_status call_inverse(const shs_context *ctx, scene *s) { return shs_ica_inverse(ctx, &s->ica, &s->blockwise, &s->sink); }
+
+static shs_status call_run(const shs_context *ctx, scene *s) {
+    shs_ica_options o = options_of(3, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_AUTO);
+    o.iterations = 12;
+    s->c.outputs = 3;
+    return shs_ica_run(ctx, &s->blockwise, &o, &s->sink, &s->made);
+}
+
+static const struct { const char *name; shs_status (*call)(const shs_context *ctx, scene *s); int makes, writes; } calls[] = {
+    {"shs_ica_fit, moments", call_moments, 1, 0},
+    {"shs_ica_fit, sweep", call_sweep, 1, 0},
+    {"shs_ica_fit, symmetric", call_symmetric, 1, 0},
+    {"shs_ica_fit, tanh", call_tanh, 1, 0},
+    {"shs_ica_transform", call_transform, 0, 1},
+    {"shs_ica_inverse", call_inverse, 0, 1},
+    {"shs_ica_run", call_run, 1, 1},
+};
+#define CALLS (int)(sizeof calls / sizeof calls[0])
+
+static void scene_create(scene *s) {
+    memset(s, 0, sizeof *s);
+    s->p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.1, 9);
+    s->cube = cube_of(&s->p, SHS_F32, SHS_BIL, 1);
+    s->ica = fit(NULL, &s->cube, NULL);
+    assert_int_equal(s->ica.components, BANDS);
+    s->memory = new_sink(SHS_F32, SHS_BIP, LINES, SAMPLES, BANDS);
+}
+
+static void scene_free(scene *s) {
+    shs_ica_free(NULL, &s->ica);
+    free(s->p.x);
+    cube_free(&s->cube), sink_free(&s->memory);
+}
+
+static int all_untouched(const void *memory, size_t size) {
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
+    return 1;
+}
+
+static void scene_prepare(scene *s) {
+    s->blockwise = streamed(&s->cube, 4, &s->s);
+    s->sink = collecting(&s->memory, LINES, SAMPLES, BANDS, &s->c);
+    memset(s->memory.pixels, UNTOUCHED, LINES * SAMPLES * BANDS * sizeof(float));
+    memset(&s->made, UNTOUCHED, sizeof s->made);
+}
+
+/* A cancelled fit may hand over the best so far: then it must hold together. */
+static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty *f) {
+    shs_status status = calls[c].call(ctx, s);
+    int made = !all_untouched(&s->made, sizeof s->made);
+    if (made && !(calls[c].makes && (status == SHS_OK || status == SHS_CANCELLED)))
+        fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
+    if (made) {
+        check_result(&s->made);
+        if (status == SHS_CANCELLED) assert_false(s->made.converged);
+        shs_ica_free(ctx, &s->made);
+    }
+    if (f->outstanding) fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), f->outstanding);
+    if (s->s.wrong || s->c.wrong) fail_msg("%s: lines out of order", calls[c].name);
+    return status;
+}
+
+enum { ALLOCATION = 0, READ, WRITE, CANCEL, FAULTS };
+
+/* The k-th allocation, read, write or progress call fails, for every k until the call goes through. */
+static void check_faults(int fault) {
+    static const shs_status expected[FAULTS] = {SHS_NO_MEMORY, SHS_READ_FAILED, SHS_WRITE_FAILED, SHS_CANCELLED};
+    scene s;
+    int c, k;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            shs_status status;
+            faulty f;
+            watch w;
+            scene_prepare(&s);
+            faulty_attach(&f, fault == ALLOCATION ? k : -1, &ctx);
+            watch_attach(&w, fault == CANCEL ? k : -1, &ctx);
+            if (fault == READ) s.s.fail_at = k;
+            if (fault == WRITE) s.c.fail_at = k;
+            status = run_call(&s, c, &ctx, &f);
+            assert_false(w.wrong);
+            if (status == SHS_OK) {
+                assert_true(f.refused == 0 && s.s.calls <= (fault == READ ? k : s.s.calls) && s.c.calls <= (fault == WRITE ? k : s.c.calls) &&
+                            w.calls <= (fault == CANCEL ? k : w.calls));
+                assert_true(k > 0 || (fault == WRITE && !calls[c].writes));
+                if (calls[c].writes) assert_int_equal(s.c.next_line, LINES);
+                break;
+            }
+            assert_status(status, expected[fault]);
+            if (fault == READ) assert_int_equal(s.s.calls, k + 1);
+            if (fault == WRITE) assert_int_equal(s.c.calls, k + 1);
+            if (fault == CANCEL) assert_int_equal(w.calls, k + 1);
+            if (fault == ALLOCATION) assert_true(all_untouched(s.memory.pixels, LINES * SAMPLES * BANDS * sizeof(float)));
+        }
+    scene_free(&s);
+}
+
+static void test_each_allocation_fails(void **state) { (void)state, check_faults(ALLOCATION); }
+static void test_each_read_fails(void **state) { (void)state, check_faults(READ); }
+static void test_each_write_fails(void **state) { (void)state, check_faults(WRITE); }
+static void test_cancelled_at_every_step(void **state) { (void)state, check_faults(CANCEL); }
+
+static void test_arena_is_enough(void **state) {
+    scene s;
+    unsigned char *memory = NEW(unsigned char, 1 << 24);
+    int c;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        faulty f;
+        memset(&f, 0, sizeof f);
+        scene_prepare(&s);
+        shs_arena_init(&arena, memory, 1 << 24);
+        shs_arena_attach(&arena, &ctx);
+        assert_ok(run_call(&s, c, &ctx, &f));
+        if (arena.used) fail_msg("%s leaves %d bytes of the arena in use", calls[c].name, (int)arena.used);
+    }
+    free(memory);
+    scene_free(&s);
+}
+
+/* A result that lives in an arena is still the same after later calls have used the arena. */
+static void test_results_in_an_arena(void **state) {
+    scene s;
+    unsigned char *memory = NEW(unsigned char, 1 << 24);
+    int c;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        shs_ica first, second;
+        if (!calls[c].makes) continue;
+        shs_arena_init(&arena, memory, 1 << 24);
+        shs_arena_attach(&arena, &ctx);
+        scene_prepare(&s);
+        assert_ok(calls[c].call(NULL, &s));
+        first = s.made;
+        scene_prepare(&s);
+        assert_ok(calls[c].call(&ctx, &s));
+        second = s.made;
+        scene_prepare(&s);
+        assert_ok(calls[c].call(&ctx, &s));
+        if (!same_bits(&first, &second)) fail_msg("%s: its result was overwritten", calls[c].name);
+        shs_ica_free(&ctx, &s.made), shs_ica_free(&ctx, &second), shs_ica_free(NULL, &first);
+        assert_int_equal(arena.used, 0);
+    }
+    free(memory);
+    scene_free(&s);
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct rank_work {
+    shs_ica_options o;
+    int fail_read[MOST_RANKS], fail_allocation[MOST_RANKS], cancel[MOST_RANKS];
+    shs_cube parts[MOST_RANKS];
+    shs_ica made[MOST_RANKS];
+    faulty f[MOST_RANKS];
+    shs_status status[MOST_RANKS];
+} rank_work;
+
+static void rank_body(const shs_context *given, int rank, void *arg) {
+    rank_work *w = (rank_work *)arg;
+    shs_context ctx = *given;
+    shs_cube used;
+    stream s;
+    watch progress;
+    used = streamed(w->parts + rank, 5, &s);
+    s.fail_at = w->fail_read[rank];
+    faulty_attach(w->f + rank, w->fail_allocation[rank], &ctx);
+    watch_attach(&progress, w->cancel[rank], &ctx);
+    memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
+    w->status[rank] = shs_ica_fit(&ctx, &used, &w->o, w->made + rank);
+}
+
+static void rank_setup(rank_work *w, const shs_cube *cube, int ranks) {
+    int r, lines = cube->lines / (ranks + 1);
+    memset(w, 0, sizeof *w);
+    for (r = 0; r < ranks; r++) {
+        w->fail_read[r] = w->fail_allocation[r] = w->cancel[r] = -1;
+        w->parts[r] = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
+    }
+}
+
+static void rank_clean(rank_work *w, int ranks) {
+    int r;
+    for (r = 0; r < ranks; r++) {
+        shs_context ctx = SHS_ZERO;
+        ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
+        if (!all_untouched(w->made + r, sizeof w->made[r])) {
+            assert_true(w->status[r] == SHS_OK || w->status[r] == SHS_CANCELLED);
+            shs_ica_free(&ctx, w->made + r);
+        }
+        assert_int_equal(w->f[r].outstanding, 0);
+    }
+}
+
+static void test_ranks_give_one_answer(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int ranks, contrast, approach, route, r;
+    (void)state;
+    for (ranks = 1; ranks <= 3; ranks++)
+        for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++)
+            for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+                for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++) {
+                    rank_work w;
+                    shs_ica one;
+                    rank_setup(&w, &cube, ranks);
+                    w.o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
+                    w.o.precise = 1, w.o.random_start = 1, w.o.seed = 3;
+                    one = fit(NULL, &cube, &w.o);
+                    run_ranks(ranks, rank_body, &w);
+                    for (r = 0; r < ranks; r++) {
+                        assert_ok(w.status[r]);
+                        assert_true(w.made[r].count == one.count);
+                        assert_true(rotation_difference(4, w.made[r].rotation, one.rotation) <= BY_TYPE(1e-5, 1e-8));
+                        assert_true(same_bits(w.made + r, w.made));
+                        check_result(w.made + r);
+                    }
+                    rank_clean(&w, ranks);
+                    shs_ica_free(NULL, &one);
+                }
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_a_failing_rank_ends_both(void **state) {
+    static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
+    static const shs_status others[] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
+    plain_cube p = mixed_cube(20, 23, 4, 3, 0.1, 10);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int sweep, fault, k;
+    (void)state;
+    for (sweep = 0; sweep < 2; sweep++)
+        for (fault = 0; fault < 3; fault++)
+            for (k = 0;; k++) {
+                rank_work w;
+                int through;
+                rank_setup(&w, &cube, 2);
+                w.o = options_of(3, SHS_POW3, sweep ? SHS_SYMMETRIC : SHS_DEFLATION, sweep ? SHS_ROUTE_SWEEP : SHS_ROUTE_MOMENTS);
+                w.o.iterations = 8;
+                *(fault == 0 ? w.fail_read + 1 : fault == 1 ? w.fail_allocation + 1 : w.cancel + 1) = k;
+                run_ranks(2, rank_body, &w);
+                through = w.status[1] == SHS_OK;
+                assert_status(w.status[1], through ? SHS_OK : own[fault]);
+                assert_status(w.status[0], through ? SHS_OK : others[fault]);
+                rank_clean(&w, 2);
+                if (through) break;
+            }
+    free(p.x);
+    cube_free(&cube);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_symmetric_beach),
+        cmocka_unit_test(test_golden_symmetric_jasper),
+        cmocka_unit_test(test_golden_deflation_beach),
+        cmocka_unit_test(test_golden_deflation_jasper),
+        cmocka_unit_test(test_moments_and_sweep_beach),
+        cmocka_unit_test(test_moments_and_sweep_jasper),
+        cmocka_unit_test(test_stabilised_step),
+        cmocka_unit_test(test_against_the_naive_iteration),
+        cmocka_unit_test(test_every_contrast_converges),
+        cmocka_unit_test(test_kurtosis_and_negentropy),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_whitening),
+        cmocka_unit_test(test_number_of_components),
+        cmocka_unit_test(test_not_converging_is_said),
+        cmocka_unit_test(test_given_start),
+        cmocka_unit_test(test_odd_starts),
+        cmocka_unit_test(test_seeds_and_threads),
+        cmocka_unit_test(test_layouts_give_one_answer),
+        cmocka_unit_test(test_large_offsets),
+        cmocka_unit_test(test_missing_pixels),
+        cmocka_unit_test(test_transform_and_inverse),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_each_allocation_fails),
+        cmocka_unit_test(test_each_read_fails),
+        cmocka_unit_test(test_each_write_fails),
+        cmocka_unit_test(test_cancelled_at_every_step),
+        cmocka_unit_test(test_arena_is_enough),
+        cmocka_unit_test(test_results_in_an_arena),
+        cmocka_unit_test(test_ranks_give_one_answer),
+        cmocka_unit_test(test_a_failing_rank_ends_both),
+    };
+    return cmocka_run_group_tests_name("ica", tests, NULL, NULL);
+}

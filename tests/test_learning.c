@@ -1,0 +1,1563 @@
+/* test_learning.c - dictionary learning: golden errors of other systems, the naive update, starts, resume, replacement,
+   ranks, threads, and all that can go wrong. */
+#include "test.h"
+#include <pthread.h>
+#include <unistd.h>
+
+/* Most problems here are so small that threads would only wait for each other on a busy machine. */
+static const shs_context serial = {.threads = 1};
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+static double inner(int p, const shs_real *x, const shs_real *y) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < p; i++) sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void normalise(int p, int n, shs_real *D) {
+    int i, j;
+    for (j = 0; j < n; j++) {
+        double norm = sqrt(inner(p, D + p * j, D + p * j));
+        for (i = 0; i < p && norm > 0; i++) D[p * j + i] = (shs_real)((double)D[p * j + i] / norm);
+    }
+}
+
+static shs_real *copy_of(size_t count, const shs_real *x) {
+    shs_real *y = (shs_real *)malloc((count ? count : 1) * sizeof *y);
+    assert_non_null(y);
+    memcpy(y, x, count * sizeof *y);
+    return y;
+}
+
+static shs_real *new_dictionary(int p, int n, uint64_t seed) {
+    shs_real *D = new_normal((size_t)p * (size_t)n, seed);
+    normalise(p, n, D);
+    return D;
+}
+
+/* Signals that really are sparse over some dictionary, with a little noise: 3 atoms of `hidden` each. */
+static shs_real *sparse_signals(int p, int hidden, size_t m, uint64_t seed) {
+    shs_real *D = new_dictionary(p, hidden, seed), *Y = new_normal((size_t)p * m, seed + 1);
+    shs_random r;
+    size_t i;
+    int k, l;
+    shs_random_seed(&r, seed + 2);
+    for (i = 0; i < m; i++)
+        for (l = 0; l < p; l++) Y[i * (size_t)p + (size_t)l] *= (shs_real)0.05;
+    for (i = 0; i < m; i++)
+        for (k = 0; k < 3; k++) {
+            int atom = (int)shs_random_below(&r, (uint64_t)hidden);
+            shs_real x = (shs_real)shs_random_normal(&r);
+            for (l = 0; l < p; l++) Y[i * (size_t)p + (size_t)l] += x * D[p * atom + l];
+        }
+    free(D);
+    return Y;
+}
+
+/* A small training set that most tests share. */
+#define P 12
+#define N 20
+#define M 400
+#define SIGNALS_SEED 11
+
+static shs_real *small_signals(void) { return sparse_signals(P, N, M, SIGNALS_SEED); }
+
+static shs_ksvd_options small_options(void) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.iterations = 5;
+    o.coding.sparsity = 3;
+    o.seed = 7;
+    return o;
+}
+
+static void assert_unit_norm(int p, int n, const shs_real *D) {
+    int j;
+    for (j = 0; j < n; j++) assert_close(inner(p, D + p * j, D + p * j), 1, BY_TYPE(1e-6, 1e-14));
+}
+
+static void assert_all_close(size_t count, const shs_real *a, const shs_real *b, double bound) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= bound))
+            fail_msg("element %d: %.9g and %.9g", (int)i, (double)a[i], (double)b[i]);
+}
+
+/* RMSE of coding Y over D, computed anew. */
+static double rmse_of(int p, int n, const shs_real *D, size_t m, const shs_real *Y, const shs_omp_options *coding) {
+    int most = coding->sparsity ? coding->sparsity : p < n ? p : n;
+    shs_codes codes;
+    shs_omp_report report;
+    assert_ok(shs_codes_create(NULL, m, most, &codes));
+    assert_ok(shs_omp_ex(&serial, p, n, D, p, m, Y, p, coding, &codes, NULL, &report));
+    shs_codes_free(NULL, &codes);
+    return (double)report.rmse;
+}
+
+/* ---- golden errors ----------------------------------------------------------------------------------------------- */
+
+static shs_real *read_golden(const char *name, size_t count) {
+    float *x = read_f32_or_skip(golden_path(name), count);
+    shs_real *y = (shs_real *)malloc(count * sizeof *y);
+    size_t i;
+    for (i = 0; i < count; i++) y[i] = (shs_real)x[i];
+    free(x);
+    return y;
+}
+
+static void check_golden_column(int column, int parallel_atoms, int threads) {
+    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096),
+             *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
+    FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
+    shs_ksvd_record *history = (shs_ksvd_record *)malloc(30 * sizeof *history);
+    shs_ksvd_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    char line[256];
+    int k, iteration;
+    ctx.threads = threads;
+    normalise(64, 128, D);
+    o.iterations = 30;
+    o.coding.sparsity = 6;
+    o.parallel_atoms = parallel_atoms;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.rmse_after_update = 1;
+    o.history = history;
+    assert_ok(shs_ksvd_ex(&ctx, 64, 128, D, 64, 4096, Y, 64, &o, NULL, NULL));
+    assert_close(history[0].rmse_coding, 0.0648351546, BY_TYPE(1e-6, 1e-9));
+    assert_non_null(fgets(line, sizeof line, f));
+    for (k = 0; k < 30; k++) {
+        double expected[5];
+        assert_int_equal(fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2,
+                                expected + 3, expected + 4),
+                         6);
+        assert_int_equal(iteration, k + 1);
+#ifdef SPARSEHS_DOUBLE
+        assert_close(history[k].rmse_update, expected[column], 1e-9);
+#else
+        if (k < 3) assert_close(history[k].rmse_update, expected[column], 1e-6);
+        if (k == 29) assert_close(history[k].rmse_update, expected[column], 5e-3 * expected[column]);
+#endif
+        assert_int_equal(history[k].replaced, 0);
+        assert_int_equal(history[k].pruned, 0);
+    }
+    fclose(f);
+    free(history), free(Y), free(D);
+}
+
+static void test_golden_aksvd(void **state) {
+    (void)state;
+    check_golden_column(0, 0, 1);
+}
+static void test_golden_paksvd_128(void **state) {
+    (void)state;
+    check_golden_column(1, 128, 2);
+}
+static void test_golden_paksvd_64(void **state) {
+    (void)state;
+    check_golden_column(2, 64, 2);
+}
+static void test_golden_paksvd_16(void **state) {
+    (void)state;
+    check_golden_column(3, 16, 1);
+}
+static void test_golden_paksvd_1(void **state) {
+    (void)state;
+    check_golden_column(4, 1, 1);
+}
+
+/* ---- the naive update -------------------------------------------------------------------------------------------- */
+
+/* Dense codes (n x m) of all signals over D, from the naive pursuit. */
+static double *naive_dense_codes(int p, int n, const shs_real *D, size_t m, const shs_real *Y, int s) {
+    double *X = (double *)calloc((size_t)n * m, sizeof *X);
+    size_t size = shs_omp_naive_workspace(p, n, s), i;
+    void *workspace = malloc(size);
+    int *atoms = (int *)malloc((size_t)s * sizeof *atoms), used, k;
+    shs_real *coefs = (shs_real *)malloc((size_t)s * sizeof *coefs);
+    for (i = 0; i < m; i++) {
+        assert_ok(shs_omp_naive(p, n, D, p, Y + i * (size_t)p, s, 0, workspace, size, atoms, coefs, &used, NULL));
+        for (k = 0; k < used; k++) X[i * (size_t)n + (size_t)atoms[k]] = (double)coefs[k];
+    }
+    free(workspace), free(atoms), free(coefs);
+    return X;
+}
+
+/* E = Y - DX; returns its squared norm. */
+static double naive_residual(int p, int n, const double *D, size_t m, const shs_real *Y, const double *X, double *E) {
+    double sum2 = 0;
+    size_t i;
+    int l, j;
+    for (i = 0; i < m; i++)
+        for (l = 0; l < p; l++) {
+            double e = (double)Y[i * (size_t)p + (size_t)l];
+            for (j = 0; j < n; j++) e -= D[p * j + l] * X[i * (size_t)n + (size_t)j];
+            E[i * (size_t)p + (size_t)l] = e;
+            sum2 += e * e;
+        }
+    return sum2;
+}
+
+/* One atom: F = E_I + d x, d = normalise(F x'), x = F'd. */
+static void naive_update_atom(int p, int n, double *D, size_t m, double *X, const double *E, int j) {
+    double *F = (double *)malloc((size_t)p * m * sizeof *F), *d = (double *)calloc((size_t)p, sizeof *d), norm = 0;
+    size_t i;
+    int l;
+    for (i = 0; i < m; i++)
+        for (l = 0; l < p; l++) {
+            double x = X[i * (size_t)n + (size_t)j], f = E[i * (size_t)p + (size_t)l] + D[p * j + l] * x;
+            F[i * (size_t)p + (size_t)l] = f;
+            d[l] += f * x;
+        }
+    for (l = 0; l < p; l++) norm += d[l] * d[l];
+    for (l = 0; l < p && norm > 0; l++) D[p * j + l] = d[l] / sqrt(norm);
+    for (i = 0; i < m && norm > 0; i++) {
+        double x = 0;
+        if (X[i * (size_t)n + (size_t)j] == 0) continue;
+        for (l = 0; l < p; l++) x += F[i * (size_t)p + (size_t)l] * D[p * j + l];
+        X[i * (size_t)n + (size_t)j] = x;
+    }
+    free(F), free(d);
+}
+
+/* PAK-SVD's update stage; returns the RMSE after it. */
+static double naive_update(int p, int n, double *D, size_t m, const shs_real *Y, double *X, int group, int rounds) {
+    double *E = (double *)malloc((size_t)p * m * sizeof *E), sum2;
+    int round, first, j;
+    for (round = 0; round < rounds; round++)
+        for (first = 0; first < n; first += group) {
+            naive_residual(p, n, D, m, Y, X, E);
+            for (j = first; j < n && j < first + group; j++) naive_update_atom(p, n, D, m, X, E, j);
+        }
+    sum2 = naive_residual(p, n, D, m, Y, X, E);
+    free(E);
+    return sqrt(sum2 / ((double)p * (double)m));
+}
+
+static void check_naive_update(int group, int rounds) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3),
+             *expected = (shs_real *)malloc(P * N * sizeof *expected);
+    double *X = naive_dense_codes(P, N, D, M, Y, 3), *wide = (double *)malloc(P * N * sizeof *wide), rmse;
+    shs_ksvd_record record;
+    shs_ksvd_options o = small_options();
+    size_t i;
+    for (i = 0; i < P * N; i++) wide[i] = (double)D[i];
+    rmse = naive_update(P, N, wide, M, Y, X, group, rounds);
+    for (i = 0; i < P * N; i++) expected[i] = (shs_real)wide[i];
+    o.iterations = 1;
+    o.parallel_atoms = group;
+    o.rounds = rounds;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.rmse_after_update = 1;
+    o.history = &record;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
+    assert_close(record.rmse_update, rmse, BY_TYPE(1e-5, 1e-10));
+    free(Y), free(D), free(expected), free(X), free(wide);
+}
+
+static void test_naive_update(void **state) {
+    static const int groups[] = {1, 3, 7, N - 1, N};
+    size_t k;
+    (void)state;
+    for (k = 0; k < 5; k++) {
+        check_naive_update(groups[k], 1);
+        check_naive_update(groups[k], 2);
+        check_naive_update(groups[k], 3);
+    }
+}
+
+/* More than n atoms at a time are n. */
+static void test_group_larger_than_dictionary(void **state) {
+    shs_real *Y = small_signals(), *a = (shs_real *)malloc(P * N * sizeof *a),
+             *b = (shs_real *)malloc(P * N * sizeof *b);
+    shs_ksvd_options o = small_options();
+    (void)state;
+    o.parallel_atoms = N;
+    assert_ok(shs_ksvd_ex(&serial, P, N, a, P, M, Y, P, &o, NULL, NULL));
+    o.parallel_atoms = INT_MAX;
+    assert_ok(shs_ksvd_ex(&serial, P, N, b, P, M, Y, P, &o, NULL, NULL));
+    assert_memory_equal(a, b, P * N * sizeof *a);
+    free(Y), free(a), free(b);
+}
+
+/* ---- schedules and resume ---------------------------------------------------------------------------------------- */
+
+/* Iterations first .. first+count-1 on D as it is. */
+static void go_on(shs_real *D, const shs_real *Y, shs_ksvd_options o, int first, int count) {
+    o.first_iteration = first;
+    o.iterations = count;
+    o.keep = SHS_KEEP_LAST;
+    if (first > 0) o.start = SHS_START_GIVEN;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+}
+
+static void test_schedules(void **state) {
+    static const shs_step atoms[] = {{1, 3}, {4, N}}, rounds[] = {{0, 2}, {2, 1}, {3, 3}};
+    shs_real *Y = small_signals(), *a = new_dictionary(P, N, 3), *b = copy_of(P * N, a);
+    shs_ksvd_options o = small_options();
+    int k;
+    (void)state;
+    o.start = SHS_START_GIVEN;
+    o.parallel_atoms = 8;
+    o.rounds = 5; /* overridden from iteration 0 on */
+    o.parallel_atoms_schedule = atoms, o.parallel_atoms_steps = 2;
+    o.rounds_schedule = rounds, o.rounds_steps = 3;
+    go_on(a, Y, o, 0, 6);
+    o.parallel_atoms_schedule = o.rounds_schedule = NULL;
+    o.parallel_atoms_steps = o.rounds_steps = 0;
+    for (k = 0; k < 6; k++) {
+        o.parallel_atoms = k < 1 ? 8 : k < 4 ? 3 : N;
+        o.rounds = k < 2 ? 2 : k < 3 ? 1 : 3;
+        go_on(b, Y, o, k, 1);
+    }
+    assert_memory_equal(a, b, P * N * sizeof *a);
+    free(Y), free(a), free(b);
+}
+
+static void test_resume(void **state) {
+    int replace, start, group;
+    shs_real *Y = small_signals();
+    (void)state;
+    /* Two unused coordinates and a few copies among the signals give the replacement something to do. */
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++)
+        for (start = SHS_START_SIGNALS; start <= SHS_START_RANDOM; start++)
+            for (group = 1; group <= N; group += 6) {
+                shs_real *a = (shs_real *)calloc(P * N, sizeof *a), *b = (shs_real *)calloc(P * N, sizeof *b);
+                shs_ksvd_options o = small_options();
+                o.replace = (shs_replace)replace;
+                o.start = (shs_start)start;
+                o.parallel_atoms = group;
+                o.prune_coherence = (shs_real)0.6; /* prunes at nearly every iteration */
+                go_on(a, Y, o, 0, 10);
+                go_on(b, Y, o, 0, 5);
+                go_on(b, Y, o, 5, 5);
+                assert_memory_equal(a, b, P * N * sizeof *a);
+                free(a), free(b);
+            }
+    free(Y);
+}
+
+/* ---- the usual call ---------------------------------------------------------------------------------------------- */
+
+static void test_learns(void **state) {
+    shs_real *Y = sparse_signals(16, 24, 3000, 21), *D = (shs_real *)malloc(16 * 24 * sizeof *D), *E;
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report;
+    (void)state;
+    assert_ok(shs_ksvd(NULL, 16, 24, D, 3000, Y, 3, 30));
+    assert_unit_norm(16, 24, D);
+    o.coding.sparsity = 3;
+    assert_true(rmse_of(16, 24, D, 3000, Y, &o.coding) < 0.08); /* the noise alone is 0.05 */
+    E = copy_of(16 * 24, D);
+    o.iterations = 30;
+    assert_ok(shs_ksvd_ex(NULL, 16, 24, E, 16, 3000, Y, 16, &o, NULL, &report));
+    assert_memory_equal(D, E, 16 * 24 * sizeof *D); /* the plain call is the default one */
+    assert_int_equal(report.iterations, 30);
+    free(Y), free(D), free(E);
+}
+
+static void test_defaults(void **state) {
+    shs_ksvd_options o = shs_ksvd_defaults(64, 128, 4096), tiny = shs_ksvd_defaults(5, 4, 10);
+    (void)state;
+    assert_int_equal(o.iterations, 10);
+    assert_int_equal(o.coding.sparsity, 6);
+    assert_int_equal(o.parallel_atoms, 1);
+    assert_int_equal(o.rounds, 1);
+    assert_int_equal(o.prune_uses, 4);
+    assert_close(o.prune_coherence, 0.99, 1e-7);
+    assert_int_equal(o.start, SHS_START_SIGNALS);
+    assert_int_equal(o.replace, SHS_REPLACE_WORST);
+    assert_int_equal(o.keep, SHS_KEEP_BEST);
+    assert_int_equal(tiny.coding.sparsity, 1);
+    assert_in_range(tiny.prune_uses + 1, 0, 4); /* m s / n < 16: fewer than 4 */
+}
+
+/* History, usage, report and codes agree with each other and with a coding of the dictionary returned. */
+static void test_history(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_record *h = (shs_ksvd_record *)malloc(8 * sizeof *h);
+    size_t *usage = (size_t *)malloc(8 * N * sizeof *usage);
+    shs_ksvd_options o = small_options();
+    shs_ksvd_report report;
+    shs_codes codes, again;
+    double best = 1e9;
+    int k, j, keep;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    assert_ok(shs_codes_create(NULL, M, 3, &again));
+    o.iterations = 8;
+    o.history = h;
+    o.usage_history = usage;
+    for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++) {
+        o.keep = (shs_keep)keep;
+        o.rmse_after_update = keep == SHS_KEEP_LAST;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, &codes, &report));
+        assert_unit_norm(P, N, D);
+        for (k = 0; k < 8; k++) {
+            size_t uses = 0;
+            int used = 0;
+            for (j = 0; j < N; j++) uses += usage[N * k + j], used += usage[N * k + j] > 0;
+            assert_close(h[k].mean_atoms, (double)uses / M, 1e-6);
+            assert_int_equal(h[k].atoms_used, used);
+            assert_true(h[k].replaced >= 0 && h[k].pruned >= 0);
+            if (keep == SHS_KEEP_LAST) assert_true(h[k].rmse_update <= h[k].rmse_coding * (1 + BY_TYPE(1e-5, 1e-12)));
+            else assert_close(h[k].rmse_update, -1, 0);
+            if (h[k].rmse_coding < best) best = (double)h[k].rmse_coding;
+        }
+        assert_int_equal(report.iterations, 8);
+        if (keep == SHS_KEEP_LAST) assert_int_equal(report.best_iteration, 8);
+        else assert_true(report.rmse <= best);
+        assert_in_range(report.best_iteration, 0, 8);
+        if (report.best_iteration < 8) assert_close(report.rmse, h[report.best_iteration].rmse_coding, 0);
+        assert_close(report.rmse, rmse_of(P, N, D, M, Y, &o.coding), BY_TYPE(1e-6, 1e-12));
+        assert_close(report.mean_atoms, (double)shs_codes_nonzeros(&codes) / M, 1e-6);
+        assert_ok(shs_omp_ex(&serial, P, N, D, P, M, Y, P, &o.coding, &again, NULL, NULL));
+        assert_memory_equal(codes.used, again.used, M * sizeof *codes.used);
+        assert_memory_equal(codes.atoms, again.atoms, M * 3 * sizeof *codes.atoms);
+        assert_all_close(M * 3, codes.coefs, again.coefs, BY_TYPE(1e-5, 1e-12));
+    }
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &again);
+    free(Y), free(D), free(h), free(usage);
+}
+
+/* Fully parallel updates with many rounds make things worse at times: the best dictionary is kept, whichever it was. */
+static void test_keeps_the_best(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_record *h = (shs_ksvd_record *)malloc(30 * sizeof *h);
+    int before_last = 0;
+    uint64_t seed;
+    (void)state;
+    for (seed = 0; seed < 8; seed++) {
+        shs_ksvd_options o = small_options();
+        shs_ksvd_report best, last;
+        int k;
+        o.iterations = 30, o.parallel_atoms = N, o.rounds = 6, o.seed = seed, o.history = h;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, 100, Y, P, &o, NULL, &best));
+        assert_close(best.rmse, rmse_of(P, N, D, 100, Y, &o.coding), BY_TYPE(1e-6, 1e-12));
+        for (k = 0; k < 30; k++) assert_true(best.rmse <= h[k].rmse_coding);
+        o.keep = SHS_KEEP_LAST;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, 100, Y, P, &o, NULL, &last));
+        assert_true(best.rmse <= last.rmse);
+        before_last += best.best_iteration < 30;
+    }
+    assert_true(before_last > 0);
+    free(Y), free(D), free(h);
+}
+
+static void test_tolerance_training(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_record *h = (shs_ksvd_record *)malloc(10 * sizeof *h);
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report;
+    shs_omp_report coded;
+    shs_codes codes, again;
+    int k;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, M, P, &codes));
+    assert_ok(shs_codes_create(NULL, M, P, &again));
+    o.iterations = 10;
+    o.coding.tolerance = (shs_real)0.25;
+    o.history = h;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, &codes, &report));
+    assert_true(report.mean_atoms < 0.9 * h[0].mean_atoms); /* it learned */
+    for (k = 0; k < 10; k++) assert_true(report.mean_atoms <= h[k].mean_atoms);
+    assert_close(report.mean_atoms, (double)shs_codes_nonzeros(&codes) / M, 1e-6);
+    assert_ok(shs_omp_ex(&serial, P, N, D, P, M, Y, P, &o.coding, &again, NULL, &coded));
+    assert_int_equal(coded.not_reached, 0);
+    assert_memory_equal(codes.used, again.used, M * sizeof *codes.used);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &again);
+    free(Y), free(D), free(h);
+}
+
+static void test_early_stop(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_options o = small_options();
+    shs_ksvd_report report;
+    (void)state;
+    o.iterations = 200;
+    o.stop_improvement = 0.01;
+    o.stop_patience = 3;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_in_range(report.iterations, 4, 150);
+    assert_unit_norm(P, N, D);
+    o.iterations = 40;
+    o.stop_patience = 0;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_int_equal(report.iterations, 40);
+    free(Y), free(D);
+}
+
+/* ---- starts ------------------------------------------------------------------------------------------------------ */
+
+typedef struct watch {
+    int calls, cancel_at;
+} watch;
+
+static int watch_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    watch *w = (watch *)user;
+    (void)phase, (void)step, (void)steps, (void)error;
+    return w->calls++ == w->cancel_at;
+}
+
+/* Cancelled at once, a call returns its start. */
+static void get_start(int p, int n, shs_real *D, size_t m, const shs_real *Y, const shs_ksvd_options *o) {
+    shs_context ctx = SHS_ZERO;
+    watch w = {0, 0};
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    assert_status(shs_ksvd_ex(&ctx, p, n, D, p, m, Y, p, o, NULL, NULL), SHS_CANCELLED);
+    assert_unit_norm(p, n, D);
+}
+
+/* Which signal, up to its length, an atom is; m when it is none. */
+static size_t signal_of_atom(int p, const shs_real *d, size_t m, const shs_real *Y) {
+    size_t i;
+    for (i = 0; i < m; i++) {
+        const shs_real *y = Y + i * (size_t)p;
+        double norm = sqrt(inner(p, y, y));
+        if (norm > 0 && fabs(inner(p, d, y)) / norm > 1 - BY_TYPE(1e-6, 1e-13)) return i;
+    }
+    return m;
+}
+
+static void test_start_from_signals(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
+             *E = (shs_real *)malloc(P * N * sizeof *E);
+    unsigned char *taken = (unsigned char *)calloc(M, 1);
+    shs_ksvd_options o = small_options();
+    int j;
+    (void)state;
+    get_start(P, N, D, M, Y, &o);
+    for (j = 0; j < N; j++) {
+        size_t i = signal_of_atom(P, D + P * j, M, Y);
+        assert_in_range(i, 0, M - 1);
+        assert_false(taken[i]);
+        taken[i] = 1;
+    }
+    get_start(P, N, E, M, Y, &o);
+    assert_memory_equal(D, E, P * N * sizeof *D);
+    o.seed++;
+    get_start(P, N, E, M, Y, &o);
+    assert_memory_not_equal(D, E, P * N * sizeof *D);
+    free(Y), free(D), free(E), free(taken);
+}
+
+/* Nine distinct directions among zeros, copies and negatives: all nine are atoms, the rest are random. */
+static void test_start_from_few_signals(void **state) {
+    shs_real *Y = (shs_real *)calloc(P * 60, sizeof *Y), *distinct = new_normal(P * 9, 31),
+             *D = (shs_real *)malloc(P * N * sizeof *D);
+    unsigned char taken[9] = {0};
+    shs_ksvd_options o = small_options();
+    int i, j, k, strangers = 0;
+    (void)state;
+    for (i = 0; i < 60; i++)
+        for (k = 0; k < P && i % 4; k++) Y[P * i + k] = distinct[P * (i % 9) + k];
+    get_start(P, N, D, 60, Y, &o);
+    for (j = 0; j < N; j++) {
+        size_t at = signal_of_atom(P, D + P * j, 9, distinct);
+        if (at == 9) {
+            strangers++;
+            continue;
+        }
+        assert_false(taken[at]);
+        taken[at] = 1;
+    }
+    assert_int_equal(strangers, N - 9);
+    free(Y), free(distinct), free(D);
+}
+
+static void test_start_random(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
+             *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_ksvd_options o = small_options();
+    shs_wide mu = -1;
+    int j;
+    (void)state;
+    o.start = SHS_START_RANDOM;
+    get_start(P, N, D, M, Y, &o);
+    for (j = 0; j < N; j++) assert_int_equal(signal_of_atom(P, D + P * j, M, Y), M);
+    assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+    assert_in_range((int)(100 * mu), 30, 97);
+    o.seed++;
+    get_start(P, N, E, M, Y, &o);
+    assert_memory_not_equal(D, E, P * N * sizeof *D);
+    free(Y), free(D), free(E);
+}
+
+static void test_start_dct(void **state) {
+    shs_real *Y = new_normal(24 * 100, 41), *D = (shs_real *)malloc(24 * 50 * sizeof *D),
+             *E = (shs_real *)malloc(24 * 50 * sizeof *E);
+    shs_ksvd_options o = small_options();
+    (void)state;
+    o.start = SHS_START_DCT;
+    o.patch_width = 4, o.patch_height = 2, o.patch_channels = 3;
+    get_start(24, 50, D, 100, Y, &o);
+    assert_ok(shs_dictionary_dct(4, 2, 3, 50, E, 24));
+    assert_all_close(24 * 50, D, E, BY_TYPE(1e-6, 1e-14));
+    o.patch_width = o.patch_height = o.patch_channels = 0;
+    get_start(16, 50, D, 100, Y, &o); /* 16 is a square */
+    assert_ok(shs_dictionary_dct(4, 4, 1, 50, E, 16));
+    assert_all_close(16 * 50, D, E, BY_TYPE(1e-6, 1e-14));
+    free(Y), free(D), free(E);
+}
+
+static void test_start_given(void **state) {
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 43), *E = copy_of(P * N, D);
+    shs_ksvd_options o = small_options();
+    (void)state;
+    normalise(P, N, E);
+    o.start = SHS_START_GIVEN;
+    get_start(P, N, D, M, Y, &o);
+    assert_all_close(P * N, D, E, BY_TYPE(1e-6, 1e-14));
+    memcpy(E, D, P * N * sizeof *E);
+    o.first_iteration = 3;
+    get_start(P, N, D, M, Y, &o); /* on resuming, atoms stay as they are to the last bit */
+    assert_memory_equal(D, E, P * N * sizeof *D);
+    free(Y), free(D), free(E);
+}
+
+static void test_dictionary_random(void **state) {
+    shs_real *D = (shs_real *)malloc(9 * 30 * sizeof *D), *E = (shs_real *)malloc(9 * 30 * sizeof *E);
+    int j, k;
+    (void)state;
+    for (j = 0; j < 270; j++) D[j] = 55;
+    assert_ok(shs_dictionary_random(7, 30, D, 9, 5));
+    for (j = 0; j < 30; j++) {
+        assert_close(inner(7, D + 9 * j, D + 9 * j), 1, BY_TYPE(1e-6, 1e-14));
+        for (k = 7; k < 9; k++) assert_close(D[9 * j + k], 55, 0);
+    }
+    memcpy(E, D, 270 * sizeof *E);
+    assert_ok(shs_dictionary_random(7, 30, E, 9, 5));
+    assert_memory_equal(D, E, 270 * sizeof *D);
+    assert_ok(shs_dictionary_random(7, 30, E, 9, 6));
+    assert_memory_not_equal(D, E, 270 * sizeof *D);
+    assert_status(shs_dictionary_random(0, 30, E, 9, 5), SHS_BAD_P);
+    assert_status(shs_dictionary_random(7, 0, E, 9, 5), SHS_BAD_N);
+    assert_status(shs_dictionary_random(7, 30, NULL, 9, 5), SHS_BAD_DICTIONARY);
+    assert_status(shs_dictionary_random(7, 30, E, 6, 5), SHS_BAD_LDD);
+    free(D), free(E);
+}
+
+/* Cosine k of `count` on 8 points: cos(pi i k / count), the mean removed for k > 0. */
+static void naive_cosine(int count, int k, double *values) {
+    double mean = 0;
+    int i;
+    for (i = 0; i < 8; i++) values[i] = cos(3.14159265358979323846 * i * k / count), mean += values[i] / 8;
+    for (i = 0; i < 8 && k > 0; i++) values[i] -= mean;
+}
+
+/* count x count atoms of 8x8 values: every product of two cosines is there once. */
+static void check_dct(int count) {
+    int n = count * count, kx, ky, j, x, y;
+    shs_real *D = (shs_real *)malloc((size_t)(64 * n) * sizeof *D), *product = (shs_real *)malloc(64 * sizeof *product);
+    assert_ok(shs_dictionary_dct(8, 8, 1, n, D, 64));
+    assert_unit_norm(64, n, D);
+    for (y = 0; y < 64; y++) assert_close(D[y], 0.125, 1e-6); /* the first atom is the constant one */
+    for (ky = 0; ky < count; ky++)
+        for (kx = 0; kx < count; kx++) {
+            double across[8], down[8];
+            int found = 0;
+            naive_cosine(count, kx, across);
+            naive_cosine(count, ky, down);
+            for (y = 0; y < 8; y++)
+                for (x = 0; x < 8; x++) product[8 * y + x] = (shs_real)(across[x] * down[y]);
+            normalise(64, 1, product);
+            for (j = 0; j < n; j++) found += fabs(inner(64, product, D + 64 * j)) > 1 - BY_TYPE(1e-6, 1e-13);
+            assert_int_equal(found, 1);
+        }
+    free(D), free(product);
+}
+
+static void test_dictionary_dct(void **state) {
+    shs_real *D = (shs_real *)malloc(192 * 441 * sizeof *D), *all = (shs_real *)malloc(64 * 256 * sizeof *all);
+    int j, k;
+    (void)state;
+    check_dct(8);
+    check_dct(11);
+    check_dct(16);
+    assert_ok(shs_dictionary_dct(8, 8, 1, 256, all, 64));
+    for (j = 1; j < 256; j++) {
+        double sum = 0;
+        for (k = 0; k < 64; k++) sum += (double)all[64 * j + k];
+        assert_close(sum, 0, BY_TYPE(1e-5, 1e-12)); /* only the first atom has a mean */
+    }
+    assert_ok(shs_dictionary_dct(8, 8, 1, 250, D, 64)); /* fewer than 16 x 16: those of the lowest frequencies */
+    for (j = 0; j < 250; j++)
+        for (k = 0; k < 64; k++) assert_close(D[64 * j + k], all[64 * j + k], 0);
+    assert_ok(shs_dictionary_dct(8, 8, 3, 441, D, 192));
+    assert_unit_norm(192, 441, D);
+    assert_ok(shs_dictionary_dct(5, 3, 1, 40, D, 15));
+    assert_unit_norm(15, 40, D);
+    assert_ok(shs_dictionary_dct(1, 1, 1, 1, D, 1));
+    assert_close(D[0], 1, 1e-6);
+    assert_status(shs_dictionary_dct(8, 8, 1, 0, D, 64), SHS_BAD_N);
+    assert_status(shs_dictionary_dct(8, 8, 1, 256, NULL, 64), SHS_BAD_DICTIONARY);
+    assert_status(shs_dictionary_dct(8, 8, 1, 256, D, 63), SHS_BAD_LDD);
+    assert_int_not_equal(shs_dictionary_dct(0, 8, 1, 256, D, 64), SHS_OK);
+    assert_int_not_equal(shs_dictionary_dct(8, -8, 1, 256, D, 64), SHS_OK);
+    assert_int_not_equal(shs_dictionary_dct(8, 8, -1, 256, D, 64), SHS_OK);
+    free(D), free(all);
+}
+
+static void test_coherence(void **state) {
+    shs_real *D = new_normal(P * 150, 51), *scaled = copy_of(P * 150, D);
+    double expected = 0;
+    shs_wide mu = -1;
+    int i, j;
+    (void)state;
+    for (j = 0; j < 150; j++)
+        for (i = 0; i < j; i++) {
+            double c =
+                inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
+            expected = fmax(expected, fabs(c));
+        }
+    assert_ok(shs_dictionary_coherence(NULL, P, 150, D, P, &mu));
+    assert_close(mu, expected, BY_TYPE(1e-5, 1e-12));
+    for (j = 0; j < P * 150; j++) scaled[j] *= 16;
+    assert_ok(shs_dictionary_coherence(NULL, P, 150, scaled, P, &mu));
+    assert_close(mu, expected, BY_TYPE(1e-5, 1e-12));
+    assert_ok(shs_dictionary_coherence(NULL, P, 1, D, P, &mu));
+    assert_close(mu, 0, 0);
+    mu = -1;
+    assert_status(shs_dictionary_coherence(NULL, 0, 9, D, P, &mu), SHS_BAD_P);
+    assert_status(shs_dictionary_coherence(NULL, P, 0, D, P, &mu), SHS_BAD_N);
+    assert_status(shs_dictionary_coherence(NULL, P, 9, NULL, P, &mu), SHS_BAD_DICTIONARY);
+    assert_status(shs_dictionary_coherence(NULL, P, 9, D, P - 1, &mu), SHS_BAD_LDD);
+    assert_status(shs_dictionary_coherence(NULL, P, 9, D, P, NULL), SHS_BAD_OUTPUT);
+    D[P + 3] = (shs_real)NAN;
+    assert_status(shs_dictionary_coherence(NULL, P, 9, D, P, &mu), SHS_DICTIONARY_NOT_FINITE);
+    assert_close(mu, -1, 0);
+    free(D), free(scaled);
+}
+
+/* ---- replacement ------------------------------------------------------------------------------------------------- */
+
+/* Signals that are zero in the last two coordinates, and a dictionary whose last three atoms live there: unused. */
+static void unused_setup(shs_real **Y, shs_real **D) {
+    int i, j;
+    *Y = small_signals();
+    *D = new_dictionary(P, N, 61);
+    for (i = 0; i < M; i++) (*Y)[P * i + P - 1] = (*Y)[P * i + P - 2] = 0;
+    for (j = 0; j < N; j++) (*D)[P * j + P - 1] = (*D)[P * j + P - 2] = 0;
+    for (j = N - 3; j < N; j++) {
+        memset(*D + P * j, 0, P * sizeof **D);
+        (*D)[P * j + P - 1] = (shs_real)(j - N + 3), (*D)[P * j + P - 2] = 1;
+    }
+    normalise(P, N, *D);
+}
+
+static void test_replace_worst(void **state) {
+    shs_real *Y, *D, *before;
+    unsigned char *taken = (unsigned char *)calloc(M, 1);
+    shs_real *errors2 = (shs_real *)malloc(M * sizeof *errors2);
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record;
+    shs_codes codes;
+    int j, group;
+    size_t i;
+    (void)state;
+    for (group = 1; group <= N; group += N - 1) {
+        memset(taken, 0, M);
+        unused_setup(&Y, &D);
+        before = copy_of(P * N, D);
+        assert_ok(shs_codes_create(NULL, M, 3, &codes));
+        assert_ok(shs_omp_ex(&serial, P, N, before, P, M, Y, P, &o.coding, &codes, errors2, NULL));
+        o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+        o.parallel_atoms = group;
+        o.prune_coherence = 1, o.prune_uses = -1;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_int_equal(record.replaced, 3);
+        assert_int_equal(record.pruned, 0);
+        assert_int_equal(record.atoms_used, N - 3);
+        assert_unit_norm(P, N, D);
+        for (j = N - 3; j < N; j++) {
+            size_t at = signal_of_atom(P, D + P * j, M, Y), worse = 0;
+            assert_in_range(at, 0, M - 1);
+            assert_false(taken[at]);
+            taken[at] = 1;
+            for (i = 0; i < M; i++) worse += errors2[i] > errors2[at];
+            assert_in_range(worse, 0, M / 20); /* the update moves errors a little, not the worst into the middle */
+        }
+        shs_codes_free(NULL, &codes);
+        free(Y), free(D), free(before);
+    }
+    free(taken), free(errors2);
+}
+
+static void test_replace_leave(void **state) {
+    shs_real *Y, *D, *before;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record;
+    (void)state;
+    unused_setup(&Y, &D);
+    before = copy_of(P * N, D);
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+    o.replace = SHS_REPLACE_LEAVE;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.replaced, 0);
+    assert_int_equal(record.pruned, 0);
+    assert_all_close(3 * P, D + P * (N - 3), before + P * (N - 3), BY_TYPE(1e-7, 1e-15));
+    free(Y), free(D), free(before);
+}
+
+static void test_replace_random(void **state) {
+    shs_real *Y, *D, *before;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record;
+    int j;
+    (void)state;
+    unused_setup(&Y, &D);
+    before = copy_of(P * N, D);
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+    o.replace = SHS_REPLACE_RANDOM;
+    o.prune_coherence = 1, o.prune_uses = -1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.replaced, 3);
+    assert_unit_norm(P, N, D);
+    for (j = N - 3; j < N; j++) {
+        assert_true(fabs(inner(P, D + P * j, before + P * j)) < 0.95);
+        assert_int_equal(signal_of_atom(P, D + P * j, M, Y), M);
+        if (j > N - 3) assert_true(fabs(inner(P, D + P * j, D + P * (j - 1))) < 0.95);
+    }
+    free(Y), free(D), free(before);
+}
+
+/* Atom 1 becomes nearly atom 0, with signals that use both. */
+static void test_prune_duplicates(void **state) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 63), *before;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record;
+    shs_wide mu = -1;
+    int i, k, replace;
+    (void)state;
+    for (k = 0; k < P; k++) D[P + k] = D[k] + (k == 0 ? (shs_real)0.02 : 0);
+    normalise(P, N, D);
+    for (i = 0; i < 60; i++)
+        for (k = 0; k < P; k++) Y[P * i + k] += 5 * D[P * (i % 2) + k];
+    before = copy_of(P * N, D);
+    assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+    assert_true(mu > 0.99);
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record, o.prune_uses = -1;
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
+        memcpy(D, before, P * N * sizeof *D);
+        o.replace = (shs_replace)replace;
+        o.prune_coherence = 0;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_unit_norm(P, N, D);
+        assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+        if (replace == SHS_REPLACE_LEAVE) {
+            assert_int_equal(record.pruned, 0);
+            assert_true(mu > 0.9);
+        } else {
+            assert_int_equal(record.pruned, 1);
+            assert_true(mu <= 0.99);
+        }
+        memcpy(D, before, P * N * sizeof *D);
+        o.prune_coherence = 1;
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_int_equal(record.pruned, 0);
+    }
+    free(Y), free(D), free(before);
+}
+
+/* The last atom is used by one signal only. */
+static void test_prune_rarely_used(void **state) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 65), *before;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record;
+    int i, j;
+    (void)state;
+    for (i = 0; i < M; i++) Y[P * i + P - 1] = 0;
+    for (j = 0; j < N - 1; j++) D[P * j + P - 1] = 0;
+    memset(D + P * (N - 1), 0, P * sizeof *D);
+    D[P * N - 1] = 1;
+    Y[P * 9 + P - 1] = 30;
+    normalise(P, N, D);
+    before = copy_of(P * N, D);
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record, o.prune_coherence = 1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.pruned, 1);
+    assert_int_equal(record.replaced, 0);
+    assert_unit_norm(P, N, D);
+    memcpy(D, before, P * N * sizeof *D);
+    o.prune_uses = -1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.pruned, 0);
+    memcpy(D, before, P * N * sizeof *D);
+    o.prune_uses = 1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.pruned, 0);
+    memcpy(D, before, P * N * sizeof *D);
+    o.prune_uses = 4;
+    o.replace = SHS_REPLACE_LEAVE;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_int_equal(record.pruned, 0);
+    free(Y), free(D), free(before);
+}
+
+/* ---- cancelling -------------------------------------------------------------------------------------------------- */
+
+static void test_cancel(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_options o = small_options();
+    shs_context ctx = SHS_ZERO;
+    shs_codes codes;
+    watch w;
+    int keep, with_codes, cancel_at;
+    size_t i;
+    (void)state;
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++)
+        for (with_codes = 0; with_codes < 2; with_codes++) {
+            double before = 1e9;
+            for (cancel_at = 0;; cancel_at++) {
+                shs_ksvd_report report;
+                shs_status status;
+                double rmse;
+                for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
+                for (i = 0; i < M; i++) codes.used[i] = 3;
+                w.calls = 0, w.cancel_at = cancel_at;
+                o.keep = (shs_keep)keep;
+                memset(&report, 0x5a, sizeof report);
+                status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, with_codes ? &codes : NULL, &report);
+                assert_true(shs__finite(P * N, D));
+                assert_unit_norm(P, N, D);
+                assert_in_range(report.iterations, 0, o.iterations);
+                assert_in_range(report.best_iteration, 0, o.iterations);
+                rmse = rmse_of(P, N, D, M, Y, &o.coding);
+                if (keep == SHS_KEEP_BEST) assert_true(rmse <= before * (1 + BY_TYPE(1e-6, 1e-12)));
+                before = rmse;
+                if (status == SHS_OK) break;
+                assert_status(status, SHS_CANCELLED);
+                for (i = 0; i < M && with_codes; i++) assert_int_equal(codes.used[i], 0);
+            }
+            assert_true(cancel_at >= o.iterations); /* it asks at least once an iteration */
+        }
+    shs_codes_free(NULL, &codes);
+    free(Y), free(D);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    (void)user;
+    for (i = chunks; i-- > 0;) body(arg, i, (int)(i % (size_t)threads));
+}
+
+static void test_threads(void **state) {
+    static const int groups[] = {1, 5, 16, 40};
+    shs_real *Y = sparse_signals(24, 40, 1500, 71), *expected = (shs_real *)malloc(24 * 40 * sizeof *expected);
+    shs_real *D = (shs_real *)malloc(24 * 40 * sizeof *D);
+    size_t k;
+    int threads, callback, limited;
+    (void)state;
+    for (k = 0; k < 4; k++)
+        for (limited = 0; limited < 2; limited++) {
+            shs_ksvd_options o = SHS_ZERO;
+            shs_ksvd_report first, report;
+            shs_context ctx = SHS_ZERO;
+            o.iterations = 3;
+            o.parallel_atoms = groups[k];
+            o.rounds = limited ? 2 : 1;
+            o.rmse_after_update = 1;
+            if (limited) o.coding.tolerance = (shs_real)0.4;
+            else o.coding.sparsity = 4;
+            ctx.threads = 1;
+            assert_ok(shs_ksvd_ex(&ctx, 24, 40, expected, 24, 1500, Y, 24, &o, NULL, &first));
+            for (threads = 1; threads <= 3; threads++)
+                for (callback = 0; callback < 2; callback++) {
+                    ctx.threads = threads;
+                    ctx.parallel_fn = callback ? run_reversed : NULL;
+                    assert_ok(shs_ksvd_ex(&ctx, 24, 40, D, 24, 1500, Y, 24, &o, NULL, &report));
+                    assert_memory_equal(D, expected, 24 * 40 * sizeof *D);
+                    assert_memory_equal(&report.rmse, &first.rmse, sizeof report.rmse);
+                }
+        }
+    free(Y), free(D), free(expected);
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+/* What MPI_Allreduce does, for ranks that are threads of this program. */
+typedef struct team {
+    pthread_mutex_t mutex;
+    pthread_cond_t turn;
+    int ranks, arrived, generation;
+    shs_wide *values[4];
+    shs_wide *combined;
+    size_t room;
+} team;
+
+static int wait_for_all(team *t) {
+    int mine = t->generation, last = ++t->arrived == t->ranks;
+    if (last) {
+        t->arrived = 0;
+        t->generation++;
+        pthread_cond_broadcast(&t->turn);
+    } else
+        while (mine == t->generation) pthread_cond_wait(&t->turn, &t->mutex);
+    return last;
+}
+
+static shs_wide combine(shs_wide a, shs_wide b, shs_reduce_op op) {
+    switch (op) {
+    case SHS_REDUCE_SUM: return a + b;
+    case SHS_REDUCE_MIN: return a < b ? a : b;
+    case SHS_REDUCE_MAX: return a > b ? a : b;
+    }
+    return 0;
+}
+
+typedef struct member {
+    team *t;
+    int rank;
+} member;
+
+static int team_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    member *me = (member *)user;
+    team *t = me->t;
+    size_t i;
+    int r;
+    pthread_mutex_lock(&t->mutex);
+    t->values[me->rank] = values;
+    if (t->room < count) {
+        t->room = count;
+        t->combined = (shs_wide *)realloc(t->combined, count * sizeof *t->combined);
+    }
+    wait_for_all(t);
+    if (me->rank == 0)
+        for (i = 0; i < count; i++) {
+            t->combined[i] = t->values[0][i];
+            for (r = 1; r < t->ranks; r++) t->combined[i] = combine(t->combined[i], t->values[r][i], op);
+        }
+    wait_for_all(t);
+    memcpy(values, t->combined, count * sizeof *values);
+    wait_for_all(t);
+    pthread_mutex_unlock(&t->mutex);
+    return 0;
+}
+
+/* One rank's share of the work, and how it may be made to fail. */
+typedef struct rank_job {
+    shs_context ctx;
+    member me;
+    shs_ksvd_options o;
+    shs_ksvd_report report;
+    shs_real *D;
+    const shs_real *Y;
+    size_t m;
+    shs_codes codes;
+    int allocations_left; /* negative: no limit */
+    watch w;
+    shs_status status;
+} rank_job;
+
+static void *limited_alloc(void *user, size_t size) {
+    rank_job *job = (rank_job *)user;
+    if (job->allocations_left == 0) return NULL;
+    if (job->allocations_left > 0) job->allocations_left--;
+    return malloc(size);
+}
+
+static void limited_free(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+static void *run_rank(void *arg) {
+    rank_job *job = (rank_job *)arg;
+    job->status = shs_ksvd_ex(&job->ctx, P, N, job->D, P, job->m, job->Y, P, &job->o, &job->codes, &job->report);
+    return NULL;
+}
+
+#define MOST_RANKS 3
+static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {
+    {0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
+
+/* Lays the job of each rank out: its share of Y, a start dictionary. */
+static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y,
+                        const shs_real *D0) {
+    size_t first = 0;
+    int r;
+    memset(t, 0, sizeof *t);
+    pthread_mutex_init(&t->mutex, NULL);
+    pthread_cond_init(&t->turn, NULL);
+    t->ranks = ranks;
+    for (r = 0; r < ranks; r++) {
+        rank_job *job = jobs + r;
+        memset(job, 0, sizeof *job);
+        job->me.t = t, job->me.rank = r;
+        job->ctx.reduce_fn = team_reduce, job->ctx.reduce_user = &job->me;
+        job->ctx.rank = r, job->ctx.ranks = ranks, job->ctx.threads = 1;
+        job->ctx.alloc_fn = limited_alloc, job->ctx.free_fn = limited_free, job->ctx.alloc_user = job;
+        job->ctx.progress_fn = watch_progress, job->ctx.progress_user = &job->w;
+        job->allocations_left = job->w.cancel_at = -1;
+        job->o = *o;
+        job->D = copy_of(P * N, D0);
+        job->m = shares[ranks][r];
+        job->Y = Y + P * first;
+        first += job->m;
+        assert_ok(shs_codes_create(NULL, job->m, 3, &job->codes));
+    }
+}
+
+/* A rank that is left waiting would hang here: the alarm ends the program then. */
+static void ranks_run(int ranks, rank_job *jobs) {
+    pthread_t threads[MOST_RANKS];
+    int r;
+    alarm(60);
+    for (r = 0; r < ranks; r++) assert_int_equal(pthread_create(threads + r, NULL, run_rank, jobs + r), 0);
+    for (r = 0; r < ranks; r++) assert_int_equal(pthread_join(threads[r], NULL), 0);
+    alarm(0);
+}
+
+static void ranks_free(int ranks, rank_job *jobs, team *t) {
+    int r;
+    for (r = 0; r < ranks; r++) {
+        shs_codes_free(NULL, &jobs[r].codes);
+        free(jobs[r].D);
+    }
+    free(t->combined);
+    pthread_mutex_destroy(&t->mutex);
+    pthread_cond_destroy(&t->turn);
+}
+
+static void check_ranks(const shs_ksvd_options *o, int ranks) {
+    shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 81), *D = copy_of(P * N, D0);
+    rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);
+    shs_ksvd_report report;
+    shs_codes codes;
+    size_t at = 0, i;
+    team t;
+    int r, k;
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, o, &codes, &report));
+    ranks_setup(ranks, jobs, &t, o, Y, D0);
+    ranks_run(ranks, jobs);
+    for (r = 0; r < ranks; r++) {
+        assert_ok(jobs[r].status);
+        assert_memory_equal(jobs[r].D, jobs[0].D, P * N * sizeof *D);
+        assert_memory_equal(&jobs[r].report.rmse, &jobs[0].report.rmse, sizeof report.rmse);
+        assert_all_close(P * N, jobs[r].D, D, BY_TYPE(1e-3, 1e-9));
+        assert_close(jobs[r].report.rmse, report.rmse, BY_TYPE(1e-5, 1e-10));
+        assert_close(jobs[r].report.mean_atoms, report.mean_atoms, BY_TYPE(1e-5, 1e-10));
+        assert_int_equal(jobs[r].report.iterations, report.iterations);
+        assert_int_equal(jobs[r].report.best_iteration, report.best_iteration);
+        for (i = 0; i < jobs[r].m; i++, at++) {
+            assert_int_equal(jobs[r].codes.used[i], codes.used[at]);
+            for (k = 0; k < codes.used[at]; k++)
+                assert_int_equal(jobs[r].codes.atoms[3 * i + (size_t)k], codes.atoms[3 * at + (size_t)k]);
+        }
+    }
+    ranks_free(ranks, jobs, &t);
+    shs_codes_free(NULL, &codes);
+    free(jobs), free(Y), free(D0), free(D);
+}
+
+static void test_ranks(void **state) {
+    static const int groups[] = {1, 7, N};
+    int ranks, start, replace, group;
+    (void)state;
+    for (ranks = 1; ranks <= MOST_RANKS; ranks++)
+        for (group = 0; group < 3; group++)
+            for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start++) {
+                if (start == SHS_START_DCT) continue; /* 12 is no square */
+                for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
+                    shs_ksvd_options o = small_options();
+                    o.iterations = 3;
+                    o.start = (shs_start)start;
+                    o.replace = (shs_replace)replace;
+                    o.parallel_atoms = groups[group];
+                    o.prune_coherence = (shs_real)0.8;
+                    check_ranks(&o, ranks);
+                }
+            }
+}
+
+/* Rank `bad` fails in the way that `spoil` arranges; the others must hear of it. */
+static void check_failing_rank(int ranks, int bad, int allocations, int cancel_at, int nan_signal, int *succeeded) {
+    shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 83);
+    rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);
+    shs_ksvd_options o = small_options();
+    team t;
+    int r;
+    o.iterations = 2, o.start = SHS_START_GIVEN, o.parallel_atoms = 6;
+    ranks_setup(ranks, jobs, &t, &o, Y, D0);
+    jobs[bad].allocations_left = allocations;
+    jobs[bad].w.cancel_at = cancel_at;
+    if (nan_signal) Y[jobs[bad].Y - Y + 5] = (shs_real)NAN;
+    ranks_run(ranks, jobs);
+    *succeeded = jobs[bad].status == SHS_OK;
+    for (r = 0; r < ranks; r++) {
+        shs_status expected = *succeeded       ? SHS_OK
+                              : cancel_at >= 0 ? SHS_CANCELLED
+                              : r != bad       ? SHS_PEER_FAILED
+                              : nan_signal     ? SHS_SIGNALS_NOT_FINITE
+                                               : SHS_NO_MEMORY;
+        assert_status(jobs[r].status, expected);
+        if (expected == SHS_OK) continue;
+        if (expected == SHS_CANCELLED) {
+            assert_unit_norm(P, N, jobs[r].D);
+            assert_memory_equal(jobs[r].D, jobs[0].D, P * N * sizeof *D0);
+        } else assert_memory_equal(jobs[r].D, D0, P * N * sizeof *D0);
+    }
+    ranks_free(ranks, jobs, &t);
+    free(jobs), free(Y), free(D0);
+}
+
+static void test_failing_ranks(void **state) {
+    int ranks, bad, k, succeeded;
+    (void)state;
+    for (ranks = 2; ranks <= MOST_RANKS; ranks++)
+        for (bad = 0; bad < ranks; bad++) {
+            for (k = 0, succeeded = 0; !succeeded; k++) check_failing_rank(ranks, bad, k, -1, 0, &succeeded);
+            assert_true(k > 1); /* the first round cannot have gone well */
+            for (k = 0, succeeded = 0; !succeeded; k++) check_failing_rank(ranks, bad, -1, k, 0, &succeeded);
+            assert_true(k > 2);
+            check_failing_rank(ranks, bad, -1, -1, 1, &succeeded);
+            assert_false(succeeded);
+        }
+}
+
+/* A reduction that breaks down at its k-th call. */
+static int broken_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    (void)values, (void)count, (void)op;
+    return --*(int *)user < 0;
+}
+
+static void test_broken_reduction(void **state) {
+    shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 85), *D = copy_of(P * N, D0);
+    shs_ksvd_options o = small_options();
+    shs_context ctx = SHS_ZERO;
+    int k, left;
+    (void)state;
+    o.iterations = 2, o.start = SHS_START_GIVEN;
+    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
+    for (k = 0;; k++) {
+        shs_status status;
+        left = k;
+        status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL);
+        if (status == SHS_OK) break;
+        assert_status(status, SHS_REDUCE_FAILED);
+        assert_memory_equal(D, D0, P * N * sizeof *D);
+    }
+    assert_true(k > 2);
+    ctx.ranks = 0;
+    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_BAD_CONTEXT);
+    free(Y), free(D0), free(D);
+}
+
+/* ---- hard data --------------------------------------------------------------------------------------------------- */
+
+static void test_zero_signals(void **state) {
+    shs_real *Y = (shs_real *)calloc(P * M, sizeof *Y), *D = (shs_real *)malloc(P * N * sizeof *D);
+    int replace, start, group;
+    (void)state;
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++)
+        for (start = SHS_START_SIGNALS; start <= SHS_START_RANDOM; start++)
+            for (group = 1; group <= N; group += 6) {
+                shs_ksvd_options o = small_options();
+                shs_ksvd_report report;
+                o.replace = (shs_replace)replace, o.start = (shs_start)start, o.parallel_atoms = group;
+                assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+                assert_unit_norm(P, N, D);
+                assert_close(report.rmse, 0, 0);
+                assert_close(report.mean_atoms, 0, 0);
+            }
+    free(Y), free(D);
+}
+
+static void test_fewer_signals_than_atoms(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    size_t m;
+    int replace, group;
+    (void)state;
+    for (m = 1; m < N; m += 3)
+        for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++)
+            for (group = 1; group <= N; group += 6) {
+                shs_ksvd_options o = small_options();
+                shs_ksvd_report report;
+                o.replace = (shs_replace)replace, o.parallel_atoms = group;
+                assert_ok(shs_ksvd_ex(&serial, P, N, D, P, m, Y, P, &o, NULL, &report));
+                assert_unit_norm(P, N, D);
+                assert_close(report.rmse, 0, 1e-5); /* each signal is an atom: only rounding is left */
+            }
+    free(Y), free(D);
+}
+
+/* A zero atom in a dictionary given is one that nobody uses. */
+static void test_given_zero_atom(void **state) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 91);
+    shs_ksvd_options o = small_options();
+    (void)state;
+    memset(D + P * 4, 0, P * sizeof *D);
+    o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_unit_norm(P, N, D);
+    free(Y), free(D);
+}
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+typedef struct call {
+    const shs_context *ctx;
+    int p, n, ldd, ldy;
+    shs_real *D;
+    const shs_real *Y;
+    size_t m;
+    shs_ksvd_options o;
+    shs_codes *codes;
+} call;
+
+#define PATTERN 0x5a
+
+static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_status expected) {
+    shs_ksvd_report report, untouched;
+    memset(&report, PATTERN, sizeof report);
+    memset(&untouched, PATTERN, sizeof untouched);
+    assert_status(shs_ksvd_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, &report), expected);
+    assert_memory_equal(&report, &untouched, sizeof report);
+    assert_memory_equal(D, before, P * N * sizeof *D);
+}
+
+#define FAILS(change, expected)                                                                                        \
+    do {                                                                                                               \
+        call c = good;                                                                                                 \
+        change;                                                                                                        \
+        assert_fails(c, D, before, expected);                                                                          \
+    } while (0)
+
+static call good_call(shs_real *D, const shs_real *Y) {
+    call c;
+    memset(&c, 0, sizeof c);
+    c.p = c.ldd = c.ldy = P, c.n = N, c.m = M, c.D = D, c.Y = Y;
+    c.o = small_options();
+    return c;
+}
+
+static void test_bad_arguments(void **state) {
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 93), *before = copy_of(P * N, D);
+    call good = good_call(D, Y);
+    shs_codes codes, broken;
+    shs_context ctx = SHS_ZERO;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    FAILS(c.p = 0, SHS_BAD_P);
+    FAILS(c.n = 0, SHS_BAD_N);
+    FAILS(c.n = -5, SHS_BAD_N);
+    FAILS(c.m = 0, SHS_BAD_M);
+    FAILS(c.D = NULL, SHS_BAD_DICTIONARY);
+    FAILS(c.Y = NULL, SHS_BAD_SIGNALS);
+    FAILS(c.ldd = P - 1, SHS_BAD_LDD);
+    FAILS(c.ldy = P - 1, SHS_BAD_LDY);
+    broken = codes, broken.m = M - 1;
+    FAILS(c.codes = &broken, SHS_BAD_CODES);
+    broken = codes, broken.stride = 2;
+    FAILS(c.codes = &broken, SHS_BAD_CODES);
+    broken = codes, broken.coefs = NULL;
+    FAILS(c.codes = &broken, SHS_BAD_CODES);
+    ctx.threads = -2;
+    FAILS(c.ctx = &ctx, SHS_BAD_CONTEXT);
+    assert_status(shs_ksvd(NULL, P, N, NULL, M, Y, 3, 5), SHS_BAD_DICTIONARY);
+    assert_status(shs_ksvd(NULL, P, N, D, M, NULL, 3, 5), SHS_BAD_SIGNALS);
+    assert_status(shs_ksvd(NULL, P, N, D, M, Y, -3, 5), SHS_BAD_SPARSITY);
+    assert_status(shs_ksvd(NULL, P, N, D, M, Y, 3, -5), SHS_BAD_ITERATIONS);
+    assert_memory_equal(D, before, P * N * sizeof *D);
+    shs_codes_free(NULL, &codes);
+    free(Y), free(D), free(before);
+}
+
+static void test_bad_options(void **state) {
+    static const shs_step late_first[] = {{-1, 2}}, descending[] = {{0, 2}, {5, 3}, {4, 1}}, same[] = {{3, 2}, {3, 1}},
+                          zero[] = {{0, 0}}, negative[] = {{0, 1}, {2, -1}};
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 95), *before = copy_of(P * N, D);
+    int *sparsity = (int *)calloc(M, sizeof *sparsity);
+    call good = good_call(D, Y);
+    (void)state;
+    FAILS(c.o.iterations = -1, SHS_BAD_ITERATIONS);
+    FAILS(c.o.parallel_atoms = -1, SHS_BAD_PARALLEL_ATOMS);
+    FAILS(c.o.rounds = -1, SHS_BAD_ROUNDS);
+    FAILS((c.o.parallel_atoms_schedule = late_first, c.o.parallel_atoms_steps = 1), SHS_BAD_SCHEDULE);
+    FAILS((c.o.parallel_atoms_schedule = descending, c.o.parallel_atoms_steps = 3), SHS_BAD_SCHEDULE);
+    FAILS((c.o.parallel_atoms_schedule = same, c.o.parallel_atoms_steps = 2), SHS_BAD_SCHEDULE);
+    FAILS((c.o.parallel_atoms_schedule = zero, c.o.parallel_atoms_steps = 1), SHS_BAD_SCHEDULE);
+    FAILS((c.o.rounds_schedule = late_first, c.o.rounds_steps = 1), SHS_BAD_SCHEDULE);
+    FAILS((c.o.rounds_schedule = descending, c.o.rounds_steps = 3), SHS_BAD_SCHEDULE);
+    FAILS((c.o.rounds_schedule = negative, c.o.rounds_steps = 2), SHS_BAD_SCHEDULE);
+    FAILS(c.o.start = (shs_start)(SHS_START_GIVEN + 1), SHS_BAD_OPTIONS);
+    FAILS(c.o.replace = (shs_replace)(SHS_REPLACE_RANDOM + 1), SHS_BAD_OPTIONS);
+    FAILS(c.o.keep = (shs_keep)(SHS_KEEP_LAST + 1), SHS_BAD_OPTIONS);
+    FAILS(c.o.start = SHS_START_DCT, SHS_BAD_START); /* 12 is no square */
+    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = 5, c.o.patch_height = 2), SHS_BAD_START);
+    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1),
+          SHS_BAD_START);
+    FAILS(c.o.coding.sparsity = -1, SHS_BAD_SPARSITY);
+    FAILS(c.o.coding.tolerance = -1, SHS_BAD_TOLERANCE);
+    FAILS(c.o.coding.tolerance = (shs_real)NAN, SHS_BAD_TOLERANCE);
+    FAILS(c.o.coding.gram_mode = (shs_gram_mode)-1, SHS_BAD_OPTIONS);
+    sparsity[M - 1] = -1;
+    FAILS(c.o.coding.sparsity_each = sparsity, SHS_BAD_SPARSITY);
+    free(Y), free(D), free(before), free(sparsity);
+}
+
+static void test_not_finite(void **state) {
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 97), *before = copy_of(P * N, D);
+    call good = good_call(D, Y);
+    size_t k;
+    int start;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        shs_real kept = Y[P * M - 1];
+        Y[P * M - 1] = (shs_real)bad[k];
+        for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start++)
+            if (start != SHS_START_DCT) FAILS(c.o.start = (shs_start)start, SHS_SIGNALS_NOT_FINITE);
+        Y[P * M - 1] = kept;
+        kept = D[P * N - 1];
+        D[P * N - 1] = before[P * N - 1] = (shs_real)bad[k];
+        FAILS(c.o.start = SHS_START_GIVEN, SHS_DICTIONARY_NOT_FINITE);
+        D[P * N - 1] = before[P * N - 1] = kept;
+    }
+    free(Y), free(D), free(before);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* What the library asked its allocator for. */
+typedef struct account {
+    int calls;
+    size_t largest;
+} account;
+
+static void *counting_alloc(void *user, size_t size) {
+    account *a = (account *)user;
+    a->calls++;
+    if (size > a->largest) a->largest = size;
+    return malloc(size);
+}
+
+static void counting_free(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* One block of the size that the query says, but for the room that the query leaves for an arena's header. */
+/* A query counts what an arena needs besides the block. */
+#define ARENA_SHARE 48
+
+static void test_workspace(void **state) {
+    static const shs_step steps[] = {{0, 3}, {2, 9}};
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 99);
+    int variant, threads;
+    (void)state;
+    for (variant = 0; variant < 32; variant++)
+        for (threads = 1; threads <= 3; threads++) {
+            shs_ksvd_options o = small_options();
+            shs_context ctx = SHS_ZERO;
+            account a = {0, 0};
+            size_t query;
+            ctx.threads = threads;
+            ctx.alloc_fn = counting_alloc, ctx.free_fn = counting_free, ctx.alloc_user = &a;
+            o.iterations = 1;
+            if (variant & 1) o.parallel_atoms = 7;
+            if (variant & 2) o.rounds = 2;
+            if (variant & 4) o.keep = SHS_KEEP_LAST, o.replace = SHS_REPLACE_LEAVE;
+            if (variant & 8) o.coding.sparsity = 0, o.coding.tolerance = (shs_real)0.3;
+            if (variant & 16)
+                o.parallel_atoms_schedule = steps, o.parallel_atoms_steps = 2, o.coding.gram_mode = SHS_GRAM_NEVER;
+            assert_ok(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL));
+            assert_int_equal(a.calls, 1);
+            query = shs_ksvd_workspace(&ctx, P, N, M, &o);
+            assert_in_range(a.largest, query - 64, query);
+        }
+    free(Y), free(D);
+}
+
+static void test_arena(void **state) {
+    shs_real *Y = small_signals(), *D = new_normal(P * N, 99), *expected = copy_of(P * N, D);
+    shs_ksvd_options o = small_options();
+    shs_context ctx = SHS_ZERO;
+    shs_arena arena;
+    size_t query, k;
+    void *memory;
+    (void)state;
+    ctx.threads = 2;
+    query = shs_ksvd_workspace(&ctx, P, N, M, &o);
+    memory = malloc(query);
+    assert_ok(shs_ksvd_ex(&ctx, P, N, expected, P, M, Y, P, &o, NULL, NULL));
+    shs_arena_attach(&arena, &ctx);
+    for (k = 0; k <= 4; k++) {
+        shs_real *start = copy_of(P * N, D);
+        shs_arena_init(&arena, memory, k < 4 ? query / 4 * k : query);
+        if (k < 4) {
+            assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_NO_MEMORY);
+            assert_memory_equal(D, start, P * N * sizeof *D);
+        } else {
+            assert_ok(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL));
+            assert_memory_equal(D, expected, P * N * sizeof *D);
+        }
+        assert_int_equal(arena.used, 0);
+        free(start);
+    }
+    free(memory), free(Y), free(D), free(expected);
+}
+
+static void test_workspace_overflow(void **state) {
+    shs_ksvd_options o = SHS_ZERO;
+    (void)state;
+    o.coding.gram_mode = SHS_GRAM_ALWAYS;
+    assert_true(shs_ksvd_workspace(NULL, INT_MAX, INT_MAX, SIZE_MAX / 2, &o) == SIZE_MAX);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_aksvd),
+        cmocka_unit_test(test_golden_paksvd_128),
+        cmocka_unit_test(test_golden_paksvd_64),
+        cmocka_unit_test(test_golden_paksvd_16),
+        cmocka_unit_test(test_golden_paksvd_1),
+        cmocka_unit_test(test_naive_update),
+        cmocka_unit_test(test_group_larger_than_dictionary),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_history),
+        cmocka_unit_test(test_keeps_the_best),
+        cmocka_unit_test(test_tolerance_training),
+        cmocka_unit_test(test_early_stop),
+        cmocka_unit_test(test_start_from_signals),
+        cmocka_unit_test(test_start_from_few_signals),
+        cmocka_unit_test(test_start_random),
+        cmocka_unit_test(test_start_dct),
+        cmocka_unit_test(test_start_given),
+        cmocka_unit_test(test_dictionary_random),
+        cmocka_unit_test(test_dictionary_dct),
+        cmocka_unit_test(test_coherence),
+        cmocka_unit_test(test_replace_worst),
+        cmocka_unit_test(test_replace_leave),
+        cmocka_unit_test(test_replace_random),
+        cmocka_unit_test(test_prune_duplicates),
+        cmocka_unit_test(test_prune_rarely_used),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_failing_ranks),
+        cmocka_unit_test(test_broken_reduction),
+        cmocka_unit_test(test_zero_signals),
+        cmocka_unit_test(test_fewer_signals_than_atoms),
+        cmocka_unit_test(test_given_zero_atom),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_workspace_overflow),
+    };
+    return cmocka_run_group_tests_name("dictionary learning", tests, NULL, NULL);
+}

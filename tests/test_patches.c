@@ -1,0 +1,775 @@
+/* test_patches.c - patches out of images and back, and their approximation over a dictionary. */
+#include "test.h"
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+/* A random image of any type and stride; the gaps at the ends of the rows hold NaN (or 255), which nobody may read. */
+static shs_image new_image(shs_type type, int width, int height, int channels, size_t gap, uint64_t seed) {
+    shs_image image = SHS_ZERO;
+    size_t values = (size_t)width * (size_t)(channels ? channels : 1), stride = values + gap,
+           count = stride * (size_t)height, i;
+    void *pixels = malloc(count * sizeof(double));
+    shs_random r;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < count; i++) {
+        double value = i % stride < values ? (double)shs_random_below(&r, 256) : (double)NAN;
+        if (type != SHS_U8) value += (double)shs_random_uniform(&r);
+        switch (type) {
+        case SHS_U8: ((unsigned char *)pixels)[i] = (unsigned char)(i % stride < values ? value : 255); break;
+        case SHS_F32: ((float *)pixels)[i] = (float)value; break;
+        case SHS_F64: ((double *)pixels)[i] = value; break;
+        default: ((shs_real *)pixels)[i] = (shs_real)value; break;
+        }
+    }
+    image.pixels = pixels;
+    image.type = type;
+    image.width = width, image.height = height, image.channels = channels;
+    image.row_stride = gap ? stride : 0;
+    return image;
+}
+
+static void image_free(shs_image *image) { free((void *)image->pixels); }
+
+static int channels_of(const shs_image *image) { return image->channels ? image->channels : 1; }
+
+static size_t pixels_of(const shs_image *image) { return (size_t)image->width * (size_t)image->height; }
+
+static double pixel(const shs_image *image, int x, int y, int c) {
+    size_t stride = image->row_stride ? image->row_stride : (size_t)image->width * (size_t)channels_of(image);
+    size_t at = (size_t)y * stride + (size_t)x * (size_t)channels_of(image) + (size_t)c;
+    switch (image->type) {
+    case SHS_U8: return ((const unsigned char *)image->pixels)[at];
+    case SHS_F32: return (double)((const float *)image->pixels)[at];
+    case SHS_F64: return ((const double *)image->pixels)[at];
+    default: return (double)((const shs_real *)image->pixels)[at];
+    }
+}
+
+static int patch_width(const shs_patches *set) { return set->width ? set->width : 8; }
+static int patch_height(const shs_patches *set) { return set->height ? set->height : 8; }
+
+/* Relative to values of up to 256. */
+#define EXACT BY_TYPE(1e-3, 1e-11)
+
+/* ---- positions --------------------------------------------------------------------------------------------------- */
+
+/* The naive list of positions along one axis: every step-th, and the last. */
+static int grid_axis(int length, int patch, int step, int *positions) {
+    int count = 0, at;
+    for (at = 0; at <= length - patch; at += step) positions[count++] = at;
+    if (positions[count - 1] != length - patch) positions[count++] = length - patch;
+    return count;
+}
+
+static void check_grid(int width, int height, int pw, int ph, int sx, int sy) {
+    shs_image image = new_image(SHS_U8, width, height, 1, 0, 1);
+    shs_patches set = SHS_ZERO;
+    int *xs = (int *)malloc((size_t)width * sizeof *xs), *ys = (int *)malloc((size_t)height * sizeof *ys), nx, ny, i,
+        p = 0;
+    set.width = pw, set.height = ph, set.step_x = sx, set.step_y = sy;
+    nx = grid_axis(width, patch_width(&set), sx ? sx : 1, xs);
+    ny = grid_axis(height, patch_height(&set), sy ? sy : 1, ys);
+    assert_int_equal(shs_patches_count(&image, &set, &p), nx * ny);
+    assert_int_equal(p, patch_width(&set) * patch_height(&set));
+    for (i = 0; i < nx * ny; i++) {
+        int x = -1, y = -1;
+        assert_ok(shs_patches_position(&image, &set, (size_t)i, &x, &y));
+        assert_int_equal(x, xs[i % nx]);
+        assert_int_equal(y, ys[i / nx]);
+    }
+    free(xs), free(ys);
+    image_free(&image);
+}
+
+static void test_grid_positions(void **state) {
+    (void)state;
+    check_grid(31, 23, 8, 8, 1, 1);
+    check_grid(31, 23, 0, 0, 0, 0);
+    check_grid(31, 23, 8, 8, 3, 5);
+    check_grid(32, 24, 8, 8, 4, 4);
+    check_grid(33, 25, 7, 3, 100, 1000);
+    check_grid(8, 8, 8, 8, 1, 1);
+    check_grid(5, 1, 1, 1, 2, 2);
+    check_grid(17, 9, 17, 2, 3, 3);
+    check_grid(17, 9, 2, 9, INT_MAX, INT_MAX);
+}
+
+static void test_distinct_positions(void **state) {
+    shs_image image = new_image(SHS_U8, 37, 21, 3, 0, 2);
+    shs_patches set = SHS_ZERO;
+    int p = 0, i, x, y;
+    (void)state;
+    set.mode = SHS_PATCHES_DISTINCT, set.width = 5, set.height = 4;
+    set.step_x = set.step_y = 2; /* not for this mode */
+    assert_int_equal(shs_patches_count(&image, &set, &p), 7 * 5);
+    assert_int_equal(p, 60);
+    for (i = 0; i < 35; i++) {
+        assert_ok(shs_patches_position(&image, &set, (size_t)i, &x, &y));
+        assert_int_equal(x, 5 * (i % 7));
+        assert_int_equal(y, 4 * (i / 7));
+    }
+    image_free(&image);
+}
+
+static void test_random_positions(void **state) {
+    shs_image image = new_image(SHS_U8, 30, 20, 1, 0, 3);
+    unsigned char *taken = (unsigned char *)malloc(23 * 13);
+    shs_patches set = SHS_ZERO;
+    int moved = 0, round;
+    size_t i;
+    (void)state;
+    set.mode = SHS_PATCHES_RANDOM, set.seed = 9;
+    for (round = 0; round < 3; round++) {
+        size_t expected = round == 0 ? 40 : 23 * 13; /* all of them when there are fewer than asked for */
+        set.count = round == 0 ? 40 : round == 1 ? 23 * 13 : 100000;
+        memset(taken, 0, 23 * 13);
+        assert_int_equal(shs_patches_count(&image, &set, NULL), expected);
+        for (i = 0; i < expected; i++) {
+            int x = -1, y = -1, again_x, again_y, other_x, other_y;
+            shs_patches other = set;
+            other.seed = 10;
+            assert_ok(shs_patches_position(&image, &set, i, &x, &y));
+            assert_ok(shs_patches_position(&image, &set, i, &again_x, &again_y));
+            assert_ok(shs_patches_position(&image, &other, i, &other_x, &other_y));
+            assert_true(x >= 0 && x <= 22 && y >= 0 && y <= 12);
+            assert_false(taken[23 * y + x]++);
+            assert_true(x == again_x && y == again_y);
+            moved += x != other_x || y != other_y;
+        }
+    }
+    assert_true(moved > 500); /* another seed, other positions */
+    free(taken);
+    image_free(&image);
+}
+
+/* ---- out of the image -------------------------------------------------------------------------------------------- */
+
+/* All patches of a set, with everything that was taken out of them. */
+typedef struct signals {
+    int p, channels;
+    size_t count;
+    shs_real *Y, *means, *norms;
+} signals;
+
+static signals get_all(const shs_context *ctx, const shs_image *image, const shs_patches *set) {
+    signals s;
+    s.channels = channels_of(image);
+    s.count = shs_patches_count(image, set, &s.p);
+    assert_true(s.count > 0);
+    s.Y = (shs_real *)malloc((size_t)s.p * s.count * sizeof *s.Y);
+    s.means = (shs_real *)malloc((size_t)s.channels * s.count * sizeof *s.means);
+    s.norms = (shs_real *)malloc(s.count * sizeof *s.norms);
+    assert_ok(shs_patches_get(ctx, image, set, 0, s.count, s.Y, s.p, s.means, s.norms));
+    return s;
+}
+
+static void signals_free(signals *s) { free(s->Y), free(s->means), free(s->norms); }
+
+/* Compares one patch with the pixels it came from. */
+static void check_patch(const shs_image *image, const shs_patches *set, const signals *s, size_t i) {
+    int pw = patch_width(set), ph = patch_height(set), x, y, row, column, c;
+    const shs_real *patch = s->Y + i * (size_t)s->p;
+    double norm = 0;
+    assert_ok(shs_patches_position(image, set, i, &x, &y));
+    for (c = 0; c < s->channels; c++) {
+        double mean = 0;
+        for (row = 0; row < ph; row++)
+            for (column = 0; column < pw; column++) mean += pixel(image, x + column, y + row, c) / (pw * ph);
+        if (set->keep_mean) mean = 0;
+        assert_close(s->means[i * (size_t)s->channels + (size_t)c], mean, EXACT);
+        for (row = 0; row < ph; row++)
+            for (column = 0; column < pw; column++) {
+                double value = pixel(image, x + column, y + row, c) - mean;
+                double stored = (double)patch[(c * ph + row) * pw + column];
+                if (set->unit_norm) stored *= (double)s->norms[i];
+                assert_close(stored, value, EXACT);
+                norm += value * value;
+            }
+    }
+    if (set->unit_norm) assert_close(s->norms[i], sqrt(norm), EXACT);
+    else assert_close(s->norms[i], 1, 0);
+}
+
+static const shs_type types[] = {SHS_U8, SHS_F32, SHS_F64, SHS_REAL};
+
+static shs_patches set_of(int mode, int k) {
+    shs_patches set = SHS_ZERO;
+    set.mode = (shs_patch_mode)mode;
+    set.width = 5, set.height = 3;
+    set.step_x = 2, set.step_y = 4;
+    set.count = 50, set.seed = 4;
+    set.keep_mean = k & 1;
+    set.unit_norm = k & 2;
+    return set;
+}
+
+static void test_get(void **state) {
+    int type, mode, k, channels, gap;
+    size_t i;
+    (void)state;
+    for (type = 0; type < 4; type++)
+        for (channels = 0; channels <= 3; channels += 3)
+            for (gap = 0; gap <= 7; gap += 7) {
+                shs_image image = new_image(types[type], 29, 17, channels, (size_t)gap, 5);
+                for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+                    for (k = 0; k < 4; k++) {
+                        shs_patches set = set_of(mode, k);
+                        signals s = get_all(NULL, &image, &set);
+                        assert_int_equal(s.p, 15 * s.channels);
+                        for (i = 0; i < s.count; i++) check_patch(&image, &set, &s, i);
+                        signals_free(&s);
+                    }
+                image_free(&image);
+            }
+}
+
+/* A range of the set, into columns with a gap, without means and norms. */
+static void test_get_range(void **state) {
+    shs_image image = new_image(SHS_F32, 40, 30, 3, 2, 6);
+    shs_patches set = set_of(SHS_PATCHES_GRID, 2);
+    signals s = get_all(NULL, &image, &set);
+    size_t count = s.count - 20, i, l, ld = (size_t)s.p + 4;
+    shs_real *Y = (shs_real *)malloc(ld * count * sizeof *Y);
+    (void)state;
+    for (i = 0; i < ld * count; i++) Y[i] = 99;
+    assert_ok(shs_patches_get(NULL, &image, &set, 13, count, Y, s.p + 4, NULL, NULL));
+    for (i = 0; i < count; i++)
+        for (l = 0; l < ld; l++) assert_close(Y[ld * i + l], l < (size_t)s.p ? s.Y[(13 + i) * (size_t)s.p + l] : 99, 0);
+    assert_ok(shs_patches_get(NULL, &image, &set, s.count, 0, Y, s.p + 4, NULL, NULL)); /* nothing, from the end */
+    free(Y);
+    signals_free(&s);
+    image_free(&image);
+}
+
+/* A constant patch has no direction: it stays zero, and comes back all the same. */
+static void test_constant_image(void **state) {
+    unsigned char *pixels = (unsigned char *)malloc(12 * 9);
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_real *sum = (shs_real *)calloc(12 * 9, sizeof *sum), *weight = (shs_real *)calloc(12 * 9, sizeof *weight);
+    signals s;
+    size_t i;
+    (void)state;
+    memset(pixels, 77, 12 * 9);
+    image.pixels = pixels, image.type = SHS_U8, image.width = 12, image.height = 9;
+    set.unit_norm = 1;
+    s = get_all(NULL, &image, &set);
+    for (i = 0; i < s.count; i++) assert_close(s.means[i], 77, 1e-4);
+    for (i = 0; i < s.count * 64; i++) assert_close(s.Y[i], 0, 0);
+    assert_ok(shs_patches_put(NULL, &image, &set, 0, s.count, s.Y, s.p, s.means, s.norms, sum, weight));
+    for (i = 0; i < 12 * 9; i++) assert_close(sum[i], 77 * weight[i], EXACT);
+    signals_free(&s);
+    free(pixels), free(sum), free(weight);
+}
+
+/* ---- and back ---------------------------------------------------------------------------------------------------- */
+
+/* Put back, patches give each pixel as often as it is covered. */
+static void check_round_trip(const shs_image *image, const shs_patches *set) {
+    signals s = get_all(NULL, image, set);
+    int channels = channels_of(image), x, y, c;
+    size_t pixels = pixels_of(image), i;
+    shs_real *sum = (shs_real *)calloc(pixels * (size_t)channels, sizeof *sum),
+             *weight = (shs_real *)calloc(pixels, sizeof *weight);
+    double *covered = (double *)calloc(pixels, sizeof *covered);
+    size_t half = s.count / 2;
+    for (i = 0; i < s.count; i++) {
+        int left, top, row, column;
+        assert_ok(shs_patches_position(image, set, i, &left, &top));
+        for (row = 0; row < patch_height(set); row++)
+            for (column = 0; column < patch_width(set); column++) covered[(top + row) * image->width + left + column]++;
+    }
+    /* In two halves: sums go on. */
+    assert_ok(shs_patches_put(NULL, image, set, 0, half, s.Y, s.p, s.means, s.norms, sum, weight));
+    assert_ok(shs_patches_put(NULL, image, set, half, s.count - half, s.Y + half * (size_t)s.p, s.p,
+                              s.means + half * (size_t)channels, s.norms + half, sum, weight));
+    for (y = 0; y < image->height; y++)
+        for (x = 0; x < image->width; x++) {
+            size_t at = (size_t)y * (size_t)image->width + (size_t)x;
+            assert_close(weight[at], covered[at], 0);
+            for (c = 0; c < channels; c++)
+                assert_close(sum[at * (size_t)channels + (size_t)c], covered[at] * pixel(image, x, y, c),
+                             (covered[at] + 1) * EXACT);
+        }
+    free(sum), free(weight), free(covered);
+    signals_free(&s);
+}
+
+static void test_round_trips(void **state) {
+    static const int sizes[][2] = {{29, 17}, {5, 3}, {16, 16}, {33, 4}, {6, 41}};
+    int type, mode, k, channels, size;
+    (void)state;
+    for (size = 0; size < 5; size++)
+        for (type = 0; type < 4; type++)
+            for (channels = 1; channels <= 3; channels += 2) {
+                shs_image image =
+                    new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
+                for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+                    for (k = 0; k < 4; k++) {
+                        shs_patches set = set_of(mode, k);
+                        check_round_trip(&image, &set);
+                        set.step_x = set.step_y = 0;
+                        check_round_trip(&image, &set);
+                    }
+                image_free(&image);
+            }
+}
+
+/* Without means and norms the patches are put as they are; the pixels of the image are not read. */
+static void test_put_plain(void **state) {
+    shs_image image = new_image(SHS_U8, 11, 7, 1, 0, 8);
+    shs_patches set = set_of(SHS_PATCHES_DISTINCT, 3);
+    shs_real *Z = (shs_real *)malloc(20 * 4 * sizeof *Z), *sum = (shs_real *)malloc(77 * sizeof *sum);
+    shs_real *weight = (shs_real *)malloc(77 * sizeof *weight);
+    int i, x, y;
+    (void)state;
+    for (i = 0; i < 80; i++) Z[i] = (shs_real)i;
+    for (i = 0; i < 77; i++) sum[i] = 1000, weight[i] = 5;
+    assert_int_equal(shs_patches_count(&image, &set, NULL), 4);
+    assert_ok(shs_patches_put(NULL, &image, &set, 0, 4, Z, 20, NULL, NULL, sum, weight));
+    for (y = 0; y < 7; y++)
+        for (x = 0; x < 11; x++) {
+            int inside = x < 10 && y < 6, patch = x / 5 + 2 * (y / 3);
+            assert_close(sum[11 * y + x], inside ? 1000 + 20 * patch + 5 * (y % 3) + x % 5 : 1000, 0);
+            assert_close(weight[11 * y + x], inside ? 6 : 5, 0);
+        }
+    free(Z), free(sum), free(weight);
+    image_free(&image);
+}
+
+static void test_average(void **state) {
+    static const double lambdas[] = {0, 0.5, 3};
+    int type, channels, k, in_place;
+    size_t i;
+    (void)state;
+    for (type = 0; type < 4; type++)
+        for (channels = 1; channels <= 3; channels += 2)
+            for (k = 0; k < 3; k++)
+                for (in_place = 0; in_place < 2; in_place++) {
+                    shs_image image = new_image(types[type], 19, 13, channels, (size_t)k, 9);
+                    size_t values = 19 * 13 * (size_t)channels;
+                    shs_real *sum = new_normal(values, 10), *weight = (shs_real *)malloc(19 * 13 * sizeof *weight);
+                    shs_real *kept = new_normal(values, 10),
+                             *out = in_place ? sum : (shs_real *)malloc(values * sizeof *out);
+                    for (i = 0; i < 19 * 13; i++) weight[i] = (shs_real)(i % 5); /* every fifth pixel is not covered */
+                    for (i = 0; i < values; i++)
+                        if (i / (size_t)channels % 5 == 0) sum[i] = kept[i] = 0;
+                    assert_ok(shs_patches_average(NULL, &image, (shs_real)lambdas[k], sum, weight, out));
+                    for (i = 0; i < values; i++) {
+                        size_t at = i / (size_t)channels;
+                        double w = (double)weight[at],
+                               original = pixel(&image, (int)(at % 19), (int)(at / 19), (int)(i % (size_t)channels));
+                        double expected = w + lambdas[k] > 0
+                                              ? (lambdas[k] * original + (double)kept[i]) / (lambdas[k] + w)
+                                              : original;
+                        assert_close(out[i], expected, EXACT);
+                    }
+                    if (!in_place) free(out);
+                    free(sum), free(weight), free(kept);
+                    image_free(&image);
+                }
+}
+
+/* ---- approximation ----------------------------------------------------------------------------------------------- */
+
+static shs_real *new_dictionary(int p, int n, uint64_t seed) {
+    shs_real *D = new_normal((size_t)p * (size_t)n, seed);
+    assert_ok(shs_normalize_columns(p, n, D, p, NULL));
+    return D;
+}
+
+/* The composition of the public parts that the call stands for. */
+static shs_real *naive_approximation(const shs_image *image, const shs_patches *set, int n, const shs_real *D,
+                                     const shs_omp_options *coding, shs_real lambda, shs_omp_report *report) {
+    signals s = get_all(NULL, image, set);
+    size_t values = pixels_of(image) * (size_t)s.channels;
+    shs_real *sum = (shs_real *)calloc(values, sizeof *sum),
+             *weight = (shs_real *)calloc(pixels_of(image), sizeof *weight);
+    shs_codes codes;
+    assert_ok(shs_codes_create(NULL, s.count, s.p < n ? s.p : n, &codes));
+    assert_ok(shs_omp_ex(NULL, s.p, n, D, s.p, s.count, s.Y, s.p, coding, &codes, NULL, report));
+    assert_ok(shs_codes_synthesize(NULL, s.p, n, D, s.p, &codes, 0, s.count, s.Y, s.p));
+    assert_ok(shs_patches_put(NULL, image, set, 0, s.count, s.Y, s.p, set->keep_mean ? NULL : s.means,
+                              set->unit_norm ? s.norms : NULL, sum, weight));
+    assert_ok(shs_patches_average(NULL, image, lambda, sum, weight, sum));
+    free(weight);
+    shs_codes_free(NULL, &codes);
+    signals_free(&s);
+    return sum;
+}
+
+static void check_approximation(const shs_image *image, const shs_patches *set, int n, const shs_omp_options *coding,
+                                shs_real lambda) {
+    int p = 0;
+    size_t values = pixels_of(image) * (size_t)channels_of(image), i;
+    shs_real *D, *expected, *out = (shs_real *)malloc(values * sizeof *out);
+    shs_omp_report report, naive;
+    shs_patches_count(image, set, &p);
+    D = new_dictionary(p, n, 12);
+    expected = naive_approximation(image, set, n, D, coding, lambda, &naive);
+    assert_ok(shs_patches_approximate(NULL, image, set, n, D, p, coding, lambda, out, &report));
+    for (i = 0; i < values; i++) assert_close(out[i], expected[i], EXACT);
+    assert_int_equal(report.nonzeros, naive.nonzeros);
+    assert_int_equal(report.not_reached, naive.not_reached);
+    assert_close(report.sum2, naive.sum2, BY_TYPE(1e-5, 1e-11) * (double)naive.sum2);
+    assert_close(report.rmse, naive.rmse, BY_TYPE(1e-5, 1e-11) * (double)naive.rmse);
+    free(D), free(expected), free(out);
+}
+
+static void test_approximate(void **state) {
+    int type, mode, k, channels;
+    (void)state;
+    for (type = 0; type < 4; type++)
+        for (channels = 1; channels <= 3; channels += 2) {
+            shs_image image = new_image(types[type], 61, 43, channels, (size_t)(2 * type), 13);
+            for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+                for (k = 0; k < 4; k++) {
+                    shs_patches set = set_of(mode, k);
+                    shs_omp_options coding = SHS_ZERO;
+                    if (type == 0) set.step_x = set.step_y = 1; /* more patches than one block holds */
+                    coding.sparsity = 3;
+                    check_approximation(&image, &set, 40, &coding, 0);
+                    coding.tolerance = (shs_real)(set.unit_norm ? 0.4 : 120);
+                    check_approximation(&image, &set, 40, &coding, (shs_real)0.7);
+                }
+            image_free(&image);
+        }
+}
+
+/* Limits of their own for every patch, by its number in the set. */
+static void test_approximate_limits_each(void **state) {
+    shs_image image = new_image(SHS_U8, 50, 40, 1, 0, 14);
+    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_omp_options coding = SHS_ZERO;
+    size_t count, i;
+    int *sparsity;
+    shs_real *tolerance;
+    (void)state;
+    set.step_x = set.step_y = 1;
+    count = shs_patches_count(&image, &set, NULL);
+    sparsity = (int *)malloc(count * sizeof *sparsity);
+    tolerance = (shs_real *)malloc(count * sizeof *tolerance);
+    for (i = 0; i < count; i++) sparsity[i] = (int)(i % 5), tolerance[i] = (shs_real)(60 + 20 * (i % 7));
+    coding.sparsity_each = sparsity;
+    check_approximation(&image, &set, 40, &coding, 0);
+    coding.tolerance_each = tolerance;
+    check_approximation(&image, &set, 40, &coding, 0);
+    coding.sparsity_each = NULL;
+    check_approximation(&image, &set, 40, &coding, 0);
+    free(sparsity), free(tolerance);
+    image_free(&image);
+}
+
+/* Noise goes: the approximation is closer to the clean image than the noisy one is. */
+static void test_denoises(void **state) {
+    shs_image noisy = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *clean = (shs_real *)malloc(64 * 64 * sizeof *clean), *pixels = new_normal(64 * 64, 15);
+    shs_real *out = (shs_real *)malloc(64 * 64 * sizeof *out), *D = (shs_real *)malloc(64 * 256 * sizeof *D);
+    double before = 0, after = 0, sigma = 20;
+    int i;
+    (void)state;
+    for (i = 0; i < 64 * 64; i++) {
+        clean[i] = (shs_real)(128 + 60 * sin(0.2 * (i % 64)) + (i / 64 + i % 64 > 70 ? 40 : 0));
+        pixels[i] = (shs_real)((double)clean[i] + sigma * (double)pixels[i]);
+    }
+    noisy.pixels = pixels, noisy.width = noisy.height = 64;
+    coding.tolerance = (shs_real)(1.15 * sigma * 8);
+    assert_ok(shs_dictionary_dct(8, 8, 1, 256, D, 64));
+    assert_ok(shs_patches_approximate(NULL, &noisy, &set, 256, D, 64, &coding, (shs_real)(30 / sigma), out, NULL));
+    for (i = 0; i < 64 * 64; i++) {
+        before += pow((double)pixels[i] - (double)clean[i], 2);
+        after += pow((double)out[i] - (double)clean[i], 2);
+    }
+    assert_true(after < before / 6); /* 7.8 dB */
+    free(clean), free(pixels), free(out), free(D);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    (void)user;
+    for (i = chunks; i-- > 0;) body(arg, i, (int)(i % (size_t)threads));
+}
+
+static void check_threads(const shs_image *image, const shs_patches *set) {
+    size_t values = pixels_of(image) * (size_t)channels_of(image), bytes = values * sizeof(shs_real);
+    shs_real *results[7][3], *D; /* the approximation, the sums of the patches put back, their average */
+    shs_omp_options coding = SHS_ZERO;
+    int run, p = 0, k;
+    coding.sparsity = 4;
+    shs_patches_count(image, set, &p);
+    D = new_dictionary(p, 50, 16);
+    for (run = 0; run < 7; run++) { /* one thread; 1, 2, 3 by OpenMP; 1, 2, 3 by callback */
+        shs_context ctx = SHS_ZERO;
+        shs_real *weight = (shs_real *)calloc(pixels_of(image), sizeof *weight);
+        signals s;
+        ctx.threads = run == 0 ? 1 : 1 + (run - 1) % 3;
+        if (run > 3) ctx.parallel_fn = run_reversed;
+        for (k = 0; k < 3; k++) results[run][k] = (shs_real *)calloc(values, sizeof(shs_real));
+        assert_ok(shs_patches_approximate(&ctx, image, set, 50, D, p, &coding, 1, results[run][0], NULL));
+        s = get_all(&ctx, image, set);
+        assert_ok(shs_patches_put(&ctx, image, set, 0, s.count, s.Y, s.p, s.means, s.norms, results[run][1], weight));
+        assert_ok(shs_patches_average(&ctx, image, 1, results[run][1], weight, results[run][2]));
+        for (k = 0; k < 3; k++) assert_memory_equal(results[run][k], results[0][k], bytes);
+        free(weight);
+        signals_free(&s);
+    }
+    for (run = 0; run < 7; run++)
+        for (k = 0; k < 3; k++) free(results[run][k]);
+    free(D);
+}
+
+static void test_threads(void **state) {
+    shs_image image = new_image(SHS_F32, 71, 53, 3, 0, 17);
+    int mode, k;
+    (void)state;
+    for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+        for (k = 0; k < 4; k += 3) {
+            shs_patches set = set_of(mode, k);
+            set.count = 900;
+            set.step_x = set.step_y = 1;
+            check_threads(&image, &set);
+        }
+    image_free(&image);
+}
+
+/* ---- cancelling and memory --------------------------------------------------------------------------------------- */
+
+static int cancel_later(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    (void)phase, (void)step, (void)steps, (void)error;
+    return --*(int *)user < 0;
+}
+
+static void test_cancel(void **state) {
+    shs_image image = new_image(SHS_U8, 90, 80, 1, 0, 18);
+    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *D = new_dictionary(15, 40, 19), *out = (shs_real *)malloc(7200 * sizeof *out);
+    shs_context ctx = SHS_ZERO;
+    int k, left, i;
+    (void)state;
+    set.step_x = set.step_y = 1;
+    coding.sparsity = 2;
+    ctx.progress_fn = cancel_later, ctx.progress_user = &left;
+    for (k = 0;; k++) {
+        shs_status status;
+        for (i = 0; i < 7200; i++) out[i] = -5;
+        left = k;
+        status = shs_patches_approximate(&ctx, &image, &set, 40, D, 15, &coding, 0, out, NULL);
+        if (status == SHS_OK) break;
+        assert_status(status, SHS_CANCELLED);
+        for (i = 0; i < 7200; i++) assert_close(out[i], -5, 0);
+    }
+    assert_true(k > 0);
+    free(D), free(out);
+    image_free(&image);
+}
+
+static void test_workspace(void **state) {
+    shs_image image = new_image(SHS_U8, 90, 80, 3, 0, 20);
+    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *D = new_dictionary(45, 60, 21), *out = (shs_real *)malloc(21600 * sizeof *out);
+    shs_real *expected = (shs_real *)malloc(21600 * sizeof *out);
+    int threads, limited;
+    (void)state;
+    for (limited = 0; limited < 2; limited++)
+        for (threads = 1; threads <= 3; threads++) {
+            shs_context ctx = SHS_ZERO;
+            shs_arena arena;
+            size_t query;
+            void *memory;
+            coding.sparsity = limited ? 0 : 4;
+            coding.tolerance = limited ? 200 : 0;
+            ctx.threads = threads;
+            query = shs_patches_workspace(&ctx, &image, &set, 60, &coding);
+            memory = malloc(query);
+            assert_ok(shs_patches_approximate(&ctx, &image, &set, 60, D, 45, &coding, 0, expected, NULL));
+            shs_arena_init(&arena, memory, query);
+            shs_arena_attach(&arena, &ctx);
+            assert_ok(shs_patches_approximate(&ctx, &image, &set, 60, D, 45, &coding, 0, out, NULL));
+            assert_in_range(arena.peak, query - 64, query);
+            assert_int_equal(arena.used, 0);
+            assert_memory_equal(out, expected, 21600 * sizeof *out);
+            free(memory);
+        }
+    free(D), free(out), free(expected);
+    image_free(&image);
+}
+
+/* Scratch is for the image and a block of patches, not for all patches: 9 million patches of 192 values are 7 GB. */
+static void test_memory_promise(void **state) {
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    unsigned char one = 0;
+    (void)state;
+    image.pixels = &one, image.type = SHS_U8, image.width = image.height = 3000, image.channels = 3;
+    coding.sparsity = 10;
+    ctx.threads = 2;
+    assert_in_range(shs_patches_workspace(&ctx, &image, &set, 256, &coding), 1,
+                    9000000 * 4 * sizeof(shs_real) + 64000000);
+}
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+static void test_bad_images(void **state) {
+    shs_image good = new_image(SHS_F32, 20, 15, 3, 0, 22), bad[9];
+    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *Y = new_normal(45 * 10, 23), *D = new_dictionary(45, 10, 24), *out = new_normal(900, 25),
+             *kept = new_normal(900, 25);
+    shs_real *weight = new_normal(300, 26), *kept_weight = new_normal(300, 26), *kept_y = new_normal(45 * 10, 23);
+    int k, x = -7, y = -7, p = -7;
+    (void)state;
+    for (k = 0; k < 9; k++) bad[k] = good;
+    bad[0].pixels = NULL, bad[1].width = 0, bad[2].height = -3, bad[3].channels = -1, bad[4].row_stride = 59;
+    bad[5].type = SHS_I16, bad[6].type = SHS_TYPE_COUNT, bad[7].type = (shs_type)-1, bad[8].width = -20;
+    for (k = 0; k < 9; k++) {
+        assert_int_equal(shs_patches_count(bad + k, &set, &p), k == 0 ? shs_patches_count(&good, &set, NULL) : 0);
+        assert_status(shs_patches_get(NULL, bad + k, &set, 0, 10, Y, 45, NULL, NULL), SHS_BAD_IMAGE);
+        assert_status(shs_patches_average(NULL, bad + k, 1, out, weight, out), SHS_BAD_IMAGE);
+        assert_status(shs_patches_approximate(NULL, bad + k, &set, 10, D, 45, &coding, 0, out, NULL), SHS_BAD_IMAGE);
+        if (k == 0) continue; /* only the geometry matters for these two */
+        assert_status(shs_patches_position(bad + k, &set, 0, &x, &y), SHS_BAD_IMAGE);
+        assert_status(shs_patches_put(NULL, bad + k, &set, 0, 10, Y, 45, NULL, NULL, out, weight), SHS_BAD_IMAGE);
+    }
+    assert_int_equal(shs_patches_count(NULL, &set, NULL), 0);
+    assert_status(shs_patches_position(NULL, &set, 0, &x, &y), SHS_BAD_IMAGE);
+    assert_status(shs_patches_get(NULL, NULL, &set, 0, 10, Y, 45, NULL, NULL), SHS_BAD_IMAGE);
+    assert_status(shs_patches_put(NULL, NULL, &set, 0, 10, Y, 45, NULL, NULL, out, weight), SHS_BAD_IMAGE);
+    assert_status(shs_patches_average(NULL, NULL, 1, out, weight, out), SHS_BAD_IMAGE);
+    assert_status(shs_patches_approximate(NULL, NULL, &set, 10, D, 45, &coding, 0, out, NULL), SHS_BAD_IMAGE);
+    assert_int_equal(x, -7);
+    assert_memory_equal(out, kept, 900 * sizeof *out);
+    assert_memory_equal(weight, kept_weight, 300 * sizeof *weight);
+    assert_memory_equal(Y, kept_y, 450 * sizeof *Y);
+    free(Y), free(D), free(out), free(kept), free(weight), free(kept_weight), free(kept_y);
+    image_free(&good);
+}
+
+static void test_bad_sets(void **state) {
+    shs_image image = new_image(SHS_F32, 20, 15, 1, 0, 27);
+    shs_patches good = set_of(SHS_PATCHES_GRID, 0), bad[8];
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *Y = new_normal(15 * 10, 28), *kept = new_normal(15 * 10, 28), *D = new_dictionary(15, 10, 29);
+    shs_real *out = new_normal(300, 30), *weight = new_normal(300, 31), *kept_out = new_normal(300, 30),
+             *kept_weight = new_normal(300, 31);
+    size_t count = shs_patches_count(&image, &good, NULL);
+    int k, x = -7, y = -7;
+    (void)state;
+    for (k = 0; k < 8; k++) bad[k] = good;
+    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1,
+    bad[5].step_y = -2;
+    bad[6].mode = (shs_patch_mode)3, bad[7].mode = (shs_patch_mode)-1;
+    for (k = 0; k < 8; k++) {
+        assert_int_equal(shs_patches_count(&image, bad + k, NULL), 0);
+        assert_status(shs_patches_position(&image, bad + k, 0, &x, &y), SHS_BAD_PATCHES);
+        assert_status(shs_patches_get(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
+        assert_status(shs_patches_put(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
+        assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL),
+                      SHS_BAD_PATCHES);
+    }
+    assert_status(shs_patches_position(&image, &good, count, &x, &y), SHS_BAD_PATCHES);
+    assert_status(shs_patches_get(NULL, &image, &good, count - 3, 4, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
+    assert_status(shs_patches_get(NULL, &image, &good, SIZE_MAX, 2, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
+    assert_status(shs_patches_get(NULL, &image, &good, count + 1, 0, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
+    assert_status(shs_patches_put(NULL, &image, &good, SIZE_MAX, 2, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
+    assert_status(shs_patches_get(NULL, &image, NULL, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
+    assert_int_equal(shs_patches_count(&image, NULL, NULL), 0);
+    assert_int_equal(x, -7);
+    assert_int_equal(y, -7);
+    assert_memory_equal(Y, kept, 150 * sizeof *Y);
+    assert_memory_equal(out, kept_out, 300 * sizeof *out);
+    assert_memory_equal(weight, kept_weight, 300 * sizeof *weight);
+    free(Y), free(kept), free(D), free(out), free(weight), free(kept_out), free(kept_weight);
+    image_free(&image);
+}
+
+static void test_bad_arguments(void **state) {
+    shs_image image = new_image(SHS_F32, 20, 15, 1, 0, 32);
+    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_omp_options coding = SHS_ZERO, bad = SHS_ZERO;
+    shs_real *Y = new_normal(15 * 10, 33), *D = new_dictionary(15, 10, 34), *out = new_normal(300, 35),
+             *kept = new_normal(300, 35);
+    shs_real *weight = new_normal(300, 36);
+    shs_context ctx = SHS_ZERO;
+    (void)state;
+    assert_status(shs_patches_get(NULL, &image, &set, 0, 10, NULL, 15, NULL, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_get(NULL, &image, &set, 0, 10, Y, 14, NULL, NULL), SHS_BAD_LDY);
+    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, NULL, 15, NULL, NULL, out, weight), SHS_BAD_SIGNALS);
+    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 14, NULL, NULL, out, weight), SHS_BAD_LDY);
+    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 15, NULL, NULL, NULL, weight), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 15, NULL, NULL, out, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_average(NULL, &image, 1, NULL, weight, out), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_average(NULL, &image, 1, out, NULL, out), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_average(NULL, &image, 1, out, weight, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 0, D, 15, &coding, 0, out, NULL), SHS_BAD_N);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, NULL, 15, &coding, 0, out, NULL), SHS_BAD_DICTIONARY);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 14, &coding, 0, out, NULL), SHS_BAD_LDD);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, NULL, NULL), SHS_BAD_OUTPUT);
+    bad.sparsity = -1;
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &bad, 0, out, NULL), SHS_BAD_SPARSITY);
+    bad.sparsity = 0, bad.tolerance = -1;
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &bad, 0, out, NULL), SHS_BAD_TOLERANCE);
+    ctx.threads = -1;
+    assert_status(shs_patches_approximate(&ctx, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_CONTEXT);
+    D[149] = (shs_real)NAN;
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL),
+                  SHS_DICTIONARY_NOT_FINITE);
+    assert_memory_equal(out, kept, 300 * sizeof *out);
+    free(Y), free(D), free(out), free(kept), free(weight);
+    image_free(&image);
+}
+
+/* NaN in the very last pixel, infinity in the first. */
+static void test_not_finite(void **state) {
+    float *pixels = (float *)malloc(600 * sizeof *pixels);
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *D = new_dictionary(64, 10, 37), *out = new_normal(600, 38), *kept = new_normal(600, 38);
+    int i, k;
+    (void)state;
+    image.pixels = pixels, image.type = SHS_F32, image.width = 30, image.height = 20;
+    for (i = 0; i < 600; i++) pixels[i] = (float)(i % 13);
+    coding.sparsity = 2;
+    for (k = 0; k < 2; k++) {
+        pixels[k ? 599 : 0] = k ? (float)NAN : (float)INFINITY;
+        assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 64, &coding, 0, out, NULL),
+                      SHS_IMAGE_NOT_FINITE);
+        pixels[0] = 0;
+    }
+    assert_memory_equal(out, kept, 600 * sizeof *out);
+    free(pixels), free(D), free(out), free(kept);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grid_positions),
+        cmocka_unit_test(test_distinct_positions),
+        cmocka_unit_test(test_random_positions),
+        cmocka_unit_test(test_get),
+        cmocka_unit_test(test_get_range),
+        cmocka_unit_test(test_constant_image),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_put_plain),
+        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_approximate),
+        cmocka_unit_test(test_approximate_limits_each),
+        cmocka_unit_test(test_denoises),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_bad_images),
+        cmocka_unit_test(test_bad_sets),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_not_finite),
+    };
+    return cmocka_run_group_tests_name("patches", tests, NULL, NULL);
+}

@@ -1,0 +1,1384 @@
+/* test_pca.c - principal components, minimum noise fraction and anomaly scores, against other systems and naive twins. */
+#include "test_cube_tools.h"
+
+/* ---- naive twins ------------------------------------------------------------------------------------------------------- */
+
+/* The inverse of A (n x n) by elimination with row exchanges. */
+static double *naive_inverse(int n, const double *A) {
+    double *w = NEW(double, n * 2 * n), *inverse = NEW(double, n * n); /* rows of 2n: A and the identity */
+    int i, j, k;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) w[i * 2 * n + j] = A[j * n + i], w[i * 2 * n + n + j] = i == j;
+    for (k = 0; k < n; k++) {
+        int p = k;
+        double pivot;
+        for (i = k; i < n; i++)
+            if (fabs(w[i * 2 * n + k]) > fabs(w[p * 2 * n + k])) p = i;
+        for (j = 0; j < 2 * n; j++) {
+            double t = w[k * 2 * n + j];
+            w[k * 2 * n + j] = w[p * 2 * n + j], w[p * 2 * n + j] = t;
+        }
+        pivot = w[k * 2 * n + k];
+        for (j = 0; j < 2 * n; j++) w[k * 2 * n + j] /= pivot;
+        for (i = 0; i < n; i++) {
+            double f = w[i * 2 * n + k];
+            for (j = 0; j < 2 * n && i != k; j++) w[i * 2 * n + j] -= f * w[k * 2 * n + j];
+        }
+    }
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) inverse[j * n + i] = w[i * 2 * n + n + j];
+    free(w);
+    return inverse;
+}
+
+/* op(A) B for column-major A (m x k, or k x m where transposed) and B (k x n). */
+static double *naive_product(int transposed, int m, int n, int k, const double *A, const double *B) {
+    double *C = NEW(double, m * n);
+    int i, j, l;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++)
+            for (l = 0; l < k; l++) C[j * m + i] += (transposed ? A[i * k + l] : A[l * m + i]) * B[j * k + l];
+    return C;
+}
+
+/* Half the covariance of the differences of neighbours in a line, both of them valid. */
+static double *naive_noise(const plain_cube *p, const unsigned char *valid) {
+    size_t B = (size_t)p->bands, i, b, count = 0;
+    plain_cube d = new_plain(p->lines, p->samples, p->bands);
+    unsigned char *pairs = NEW(unsigned char, pixels_of(p));
+    double *mean = NEW(double, B), *noise = NEW(double, B * B);
+    for (i = 0; i + 1 < pixels_of(p); i++) {
+        if ((i + 1) % (size_t)p->samples == 0 || (valid && (!valid[i] || !valid[i + 1]))) continue;
+        pairs[i] = 1;
+        for (b = 0; b < B; b++) pixel_of(&d, i)[b] = pixel_of(p, i + 1)[b] - pixel_of(p, i)[b];
+    }
+    count = naive_moments(&d, pairs, mean, noise);
+    assert_true(count > 0);
+    for (b = 0; b < B * B; b++) noise[b] /= 2;
+    free(d.x), free(pairs), free(mean);
+    return noise;
+}
+
+/* The eigenvalues of N^-1 C, N = L L': those of L^-1 C L^-T. */
+static void naive_mnf_values(int n, const double *C, const double *N, double *values) {
+    double *L = NEW(double, n * n), *W = NEW(double, n * n), *V = NEW(double, n * n);
+    int i, j, k, pass;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            double sum = N[j * n + i];
+            for (k = 0; k < j; k++) sum -= L[k * n + i] * L[k * n + j];
+            L[j * n + i] = i == j ? sqrt(sum) : sum / L[j * n + j];
+        }
+    memcpy(W, C, (size_t)(n * n) * sizeof *W);
+    for (pass = 0; pass < 2; pass++) { /* W <- (L^-1 W)' twice */
+        for (j = 0; j < n; j++)
+            for (i = 0; i < n; i++) {
+                for (k = 0; k < i; k++) W[j * n + i] -= L[k * n + i] * W[j * n + k];
+                W[j * n + i] /= L[i * n + i];
+            }
+        for (j = 0; j < n; j++)
+            for (i = 0; i < j; i++) {
+                double t = W[j * n + i];
+                W[j * n + i] = W[i * n + j], W[i * n + j] = t;
+            }
+    }
+    assert_ok(shs_eigh_jacobi(NULL, n, W, n, values, V, n));
+    free(L), free(W), free(V);
+}
+
+/* Smooth sources, so that neighbours are alike, and noise of a different strength in every band. */
+static plain_cube smooth_cube(int lines, int samples, int bands, int rank, uint64_t seed) {
+    plain_cube p = new_plain(lines, samples, bands);
+    double *spectra = NEW(double, rank * bands);
+    shs_random r;
+    size_t i;
+    int k, b;
+    shs_random_seed(&r, seed);
+    for (k = 0; k < rank * bands; k++) spectra[k] = 10 * (double)shs_random_normal(&r);
+    for (i = 0; i < pixels_of(&p); i++) {
+        double l = (double)(i / (size_t)samples), s = (double)(i % (size_t)samples), *x = pixel_of(&p, i);
+        for (b = 0; b < bands; b++) x[b] = 200 + 7 * b + 0.2 * (1 + b % 5) * (double)shs_random_normal(&r);
+        for (k = 0; k < rank; k++)
+            for (b = 0; b < bands; b++) x[b] += sin(0.05 * (k + 1) * s + 0.3 * k) * cos(0.07 * (k + 2) * l) * spectra[k * bands + b];
+    }
+    free(spectra);
+    return p;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------------ */
+
+static shs_cube cube_f64(const plain_cube *p) { return cube_of(p, SHS_F64, SHS_BIP, 0); }
+
+static void check_signs(int n, int k, const double *vectors) {
+    int i, j;
+    for (j = 0; j < k; j++) {
+        const double *v = vectors + j * n;
+        double most = largest_of((size_t)n, v);
+        for (i = 0; i < n && fabs(v[i]) < most; i++) {}
+        assert_true(i < n && v[i] > 0);
+    }
+}
+
+/* All that must hold of components of the matrix C (naive covariance or correlation of p). */
+static void check_components(const shs_pca *pca, const plain_cube *p, const double *mean, const double *C, double bound) {
+    int B = p->bands, K = pca->components, i, j;
+    double trace = 0, *CV, *VV;
+    assert_int_equal(pca->bands, B);
+    assert_true(pca->eigenvalue_count >= K);
+    for (i = 0; i < B; i++) trace += C[i * B + i];
+    check_near("mean", (size_t)B, pca->mean, mean, bound * largest_of(values_of(p), p->x));
+    assert_close(pca->total_variance, trace, bound * trace);
+    CV = naive_product(0, B, K, B, C, pca->vectors), VV = naive_product(1, K, K, B, pca->vectors, pca->vectors);
+    for (j = 0; j < K; j++) {
+        for (i = 0; i < B; i++)
+            assert_close(CV[j * B + i], pca->eigenvalues[j] * pca->vectors[j * B + i], bound * trace);
+        for (i = 0; i < K; i++) assert_close(VV[j * K + i], i == j, 1e-12);
+        if (j) assert_true(pca->eigenvalues[j] <= pca->eigenvalues[j - 1]);
+        for (i = 0; i < B; i++) {
+            assert_close(pca->forward[i * K + j], pca->vectors[j * B + i] / pca->scale[i], 1e-12 / pca->scale[i]);
+            assert_close(pca->backward[j * B + i], pca->vectors[j * B + i] * pca->scale[i], 1e-12 * pca->scale[i]);
+        }
+    }
+    check_signs(B, K, pca->vectors);
+    free(CV), free(VV);
+}
+
+static int same_bits(const shs_pca *a, const shs_pca *b) {
+    size_t B = (size_t)a->bands, K = (size_t)a->components, w = sizeof(shs_wide);
+    return a->bands == b->bands && a->components == b->components && a->count == b->count && a->eigenvalue_count == b->eigenvalue_count &&
+           memcmp(&a->total_variance, &b->total_variance, w) == 0 && memcmp(a->mean, b->mean, B * w) == 0 &&
+           memcmp(a->scale, b->scale, B * w) == 0 && memcmp(a->eigenvalues, b->eigenvalues, (size_t)a->eigenvalue_count * w) == 0 &&
+           memcmp(a->vectors, b->vectors, B * K * w) == 0 && memcmp(a->forward, b->forward, B * K * w) == 0 &&
+           memcmp(a->backward, b->backward, B * K * w) == 0;
+}
+
+static shs_pca fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *o) {
+    shs_pca pca;
+    assert_ok(shs_pca_fit(ctx, cube, o, &pca));
+    return pca;
+}
+
+static shs_pca_options options_of(int components, int correlation, int sample, int precise) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = components, o.correlation = correlation, o.sample = sample, o.precise = precise;
+    return o;
+}
+
+/* ---- numpy's numbers --------------------------------------------------------------------------------------------------- */
+
+/* A precise float build has to do as well as a double one. */
+static void check_golden(int which) {
+    static const struct { int components, precise; } runs[] = {{0, 0}, {10, 0}, {0, 1}};
+    const char *name = golden(which)->name;
+    shs_cube cube = load_golden(which);
+    int B = cube.bands, run, i, k;
+    double *mean = read_golden("pca_%s_mean.csv", name, (size_t)B), *values = read_golden("pca_%s_eigenvalues.csv", name, (size_t)B);
+    double *vectors = read_golden("pca_%s_vectors10.csv", name, (size_t)B * 10);
+    for (run = 0; run < 3; run++) {
+        shs_pca_options o = options_of(runs[run].components, 0, 0, runs[run].precise);
+        shs_pca pca = fit(NULL, &cube, &o);
+        double worst_value = 0, worst_each = 0, worst_vector = 0;
+        assert_int_equal(pca.components, o.components ? o.components : B);
+        assert_true(pca.count == (shs_wide)cube.lines * cube.samples);
+        for (i = 0; i < B; i++) assert_close(pca.mean[i], mean[i], (o.precise ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * fabs(mean[i]));
+        for (k = 0; k < pca.eigenvalue_count; k++) {
+            double d = fabs(pca.eigenvalues[k] - values[k]);
+            worst_value = fmax(worst_value, d / values[0]);
+            if (k < 10) worst_each = fmax(worst_each, d / values[k]);
+        }
+        for (k = 0; k < 10; k++) {
+            double plus = 0, minus = 0;
+            for (i = 0; i < B; i++) {
+                plus = fmax(plus, fabs(pca.vectors[k * B + i] - vectors[i * 10 + k]));
+                minus = fmax(minus, fabs(pca.vectors[k * B + i] + vectors[i * 10 + k]));
+            }
+            worst_vector = fmax(worst_vector, fmin(plus, minus));
+        }
+        print_message("%s, %d components, precise %d: eigenvalues %.2g of the first, %.2g of itself, vectors %.2g\n", name,
+                      pca.components, o.precise, worst_value, worst_each, worst_vector);
+        assert_true(worst_value <= (o.precise ? 1e-12 : BY_TYPE(1e-7, 1e-12)));
+        assert_true(worst_each <= 1e-4);
+        assert_true(worst_vector <= (o.precise ? 1e-9 : BY_TYPE(1e-3, 1e-9)));
+        shs_pca_free(NULL, &pca);
+    }
+    free(mean), free(values), free(vectors);
+    cube_free(&cube);
+}
+
+static void test_golden_sandiego(void **state) { (void)state, check_golden(SANDIEGO); }
+static void test_golden_beach(void **state) { (void)state, check_golden(BEACH); }
+static void test_golden_jasper(void **state) { (void)state, check_golden(JASPER); }
+static void test_golden_airport(void **state) { (void)state, check_golden(AIRPORT); }
+
+/* GRASS fixes no sign: a plane or its negative, byte for byte. */
+static void check_grass(const shs_cube *cube, shs_interleave interleave) {
+    shs_pca_options o = options_of(4, 0, 0, 1);
+    shs_pca pca = fit(NULL, cube, &o);
+    shs_sink sink = new_sink(SHS_U8, interleave, 100, 100, 4);
+    plain_cube out;
+    int k;
+    size_t i;
+    sink.rescale = 1, sink.low = 0, sink.high = 255;
+    assert_ok(shs_pca_transform(NULL, &pca, cube, &sink));
+    out = sink_values(&sink, 100, 100, 4);
+    for (k = 0; k < 4; k++) {
+        char file[64];
+        unsigned char *plane;
+        int straight = 0, negative = 0;
+        snprintf(file, sizeof file, "grass_airport_pc%d_100x100.u8", k + 1);
+        plane = read_bytes_or_skip(golden_path(file), 10000);
+        for (i = 0; i < 10000; i++) {
+            double v = pixel_of(&out, i)[k];
+            straight += v != (double)plane[i], negative += v != 255.0 - (double)plane[i];
+        }
+        if (straight && negative) fail_msg("plane %d: %d bytes differ, %d from the negative", k + 1, straight, negative);
+        free(plane);
+    }
+    free(out.x);
+    sink_free(&sink);
+    shs_pca_free(NULL, &pca);
+}
+
+static void test_grass_planes(void **state) {
+    shs_cube cube = load_golden(AIRPORT), blockwise;
+    stream s;
+    (void)state;
+    check_grass(&cube, SHS_BSQ);
+    blockwise = streamed(&cube, 16, &s);
+    check_grass(&blockwise, SHS_BIL);
+    cube_free(&cube);
+}
+
+/* ---- components -------------------------------------------------------------------------------------------------------- */
+
+static void test_covariance_and_correlation(void **state) {
+    plain_cube p = mixed_cube(41, 53, 9, 4, 1, 1);
+    double *mean = NEW(double, 9), *C = NEW(double, 81), *R = NEW(double, 81);
+    shs_cube cube = cube_f64(&p);
+    int correlation, sample, precise, components, i, j;
+    (void)state;
+    naive_moments(&p, NULL, mean, C);
+    for (correlation = 0; correlation < 2; correlation++)
+        for (sample = 0; sample < 2; sample++)
+            for (precise = 0; precise < 2; precise++)
+                for (components = 0; components < 10; components += 3) {
+                    shs_pca_options o = options_of(components, correlation, sample, precise);
+                    double n = (double)pixels_of(&p), factor = sample ? n / (n - 1) : 1;
+                    shs_pca pca = fit(NULL, &cube, &o);
+                    assert_true(pca.count == (shs_wide)pixels_of(&p));
+                    assert_int_equal(pca.components, components ? components : 9);
+                    for (j = 0; j < 9; j++) {
+                        double scale = correlation ? sqrt(factor * C[10 * j]) : 1;
+                        assert_close(pca.scale[j], scale, (precise ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * scale);
+                        for (i = 0; i < 9; i++)
+                            R[9 * j + i] = correlation ? C[9 * j + i] / sqrt(C[10 * i] * C[10 * j]) : factor * C[9 * j + i];
+                    }
+                    check_components(&pca, &p, mean, R, precise ? 1e-12 : BY_TYPE(1e-6, 1e-12));
+                    shs_pca_free(NULL, &pca);
+                }
+    free(p.x), free(mean), free(C), free(R);
+    cube_free(&cube);
+}
+
+static void test_options_may_be_absent(void **state) {
+    plain_cube p = mixed_cube(11, 13, 5, 3, 1, 2);
+    shs_cube cube = cube_f64(&p);
+    shs_pca_options zero = SHS_ZERO;
+    shs_pca a = fit(NULL, &cube, NULL), b = fit(NULL, &cube, &zero);
+    (void)state;
+    assert_int_equal(a.components, 5);
+    assert_true(same_bits(&a, &b));
+    shs_pca_free(NULL, &a), shs_pca_free(NULL, &b), shs_pca_free(NULL, &b), shs_pca_free(NULL, NULL);
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_number_of_components(void **state) {
+    static const double fractions[] = {0.01, 0.3, 0.5, 0.8, 0.9, 0.99, 0.999};
+    plain_cube p = mixed_cube(41, 53, 9, 6, 1, 3);
+    shs_cube cube = cube_f64(&p);
+    shs_pca all = fit(NULL, &cube, NULL);
+    int k, i;
+    (void)state;
+    for (i = 0; i < 7; i++) {
+        shs_pca_options o = SHS_ZERO;
+        shs_pca some;
+        double sum = 0;
+        for (k = 0; k < 9 && sum < fractions[i] * all.total_variance; k++) sum += all.eigenvalues[k];
+        o.variance = fractions[i];
+        some = fit(NULL, &cube, &o);
+        assert_int_equal(some.components, k);
+        shs_pca_free(NULL, &some);
+    }
+    for (k = 1; k < 9; k++) {
+        shs_pca_options o = SHS_ZERO;
+        shs_pca some;
+        o.eigenvalue_at_least = 0.5 * (all.eigenvalues[k - 1] + all.eigenvalues[k]);
+        some = fit(NULL, &cube, &o);
+        assert_int_equal(some.components, k);
+        shs_pca_free(NULL, &some);
+    }
+    shs_pca_free(NULL, &all);
+    free(p.x);
+    cube_free(&cube);
+}
+
+static void test_from_moments(void **state) {
+    plain_cube p = mixed_cube(31, 23, 7, 4, 1, 4);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), top = slice_of(&cube, 0, 12), rest = slice_of(&cube, 12, 19);
+    shs_pca_options o = options_of(0, 0, 1, 1);
+    shs_pca direct = fit(NULL, &cube, &o), merged;
+    shs_moments m;
+    (void)state;
+    assert_ok(shs_moments_create(NULL, 7, &m));
+    assert_ok(shs_moments_update(NULL, &m, &top, 1));
+    assert_ok(shs_moments_update(NULL, &m, &rest, 1));
+    assert_ok(shs_pca_from_moments(NULL, &m, &o, &merged));
+    check_near("eigenvalues", 7, merged.eigenvalues, direct.eigenvalues, 1e-12 * direct.eigenvalues[0]);
+    check_near("mean", 7, merged.mean, direct.mean, 1e-11);
+    check_near("vectors", 49, merged.vectors, direct.vectors, 1e-9);
+    assert_true(merged.count == direct.count);
+    shs_pca_free(NULL, &direct), shs_pca_free(NULL, &merged);
+    shs_moments_free(NULL, &m);
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* ---- pixels forth and back --------------------------------------------------------------------------------------------- */
+
+static void test_transform_and_inverse(void **state) {
+    plain_cube p = mixed_cube(23, 31, 8, 4, 1, 5);
+    shs_cube cube = cube_f64(&p);
+    int correlation, precise, k;
+    (void)state;
+    for (correlation = 0; correlation < 2; correlation++)
+        for (precise = 0; precise < 2; precise++)
+            for (k = 1; k <= 8; k += k < 3 ? 2 : 5) {
+                shs_pca_options o = options_of(k, correlation, 0, precise);
+                shs_pca pca = fit(NULL, &cube, &o);
+                shs_sink components = new_sink(SHS_F64, SHS_BIL, 23, 31, k), back = new_sink(SHS_F64, SHS_BSQ, 23, 31, 8);
+                shs_sink denoised = new_sink(SHS_F64, SHS_BIP, 23, 31, 8);
+                shs_cube between = sink_cube(&components, 23, 31, k);
+                double *y = NEW(double, pixels_of(&p) * 8), *x = NEW(double, values_of(&p)), scale;
+                double bound = precise ? 1e-12 : BY_TYPE(2e-6, 1e-12);
+                plain_cube got, plain_y;
+                assert_ok(shs_pca_transform(NULL, &pca, &cube, &components));
+                got = sink_values(&components, 23, 31, k);
+                scale = naive_map(&p, k, pca.forward, pca.mean, NULL, y);
+                check_near("components", values_of(&got), got.x, y, bound * scale);
+                free(got.x);
+                plain_y = new_plain(23, 31, k);
+                memcpy(plain_y.x, y, values_of(&plain_y) * sizeof *y);
+                scale = naive_map(&plain_y, 8, pca.backward, NULL, pca.mean, x);
+                assert_ok(shs_pca_inverse(NULL, &pca, &between, &back));
+                got = sink_values(&back, 23, 31, 8);
+                check_near("inverse", values_of(&got), got.x, x, 4 * bound * scale);
+                if (k == 8) check_near("round trip", values_of(&got), got.x, p.x, 4 * bound * scale);
+                free(got.x);
+                assert_ok(shs_pca_denoise(NULL, &pca, 0, &cube, &denoised));
+                got = sink_values(&denoised, 23, 31, 8);
+                check_near("denoised", values_of(&got), got.x, x, 4 * bound * scale);
+                free(got.x), free(x), free(y), free(plain_y.x);
+                sink_free(&components), sink_free(&back), sink_free(&denoised);
+                shs_pca_free(NULL, &pca);
+            }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* Fit and transform in one call are the two calls, to the bit. */
+static void test_run(void **state) {
+    plain_cube p = mixed_cube(23, 31, 8, 4, 1, 21);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 1), blockwise;
+    int rescale, precise;
+    (void)state;
+    for (rescale = 0; rescale < 2; rescale++)
+        for (precise = 0; precise < 2; precise++) {
+            shs_pca_options o = options_of(3, 0, 0, precise);
+            shs_pca pca = fit(NULL, &cube, &o), made;
+            shs_sink a = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3), b = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3), c;
+            stream s;
+            a.rescale = b.rescale = rescale, a.low = b.low = -1, a.high = b.high = 1;
+            assert_ok(shs_pca_transform(NULL, &pca, &cube, &a));
+            assert_ok(shs_pca_run(NULL, &cube, &o, &b, &made));
+            assert_true(same_bits(&pca, &made));
+            assert_memory_equal(a.pixels, b.pixels, 23 * 31 * 3 * sizeof(double));
+            c = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3);
+            c.rescale = rescale, c.low = -1, c.high = 1;
+            blockwise = streamed(&cube, 23, &s);
+            assert_ok(shs_pca_run(NULL, &blockwise, &o, &c, NULL));
+            assert_int_equal(s.passes, 2 + rescale);
+            assert_memory_equal(a.pixels, c.pixels, 23 * 31 * 3 * sizeof(double));
+            shs_pca_free(NULL, &pca), shs_pca_free(NULL, &made);
+            sink_free(&a), sink_free(&b), sink_free(&c);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* From all components fitted, the first few only; and whole numbers come back as they were. */
+static void test_denoise(void **state) {
+    plain_cube p = mixed_cube(23, 31, 8, 3, 0.5, 6);
+    shs_pca_options all = options_of(0, 0, 0, 1), three = options_of(3, 0, 0, 1);
+    shs_cube cube, whole;
+    shs_pca a, b;
+    shs_sink first = new_sink(SHS_F64, SHS_BIP, 23, 31, 8), second = new_sink(SHS_F64, SHS_BIP, 23, 31, 8);
+    shs_sink integers = new_sink(SHS_U16, SHS_BSQ, 23, 31, 8);
+    plain_cube x, y;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] * 100);
+    cube = cube_f64(&p), whole = cube_of(&p, SHS_U16, SHS_BIL, 1);
+    a = fit(NULL, &cube, &all), b = fit(NULL, &cube, &three);
+    assert_ok(shs_pca_denoise(NULL, &a, 3, &cube, &first));
+    assert_ok(shs_pca_denoise(NULL, &b, 0, &cube, &second));
+    x = sink_values(&first, 23, 31, 8), y = sink_values(&second, 23, 31, 8);
+    check_near("first three", values_of(&x), x.x, y.x, 1e-11 * largest_of(values_of(&p), p.x));
+    assert_ok(shs_pca_denoise(NULL, &a, 0, &whole, &integers));
+    free(x.x);
+    x = sink_values(&integers, 23, 31, 8);
+    assert_memory_equal(x.x, p.x, values_of(&p) * sizeof *p.x);
+    assert_status(shs_pca_denoise(NULL, &b, 4, &cube, &second), SHS_BAD_COMPONENTS);
+    assert_status(shs_pca_denoise(NULL, &b, -1, &cube, &second), SHS_BAD_COMPONENTS);
+    shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
+    free(p.x), free(x.x), free(y.x);
+    cube_free(&cube), cube_free(&whole), sink_free(&first), sink_free(&second), sink_free(&integers);
+}
+
+/* Missing pixels are missing in the components, in what is rebuilt and in the scores. */
+static void test_missing_pixels(void **state) {
+    plain_cube p = mixed_cube(19, 29, 6, 3, 1, 7), q = p, out;
+    unsigned char *valid = NEW(unsigned char, pixels_of(&p));
+    double mean[6], C[36];
+    shs_cube cube;
+    shs_pca pca;
+    shs_pca_options o = options_of(6, 0, 0, 1);
+    int call, rank;
+    size_t i, k;
+    (void)state;
+    for (i = 0; i < pixels_of(&p); i++) {
+        valid[i] = i % 7 != 3;
+        if (!valid[i]) pixel_of(&p, i)[i % 6] = -1;
+    }
+    cube = cube_of(&p, SHS_F32, SHS_BSQ, 1);
+    cube.has_nodata = 1, cube.nodata = -1;
+    q = plain_of(&cube);
+    naive_moments(&q, valid, mean, C);
+    pca = fit(NULL, &cube, &o);
+    assert_true(pca.count == (shs_wide)(pixels_of(&p) - 79));
+    check_components(&pca, &q, mean, C, 1e-12);
+    for (call = 0; call < 4; call++) {
+        int outputs = call == 3 ? 1 : 6;
+        shs_sink sink = new_sink(SHS_F32, SHS_BIP, 19, 29, outputs);
+        sink.rescale = call == 1, sink.low = 1, sink.high = 2;
+        assert_ok(call == 3 ? shs_rx(NULL, &cube, &o, &sink, &rank) : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
+                                                                               : shs_pca_transform(NULL, &pca, &cube, &sink));
+        out = sink_values(&sink, 19, 29, outputs);
+        for (i = 0; i < pixels_of(&p); i++)
+            for (k = 0; k < (size_t)outputs; k++)
+                if (!valid[i]) assert_close(out.x[i * (size_t)outputs + k], -1, 0);
+                else if (call == 1) assert_in_range((int)(out.x[i * (size_t)outputs + k] * 1000), 1000, 2000);
+                else if (call == 2) assert_close(pixel_of(&out, i)[k], pixel_of(&q, i)[k], 1e-4);
+        free(out.x);
+        sink_free(&sink);
+    }
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(q.x), free(valid);
+    cube_free(&cube);
+}
+
+/* ---- few pixels, few bands, no variance -------------------------------------------------------------------------------- */
+
+static void check_deficient(int lines, int samples, int bands, int dimensions, double level) {
+    plain_cube p = mixed_cube(lines, samples, bands, 3, 1, 8), out;
+    double *mean = NEW(double, bands), *C = NEW(double, bands * bands), *y = NEW(double, values_of(&p)), scale;
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, lines, samples, bands);
+    shs_cube cube;
+    shs_pca pca;
+    size_t i;
+    int k;
+    for (i = 0; i < values_of(&p) && level != 0; i++) p.x[i] = level;
+    cube = cube_f64(&p);
+    naive_moments(&p, NULL, mean, C);
+    pca = fit(NULL, &cube, &o);
+    assert_int_equal(pca.components, bands);
+    assert_int_equal(pca.eigenvalue_count, bands);
+    check_components(&pca, &p, mean, C, 1e-12);
+    for (k = dimensions; k < bands; k++) assert_close(pca.eigenvalues[k], 0, 1e-12 * (dimensions ? pca.eigenvalues[0] : 0));
+    assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
+    out = sink_values(&sink, lines, samples, bands);
+    scale = naive_map(&p, bands, pca.forward, pca.mean, NULL, y);
+    check_near("components", values_of(&p), out.x, y, 1e-12 * scale);
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(out.x), free(mean), free(C), free(y);
+    cube_free(&cube), sink_free(&sink);
+}
+
+static void test_deficient_cubes(void **state) {
+    (void)state;
+    check_deficient(2, 5, 24, 9, 0);    /* fewer pixels than bands */
+    check_deficient(1, 1, 24, 0, 0);    /* one pixel */
+    check_deficient(9, 11, 1, 1, 0);    /* one band */
+    check_deficient(1, 1, 1, 0, 0);
+    check_deficient(1, 2, 2, 1, 0);
+    check_deficient(20, 30, 7, 0, 37.5); /* constant */
+    check_deficient(20, 30, 7, 0, -1e6);
+}
+
+/* sandiego has 22 constant bands: that many eigenvalues are zero to rounding. */
+static void test_constant_bands(void **state) {
+    shs_cube cube = load_golden(SANDIEGO);
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    shs_pca pca = fit(NULL, &cube, &o), untouched;
+    unsigned char pattern[sizeof untouched];
+    int k;
+    (void)state;
+    for (k = 224 - 22; k < 224; k++) assert_close(pca.eigenvalues[k], 0, 1e-13 * pca.eigenvalues[0]);
+    assert_true(pca.eigenvalues[224 - 23] > 1e-10 * pca.eigenvalues[0]);
+    shs_pca_free(NULL, &pca);
+    memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&untouched, pattern, sizeof pattern);
+    o.correlation = 1;
+    assert_status(shs_pca_fit(NULL, &cube, &o, &untouched), SHS_ZERO_VARIANCE);
+    assert_memory_equal(&untouched, pattern, sizeof pattern);
+    cube_free(&cube);
+}
+
+/* A constant component becomes low. */
+static void test_rescaled_constant(void **state) {
+    plain_cube p = new_plain(6, 7, 3), out;
+    shs_sink sink = new_sink(SHS_I16, SHS_BSQ, 6, 7, 3);
+    shs_cube cube;
+    shs_pca pca;
+    size_t i;
+    (void)state;
+    for (i = 0; i < 126; i++) p.x[i] = i % 3 == 1 ? (double)(i / 3) : 5;
+    cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    pca = fit(NULL, &cube, NULL);
+    sink.rescale = 1, sink.low = -100, sink.high = 200;
+    assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
+    out = sink_values(&sink, 6, 7, 3);
+    assert_close(out.x[0], -100, 0);
+    assert_close(out.x[123], 200, 0);
+    for (i = 0; i < 126; i++)
+        if (i % 3) assert_close(out.x[i], -100, 0);
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(out.x);
+    cube_free(&cube), sink_free(&sink);
+}
+
+/* ---- anomaly scores ---------------------------------------------------------------------------------------------------- */
+
+static double *naive_rx(const plain_cube *p, int sample) {
+    int B = p->bands, a, b;
+    double *mean = NEW(double, B), *C = NEW(double, B * B), *score = NEW(double, pixels_of(p)), *inverse;
+    size_t i;
+    naive_moments(p, NULL, mean, C);
+    inverse = naive_inverse(B, C);
+    for (i = 0; i < pixels_of(p); i++)
+        for (a = 0; a < B; a++)
+            for (b = 0; b < B; b++)
+                score[i] += (pixel_of(p, i)[a] - mean[a]) * inverse[a * B + b] * (pixel_of(p, i)[b] - mean[b]) *
+                            (sample ? (double)(pixels_of(p) - 1) / (double)pixels_of(p) : 1);
+    free(mean), free(C), free(inverse);
+    return score;
+}
+
+static void test_rx(void **state) {
+    static const int blocks[] = {0, 1, 7, 40};
+    plain_cube p = mixed_cube(33, 41, 8, 4, 1, 9), out;
+    shs_cube cube = cube_f64(&p), used;
+    int run;
+    (void)state;
+    for (run = 0; run < 8; run++) {
+        shs_pca_options o = options_of(0, 0, run & 1, run & 1);
+        double *expected = naive_rx(&p, o.sample);
+        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+        int rank = -1;
+        stream s;
+        used = blocks[run / 2] ? streamed(&cube, blocks[run / 2], &s) : cube;
+        assert_ok(shs_rx(NULL, &used, run == 0 ? NULL : &o, &sink, run == 2 ? NULL : &rank));
+        if (run != 2) assert_int_equal(rank, 8);
+        out = sink_values(&sink, 33, 41, 1);
+        check_near("scores", pixels_of(&p), out.x, expected, (o.precise ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
+        free(expected), free(out.x);
+        sink_free(&sink);
+    }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* Three sources in nine bands and no noise: scores in three dimensions, whose sum is three a pixel. */
+static void test_rx_of_deficient_cubes(void **state) {
+    plain_cube p = mixed_cube(33, 41, 9, 3, 0, 10), out;
+    shs_cube cube = cube_f64(&p);
+    int precise;
+    (void)state;
+    for (precise = 0; precise < 2; precise++) {
+        shs_pca_options o = options_of(0, 0, 0, precise), three = options_of(3, 0, 0, 1);
+        shs_pca pca = fit(NULL, &cube, &three);
+        double *y = NEW(double, 3 * pixels_of(&p)), *expected = NEW(double, pixels_of(&p)), sum = 0;
+        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+        int rank = -1, k;
+        size_t i;
+        naive_map(&p, 3, pca.forward, pca.mean, NULL, y);
+        for (i = 0; i < pixels_of(&p); i++)
+            for (k = 0; k < 3; k++) expected[i] += y[3 * i + (size_t)k] * y[3 * i + (size_t)k] / pca.eigenvalues[k];
+        assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+        assert_int_equal(rank, 3);
+        out = sink_values(&sink, 33, 41, 1);
+        check_near("scores", pixels_of(&p), out.x, expected, (precise ? 1e-9 : BY_TYPE(1e-3, 1e-9)) * largest_of(pixels_of(&p), expected));
+        for (i = 0; i < pixels_of(&p); i++) sum += out.x[i];
+        assert_close(sum, 3.0 * (double)pixels_of(&p), (precise ? 1e-9 : BY_TYPE(1e-4, 1e-9)) * sum);
+        o.components = 2;
+        assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+        assert_int_equal(rank, 2);
+        free(y), free(expected), free(out.x);
+        sink_free(&sink);
+        shs_pca_free(NULL, &pca);
+    }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* All pixels alike: there is no space to measure in, and that is said. */
+static void test_rx_of_a_constant_cube(void **state) {
+    plain_cube p = new_plain(5, 6, 4);
+    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIL, 0);
+    shs_sink sink = new_sink(SHS_F32, SHS_BSQ, 5, 6, 1);
+    int rank = -1;
+    size_t i;
+    shs_status status = shs_rx(NULL, &cube, NULL, &sink, &rank);
+    (void)state;
+    assert_true(status == SHS_ZERO_VARIANCE || status == SHS_RANK_TOO_LOW);
+    assert_int_equal(rank, -1);
+    for (i = 0; i < 30 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
+    free(p.x);
+    cube_free(&cube), sink_free(&sink);
+}
+
+typedef struct scored { double score; int target; } scored;
+
+static int by_score(const void *a, const void *b) {
+    double x = ((const scored *)a)->score, y = ((const scored *)b)->score;
+    return (x > y) - (x < y);
+}
+
+/* The chance that a target scores higher than another pixel; equal scores count half. */
+static double area_under_roc(size_t n, const double *score, const unsigned char *target) {
+    scored *list = NEW(scored, n);
+    double ranks = 0, targets = 0;
+    size_t i, j, k;
+    for (i = 0; i < n; i++) list[i].score = score[i], list[i].target = target[i] != 0;
+    qsort(list, n, sizeof *list, by_score);
+    for (i = 0; i < n; i = j) {
+        for (j = i; j < n && list[j].score <= list[i].score; j++) {}
+        for (k = i; k < j; k++)
+            if (list[k].target) ranks += 0.5 * (double)(i + j + 1), targets += 1;
+    }
+    free(list);
+    return (ranks - targets * (targets + 1) / 2) / (targets * ((double)n - targets));
+}
+
+static void test_rx_finds_aircraft(void **state) {
+    shs_cube cube = load_golden(SANDIEGO);
+    unsigned char *target = read_bytes_or_skip(data_path("cubes/sandiego_targets.img"), 10000);
+    int precise;
+    (void)state;
+    for (precise = 0; precise < 2; precise++) {
+        shs_pca_options o = options_of(0, 0, 0, precise);
+        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 100, 100, 1);
+        int rank = 0;
+        double area;
+        assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+        area = area_under_roc(10000, (const double *)sink.pixels, target);
+        print_message("sandiego, precise %d: rank %d, area under the ROC curve %.4f\n", precise, rank, area);
+        assert_in_range(rank, 1, 202);
+        assert_true(area > 0.8);
+        sink_free(&sink);
+    }
+    free(target);
+    cube_free(&cube);
+}
+
+/* ---- minimum noise fraction -------------------------------------------------------------------------------------------- */
+
+/* F N F' = 1, F C F' = the eigenvalues, backward undoes forward; eigenvalues are those of N^-1 C. */
+static void check_mnf(const shs_pca *mnf, int B, const double *C, const double *N, double bound) {
+    double *values = NEW(double, B), *FN, *FC, *NN, *CC, *I, *Ft = NEW(double, B * B);
+    int i, j, K = mnf->components;
+    assert_int_equal(K, B);
+    naive_mnf_values(B, C, N, values);
+    for (j = 0; j < B; j++) assert_close(mnf->eigenvalues[j], values[j], bound * values[0]);
+    for (j = 0; j < K; j++)
+        for (i = 0; i < B; i++) Ft[j * B + i] = mnf->forward[i * K + j];
+    FN = naive_product(0, K, B, B, mnf->forward, N), FC = naive_product(0, K, B, B, mnf->forward, C);
+    NN = naive_product(0, K, K, B, FN, Ft), CC = naive_product(0, K, K, B, FC, Ft);
+    I = naive_product(0, B, B, K, mnf->backward, mnf->forward);
+    for (j = 0; j < B; j++)
+        for (i = 0; i < B; i++) {
+            assert_close(NN[j * B + i], i == j, bound * values[0]);
+            assert_close(CC[j * B + i], i == j ? values[j] : 0, bound * values[0]);
+            assert_close(I[j * B + i], i == j, bound * values[0]);
+        }
+    check_signs(B, K, mnf->vectors);
+    free(values), free(FN), free(FC), free(NN), free(CC), free(I), free(Ft);
+}
+
+static void test_mnf(void **state) {
+    static const shs_type some[] = {SHS_F64, SHS_F32, SHS_I16};
+    int t, masked, blocks;
+    (void)state;
+    for (t = 0; t < 3; t++)
+        for (masked = 0; masked < 2; masked++)
+            for (blocks = 0; blocks < 3; blocks++) {
+                plain_cube p = smooth_cube(37, 43, 7, 3, 11), q;
+                unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+                double *mean = NEW(double, 7), *C = NEW(double, 49), *N;
+                shs_cube cube, used;
+                shs_pca mnf;
+                stream s;
+                size_t i;
+                for (i = 0; i < values_of(&p) && t == 2; i++) p.x[i] = floor(20 * p.x[i]);
+                for (i = 0; i < pixels_of(&p); i++) mask[i] = !masked || i % 11 != 4;
+                cube = cube_of(&p, some[t], (shs_interleave)blocks, t & 1);
+                cube.mask = masked ? mask : NULL;
+                q = plain_of(&cube);
+                naive_moments(&q, mask, mean, C);
+                N = naive_noise(&q, mask);
+                used = blocks ? streamed(&cube, 5 * blocks, &s) : cube;
+                assert_ok(shs_mnf_fit(NULL, &used, NULL, &mnf));
+                check_near("mean", 7, mnf.mean, mean, 1e-12 * largest_of(7, mean));
+                check_mnf(&mnf, 7, C, N, 1e-10);
+                shs_pca_free(NULL, &mnf);
+                free(p.x), free(q.x), free(mask), free(mean), free(C), free(N);
+                cube_free(&cube);
+            }
+}
+
+static void test_mnf_round_trip(void **state) {
+    plain_cube p = smooth_cube(31, 29, 6, 2, 12), got;
+    shs_cube cube = cube_f64(&p), between;
+    shs_sink components = new_sink(SHS_F64, SHS_BIP, 31, 29, 6), back = new_sink(SHS_F64, SHS_BIP, 31, 29, 6);
+    shs_pca mnf, two;
+    shs_pca_options o = options_of(2, 0, 0, 0);
+    double mean[6], C[36];
+    int i, j;
+    (void)state;
+    assert_ok(shs_mnf_fit(NULL, &cube, NULL, &mnf));
+    assert_true(mnf.eigenvalues[1] > 5);
+    assert_true(mnf.eigenvalues[2] < 2);
+    assert_ok(shs_pca_transform(NULL, &mnf, &cube, &components));
+    got = sink_values(&components, 31, 29, 6);
+    naive_moments(&got, NULL, mean, C); /* uncorrelated, with the eigenvalues as variances */
+    for (j = 0; j < 6; j++)
+        for (i = 0; i < 6; i++) assert_close(C[6 * j + i], i == j ? mnf.eigenvalues[j] : 0, 1e-9 * mnf.eigenvalues[0]);
+    free(got.x);
+    between = sink_cube(&components, 31, 29, 6);
+    assert_ok(shs_pca_inverse(NULL, &mnf, &between, &back));
+    got = sink_values(&back, 31, 29, 6);
+    check_near("round trip", values_of(&p), got.x, p.x, 1e-9 * largest_of(values_of(&p), p.x));
+    free(got.x);
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &two));
+    assert_int_equal(two.components, 2);
+    check_near("eigenvalues", 2, two.eigenvalues, mnf.eigenvalues, 1e-10 * mnf.eigenvalues[0]);
+    for (i = 0; i < 6; i++)
+        for (j = 0; j < 2; j++) assert_close(two.forward[i * 2 + j], mnf.forward[i * 6 + j], 1e-9);
+    shs_pca_free(NULL, &mnf), shs_pca_free(NULL, &two);
+    free(p.x);
+    cube_free(&cube), sink_free(&components), sink_free(&back);
+}
+
+/* Rebuilt from as many components as there are sources, the pixels are closer to those without noise. */
+static void test_mnf_denoises(void **state) {
+    plain_cube p = smooth_cube(40, 50, 12, 2, 13), clean = p, got;
+    shs_cube cube = cube_f64(&p);
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 40, 50, 12);
+    shs_pca mnf;
+    size_t i, b;
+    double before = 0, after = 0;
+    (void)state;
+    assert_ok(shs_mnf_fit(NULL, &cube, NULL, &mnf));
+    assert_ok(shs_pca_denoise(NULL, &mnf, 2, &cube, &sink));
+    got = sink_values(&sink, 40, 50, 12);
+    clean.x = NEW(double, values_of(&p));
+    {
+        double *spectra = NEW(double, 24);
+        shs_random r;
+        shs_random_seed(&r, 13);
+        for (i = 0; i < 24; i++) spectra[i] = 10 * (double)shs_random_normal(&r);
+        for (i = 0; i < 2000; i++)
+            for (b = 0; b < 12; b++)
+                pixel_of(&clean, i)[b] = 200 + 7 * (double)b + sin(0.05 * (double)(i % 50)) * cos(0.14 * (double)(i / 50)) * spectra[b] +
+                                         sin(0.1 * (double)(i % 50) + 0.3) * cos(0.21 * (double)(i / 50)) * spectra[12 + b];
+        free(spectra);
+    }
+    for (i = 0; i < values_of(&p); i++) {
+        before += (p.x[i] - clean.x[i]) * (p.x[i] - clean.x[i]);
+        after += (got.x[i] - clean.x[i]) * (got.x[i] - clean.x[i]);
+    }
+    assert_true(after < 0.3 * before);
+    shs_pca_free(NULL, &mnf);
+    free(p.x), free(clean.x), free(got.x);
+    cube_free(&cube), sink_free(&sink);
+}
+
+static void test_mnf_from_noise(void **state) {
+    plain_cube p = smooth_cube(21, 33, 6, 3, 14);
+    double mean[6], C[36], *N, wide[48];
+    shs_cube cube = cube_f64(&p);
+    shs_moments m;
+    shs_pca mnf, other;
+    shs_pca_options o = SHS_ZERO;
+    int i, j;
+    (void)state;
+    naive_moments(&p, NULL, mean, C);
+    N = naive_noise(&p, NULL);
+    for (i = 0; i < 48; i++) wide[i] = NOT_A_NUMBER;
+    for (j = 0; j < 6; j++)
+        for (i = 0; i < 6; i++) wide[8 * j + i] = N[6 * j + i];
+    assert_ok(shs_moments_create(NULL, 6, &m));
+    assert_ok(shs_moments_update(NULL, &m, &cube, 1));
+    assert_ok(shs_mnf_from_noise(NULL, &m, wide, 8, NULL, &mnf));
+    check_mnf(&mnf, 6, C, N, 1e-10);
+    assert_ok(shs_mnf_fit(NULL, &cube, NULL, &other));
+    check_near("eigenvalues", 6, mnf.eigenvalues, other.eigenvalues, 1e-10 * mnf.eigenvalues[0]);
+    shs_pca_free(NULL, &mnf), shs_pca_free(NULL, &other);
+    for (i = 0; i < 6; i++) wide[8 * 2 + i] = wide[8 * i + 2] = 0; /* a band without noise */
+    o.components = 6;
+    assert_status(shs_mnf_from_noise(NULL, &m, wide, 8, &o, &mnf), SHS_RANK_TOO_LOW);
+    o.components = 5;
+    assert_ok(shs_mnf_from_noise(NULL, &m, wide, 8, &o, &mnf));
+    shs_pca_free(NULL, &mnf);
+    assert_int_not_equal(shs_mnf_from_noise(NULL, &m, wide, 5, NULL, &mnf), SHS_OK);
+    assert_int_not_equal(shs_mnf_from_noise(NULL, &m, NULL, 8, NULL, &mnf), SHS_OK);
+    wide[9] = NOT_A_NUMBER;
+    assert_int_not_equal(shs_mnf_from_noise(NULL, &m, wide, 8, NULL, &mnf), SHS_OK);
+    shs_moments_free(NULL, &m);
+    free(p.x), free(N);
+    cube_free(&cube);
+}
+
+/* One column has no neighbours, a constant cube no noise. */
+static void test_mnf_without_noise(void **state) {
+    plain_cube p = smooth_cube(30, 1, 3, 2, 15), flat = new_plain(8, 9, 3);
+    shs_cube column = cube_f64(&p), constant = cube_f64(&flat);
+    shs_pca_options o = options_of(1, 0, 0, 0);
+    shs_pca mnf;
+    shs_status status;
+    (void)state;
+    status = shs_mnf_fit(NULL, &column, &o, &mnf);
+    assert_true(status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW);
+    assert_status(shs_mnf_fit(NULL, &constant, &o, &mnf), SHS_RANK_TOO_LOW);
+    free(p.x), free(flat.x);
+    cube_free(&column), cube_free(&constant);
+}
+
+/* ---- all that can go wrong, for every call ------------------------------------------------------------------------------ */
+
+typedef struct scene {
+    plain_cube p;
+    shs_cube cube, blockwise; /* in memory, and in 4 blocks */
+    stream s;
+    shs_moments moments;
+    double *noise;
+    shs_pca pca;         /* fitted */
+    shs_pca made;        /* output of the calls that fit */
+    shs_sink memory, sink; /* output of the others: collected from blocks */
+    collector c;
+    int rank;
+} scene;
+
+enum { LINES = 14, SAMPLES = 17, BANDS = 5 };
+
+typedef shs_status (*call_fn)(const shs_context *ctx, scene *s);
+
+static shs_status call_fit(const shs_context *ctx, scene *s) { return shs_pca_fit(ctx, &s->blockwise, NULL, &s->made); }
+static shs_status call_from_moments(const shs_context *ctx, scene *s) { return shs_pca_from_moments(ctx, &s->moments, NULL, &s->made); }
+static shs_status call_mnf(const shs_context *ctx, scene *s) { return shs_mnf_fit(ctx, &s->blockwise, NULL, &s->made); }
+static shs_status call_from_noise(const shs_context *ctx, scene *s) {
+    return shs_mnf_from_noise(ctx, &s->moments, s->noise, BANDS, NULL, &s->made);
+}
+static shs_status call_transform(const shs_context *ctx, scene *s) {
+    s->sink.rescale = 1, s->sink.low = 0, s->sink.high = 255;
+    return shs_pca_transform(ctx, &s->pca, &s->blockwise, &s->sink);
+}
+static shs_status call_denoise(const shs_context *ctx, scene *s) { return shs_pca_denoise(ctx, &s->pca, 2, &s->blockwise, &s->sink); }
+static shs_status call_inverse(const shs_context *ctx, scene *s) { return shs_pca_inverse(ctx, &s->pca, &s->blockwise, &s->sink); }
+static shs_status call_rx(const shs_context *ctx, scene *s) {
+    s->c.outputs = 1;
+    return shs_rx(ctx, &s->blockwise, NULL, &s->sink, &s->rank);
+}
+
+static shs_status call_run(const shs_context *ctx, scene *s) { return shs_pca_run(ctx, &s->blockwise, NULL, &s->sink, &s->made); }
+
+static const struct { const char *name; call_fn call; int makes, writes; } calls[] = {
+    {"shs_pca_fit", call_fit, 1, 0},
+    {"shs_pca_from_moments", call_from_moments, 1, 0},
+    {"shs_mnf_fit", call_mnf, 1, 0},
+    {"shs_mnf_from_noise", call_from_noise, 1, 0},
+    {"shs_pca_transform", call_transform, 0, 1},
+    {"shs_pca_denoise", call_denoise, 0, 1},
+    {"shs_pca_inverse", call_inverse, 0, 1},
+    {"shs_pca_run", call_run, 1, 1},
+    {"shs_rx", call_rx, 0, 1},
+};
+#define CALLS (int)(sizeof calls / sizeof calls[0])
+
+static void scene_create(scene *s) {
+    memset(s, 0, sizeof *s);
+    s->p = smooth_cube(LINES, SAMPLES, BANDS, 2, 16);
+    s->cube = cube_of(&s->p, SHS_F32, SHS_BIL, 1);
+    assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
+    assert_ok(shs_moments_update(NULL, &s->moments, &s->cube, 1));
+    s->noise = naive_noise(&s->p, NULL);
+    s->pca = fit(NULL, &s->cube, NULL);
+    s->memory = new_sink(SHS_F32, SHS_BIP, LINES, SAMPLES, BANDS);
+}
+
+static void scene_free(scene *s) {
+    shs_moments_free(NULL, &s->moments);
+    shs_pca_free(NULL, &s->pca);
+    free(s->p.x), free(s->noise);
+    cube_free(&s->cube), sink_free(&s->memory);
+}
+
+static void scene_prepare(scene *s) {
+    s->blockwise = streamed(&s->cube, 4, &s->s);
+    s->sink = collecting(&s->memory, LINES, SAMPLES, BANDS, &s->c);
+    memset(s->memory.pixels, UNTOUCHED, LINES * SAMPLES * BANDS * sizeof(float));
+    memset(&s->made, UNTOUCHED, sizeof s->made);
+    s->rank = -7;
+}
+
+static int all_untouched(const void *memory, size_t size) {
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
+    return 1;
+}
+
+/* One run of one call with one fault; what a fault leaves behind is checked here. */
+static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty *f) {
+    shs_status status = calls[c].call(ctx, s);
+    if (status == SHS_OK && calls[c].makes) shs_pca_free(ctx, &s->made);
+    else if (!all_untouched(&s->made, sizeof s->made)) fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
+    if (status != SHS_OK && s->rank != -7) fail_msg("%s: %s, but the rank was set", calls[c].name, shs_status_name(status));
+    if (f->outstanding) fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), f->outstanding);
+    if (s->s.wrong || s->c.wrong) fail_msg("%s: lines out of order", calls[c].name);
+    return status;
+}
+
+static void test_each_allocation_fails(void **state) {
+    scene s;
+    int c, k;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            shs_status status;
+            faulty f;
+            scene_prepare(&s);
+            faulty_attach(&f, k, &ctx);
+            status = run_call(&s, c, &ctx, &f);
+            if (status == SHS_OK) {
+                assert_int_equal(f.refused, 0);
+                break;
+            }
+            assert_status(status, SHS_NO_MEMORY);
+            assert_true(all_untouched(s.memory.pixels, LINES * SAMPLES * BANDS * sizeof(float)));
+            assert_int_equal(s.c.calls, 0);
+        }
+    scene_free(&s);
+}
+
+static void test_each_read_fails(void **state) {
+    scene s;
+    int c, k;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            shs_status status;
+            faulty f;
+            scene_prepare(&s);
+            s.s.fail_at = k;
+            faulty_attach(&f, -1, &ctx);
+            status = run_call(&s, c, &ctx, &f);
+            if (s.s.calls <= k) {
+                assert_ok(status);
+                break;
+            }
+            assert_status(status, SHS_READ_FAILED);
+            assert_int_equal(s.s.calls, k + 1);
+        }
+    scene_free(&s);
+}
+
+static void test_each_write_fails(void **state) {
+    scene s;
+    int c, k;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            shs_status status;
+            faulty f;
+            scene_prepare(&s);
+            s.c.fail_at = k;
+            faulty_attach(&f, -1, &ctx);
+            status = run_call(&s, c, &ctx, &f);
+            if (s.c.calls <= k) {
+                assert_ok(status);
+                assert_int_equal(s.c.next_line, calls[c].writes ? LINES : 0);
+                break;
+            }
+            assert_status(status, SHS_WRITE_FAILED);
+            assert_int_equal(s.c.calls, k + 1);
+        }
+    scene_free(&s);
+}
+
+static void test_cancelled_at_every_step(void **state) {
+    scene s;
+    int c, k;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            shs_status status;
+            faulty f;
+            watch w;
+            scene_prepare(&s);
+            faulty_attach(&f, -1, &ctx);
+            watch_attach(&w, k, &ctx);
+            status = run_call(&s, c, &ctx, &f);
+            assert_false(w.wrong);
+            if (w.calls <= k) {
+                assert_ok(status);
+                if (strstr(calls[c].name, "from") == NULL) assert_true(k > 0);
+                break;
+            }
+            assert_status(status, SHS_CANCELLED);
+            assert_int_equal(w.calls, k + 1);
+        }
+    scene_free(&s);
+}
+
+static void test_arena_is_enough(void **state) {
+    scene s;
+    unsigned char *memory = NEW(unsigned char, 1 << 24);
+    int c;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        faulty f;
+        memset(&f, 0, sizeof f);
+        scene_prepare(&s);
+        shs_arena_init(&arena, memory, 1 << 24);
+        shs_arena_attach(&arena, &ctx);
+        assert_ok(run_call(&s, c, &ctx, &f));
+        if (arena.used) fail_msg("%s leaves %d bytes of the arena in use", calls[c].name, (int)arena.used);
+    }
+    free(memory);
+    scene_free(&s);
+}
+
+/* A result that lives in an arena is still the same after later calls have used the arena. */
+static void test_results_in_an_arena(void **state) {
+    scene s;
+    unsigned char *memory = NEW(unsigned char, 1 << 24);
+    int c;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        shs_pca first, second;
+        if (!calls[c].makes) continue;
+        shs_arena_init(&arena, memory, 1 << 24);
+        shs_arena_attach(&arena, &ctx);
+        scene_prepare(&s);
+        assert_ok(calls[c].call(NULL, &s));
+        first = s.made;
+        scene_prepare(&s);
+        assert_ok(calls[c].call(&ctx, &s));
+        second = s.made;
+        scene_prepare(&s);
+        assert_ok(calls[c].call(&ctx, &s));
+        if (!same_bits(&first, &second)) fail_msg("%s: its result was overwritten", calls[c].name);
+        shs_pca_free(&ctx, &s.made), shs_pca_free(&ctx, &second), shs_pca_free(NULL, &first);
+        assert_int_equal(arena.used, 0);
+    }
+    free(memory);
+    scene_free(&s);
+}
+
+/* ---- threads and ranks ------------------------------------------------------------------------------------------------- */
+
+static void test_threads_give_the_same_bits(void **state) {
+    plain_cube p = smooth_cube(61, 71, 23, 5, 17);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    int mnf, precise, threads;
+    (void)state;
+    for (mnf = 0; mnf < 2; mnf++)
+        for (precise = 0; precise < 2; precise++) {
+            shs_pca first = SHS_ZERO, more;
+            shs_sink a = new_sink(SHS_F64, SHS_BIP, 61, 71, 23), b = new_sink(SHS_F64, SHS_BIP, 61, 71, 23);
+            shs_sink ra = new_sink(SHS_F64, SHS_BIP, 61, 71, 1), rb = new_sink(SHS_F64, SHS_BIP, 61, 71, 1);
+            shs_pca_options o = options_of(0, 0, 0, precise);
+            for (threads = 1; threads <= 3; threads++) {
+                shs_context ctx = SHS_ZERO;
+                ctx.threads = threads;
+                assert_ok(mnf ? shs_mnf_fit(&ctx, &cube, &o, &more) : shs_pca_fit(&ctx, &cube, &o, &more));
+                assert_ok(shs_pca_transform(&ctx, &more, &cube, threads == 1 ? &a : &b));
+                assert_ok(shs_rx(&ctx, &cube, &o, threads == 1 ? &ra : &rb, NULL));
+                if (threads == 1) {
+                    first = more;
+                    continue;
+                }
+                assert_true(same_bits(&first, &more));
+                assert_memory_equal(a.pixels, b.pixels, 61 * 71 * 23 * sizeof(double));
+                assert_memory_equal(ra.pixels, rb.pixels, 61 * 71 * sizeof(double));
+                shs_pca_free(NULL, &more);
+            }
+            shs_pca_free(NULL, &first);
+            sink_free(&a), sink_free(&b), sink_free(&ra), sink_free(&rb);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+typedef struct rank_work {
+    int which; /* 0 PCA, 1 MNF, 2 RX */
+    int fail_read[MOST_RANKS], fail_allocation[MOST_RANKS], cancel[MOST_RANKS];
+    shs_cube parts[MOST_RANKS];
+    shs_pca made[MOST_RANKS];
+    shs_sink sinks[MOST_RANKS];
+    faulty f[MOST_RANKS];
+    shs_status status[MOST_RANKS];
+    int rank_of_space[MOST_RANKS];
+} rank_work;
+
+static void rank_body(const shs_context *given, int rank, void *arg) {
+    rank_work *w = (rank_work *)arg;
+    shs_context ctx = *given;
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    shs_cube used;
+    stream s;
+    watch progress;
+    used = streamed(w->parts + rank, 3, &s);
+    s.fail_at = w->fail_read[rank];
+    faulty_attach(w->f + rank, w->fail_allocation[rank], &ctx);
+    watch_attach(&progress, w->cancel[rank], &ctx);
+    memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
+    if (w->which == 0) w->status[rank] = shs_pca_fit(&ctx, &used, &o, w->made + rank);
+    else if (w->which == 1) w->status[rank] = shs_mnf_fit(&ctx, &used, &o, w->made + rank);
+    else w->status[rank] = shs_rx(&ctx, &used, &o, w->sinks + rank, w->rank_of_space + rank);
+}
+
+static void rank_setup(rank_work *w, int which, const shs_cube *cube, int ranks) {
+    int r, lines = cube->lines / ranks;
+    memset(w, 0, sizeof *w);
+    w->which = which;
+    for (r = 0; r < ranks; r++) {
+        w->fail_read[r] = w->fail_allocation[r] = w->cancel[r] = -1;
+        w->parts[r] = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
+        w->sinks[r] = new_sink(SHS_F64, SHS_BIP, w->parts[r].lines, cube->samples, 1);
+    }
+}
+
+static void rank_clean(rank_work *w, int ranks) {
+    int r;
+    for (r = 0; r < ranks; r++) {
+        if (w->status[r] == SHS_OK && w->which < 2) {
+            shs_context ctx = SHS_ZERO;
+            ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
+            shs_pca_free(&ctx, w->made + r);
+        } else
+            assert_true(all_untouched(w->made + r, sizeof w->made[r]));
+        assert_int_equal(w->f[r].outstanding, 0);
+        sink_free(w->sinks + r);
+    }
+}
+
+static void test_ranks_give_one_answer(void **state) {
+    plain_cube p = smooth_cube(25, 31, 6, 3, 18);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    int ranks, which, r;
+    (void)state;
+    for (ranks = 1; ranks <= 3; ranks++)
+        for (which = 0; which < 3; which++) {
+            rank_work w;
+            shs_pca one;
+            shs_sink sink = new_sink(SHS_F64, SHS_BIP, 25, 31, 1);
+            size_t done = 0;
+            assert_ok(which == 1 ? shs_mnf_fit(NULL, &cube, &o, &one) : shs_pca_fit(NULL, &cube, &o, &one));
+            assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
+            rank_setup(&w, which, &cube, ranks);
+            run_ranks(ranks, rank_body, &w);
+            for (r = 0; r < ranks; r++) {
+                size_t pixels = (size_t)w.parts[r].lines * 31;
+                assert_ok(w.status[r]);
+                if (which < 2) {
+                    check_near("eigenvalues", 6, w.made[r].eigenvalues, one.eigenvalues, 1e-11 * one.eigenvalues[0]);
+                    check_near("forward", 36, w.made[r].forward, one.forward, 1e-8);
+                    check_near("mean", 6, w.made[r].mean, one.mean, 1e-10);
+                    assert_true(w.made[r].count == one.count);
+                    assert_true(same_bits(w.made + r, w.made));
+                } else {
+                    check_near("scores", pixels, (const double *)w.sinks[r].pixels, (const double *)sink.pixels + done, 1e-8);
+                    assert_int_equal(w.rank_of_space[r], 6);
+                }
+                done += pixels;
+            }
+            rank_clean(&w, ranks);
+            shs_pca_free(NULL, &one);
+            sink_free(&sink);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* Whatever happens to the second rank, both return, and each says what it was. */
+static void test_a_failing_rank_ends_both(void **state) {
+    plain_cube p = smooth_cube(24, 13, 4, 2, 19);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    int which, fault, k;
+    (void)state;
+    for (which = 0; which < 3; which++)
+        for (fault = 0; fault < 3; fault++)
+            for (k = 0; k < 30; k++) {
+                static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
+                static const shs_status others[] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
+                rank_work w;
+                int through;
+                rank_setup(&w, which, &cube, 2);
+                *(fault == 0 ? w.fail_read + 1 : fault == 1 ? w.fail_allocation + 1 : w.cancel + 1) = k;
+                run_ranks(2, rank_body, &w);
+                through = w.status[1] == SHS_OK;
+                if (w.status[0] == SHS_OK && !through && which < 2)
+                    fail_msg("call %d, fault %d, k %d: rank 1 says %s, rank 0 success", which, fault, k, shs_status_name(w.status[1]));
+                if (through) assert_ok(w.status[0]);
+                else {
+                    assert_status(w.status[1], own[fault]);
+                    if (which < 2) assert_status(w.status[0], others[fault]); /* scores may be written before the other fails */
+                    else assert_true(w.status[0] == others[fault] || w.status[0] == SHS_OK);
+                    if (k == 0) assert_status(w.status[0], others[fault]);
+                }
+                if (through) assert_true(k > 0);
+                rank_clean(&w, 2);
+                if (through) break;
+                assert_in_range(k, 0, 28);
+            }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* ---- bad arguments ------------------------------------------------------------------------------------------------------ */
+
+static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status expected) {
+    shs_pca made;
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 6, 7, 1);
+    int rank = -7;
+    memset(&made, UNTOUCHED, sizeof made);
+    assert_status(shs_pca_fit(NULL, cube, o, &made), expected);
+    assert_status(shs_mnf_fit(NULL, cube, o, &made), expected);
+    assert_status(shs_rx(NULL, cube, o, &sink, &rank), expected);
+    assert_true(all_untouched(&made, sizeof made));
+    assert_true(all_untouched(sink.pixels, 6 * 7 * sizeof(double)));
+    assert_int_equal(rank, -7);
+    sink_free(&sink);
+}
+
+static void test_bad_arguments(void **state) {
+    plain_cube p = smooth_cube(6, 7, 4, 2, 20);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0), c = cube, other = cube;
+    unsigned char *nothing = NEW(unsigned char, 42);
+    shs_pca pca = fit(NULL, &cube, NULL), empty = SHS_ZERO;
+    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 6, 7, 4);
+    shs_pca_options o = SHS_ZERO;
+    shs_moments m;
+    (void)state;
+    o.components = -1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.components = 5, check_bad(&cube, &o, SHS_BAD_COMPONENTS), o.components = 0;
+    o.variance = -0.1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.variance = 1.1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.variance = NOT_A_NUMBER, check_bad(&cube, &o, SHS_BAD_COMPONENTS), o.variance = 0;
+    o.eigenvalue_at_least = -1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.eigenvalue_at_least = NOT_A_NUMBER, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    check_bad(NULL, NULL, SHS_BAD_CUBE);
+    c.lines = 0, check_bad(&c, NULL, SHS_BAD_CUBE), c = cube;
+    c.mask = nothing, check_bad(&c, NULL, SHS_NO_PIXELS); /* no valid pixel */
+    nothing[3] = 1;
+    memset(&o, 0, sizeof o), o.sample = 1, check_bad(&c, &o, SHS_NO_PIXELS); /* one, divided by n - 1 */
+    assert_int_not_equal(shs_pca_fit(NULL, &cube, NULL, NULL), SHS_OK);
+    assert_int_not_equal(shs_mnf_fit(NULL, &cube, NULL, NULL), SHS_OK);
+    assert_status(shs_rx(NULL, &cube, NULL, NULL, NULL), SHS_BAD_SINK);
+    assert_status(shs_pca_transform(NULL, &pca, NULL, &sink), SHS_BAD_CUBE);
+    assert_status(shs_pca_transform(NULL, &pca, &cube, NULL), SHS_BAD_SINK);
+    assert_int_not_equal(shs_pca_transform(NULL, NULL, &cube, &sink), SHS_OK);
+    assert_int_not_equal(shs_pca_transform(NULL, &empty, &cube, &sink), SHS_OK);
+    assert_int_not_equal(shs_pca_inverse(NULL, &empty, &cube, &sink), SHS_OK);
+    assert_int_not_equal(shs_pca_denoise(NULL, &empty, 0, &cube, &sink), SHS_OK);
+    other.bands = 3;
+    assert_status(shs_pca_transform(NULL, &pca, &other, &sink), SHS_BAD_BANDS);
+    assert_status(shs_pca_inverse(NULL, &pca, &other, &sink), SHS_BAD_BANDS);
+    assert_status(shs_pca_denoise(NULL, &pca, 0, &other, &sink), SHS_BAD_BANDS);
+    assert_true(all_untouched(sink.pixels, 6 * 7 * 4 * sizeof(float)));
+    assert_status(shs_pca_from_moments(NULL, NULL, NULL, &empty), SHS_BAD_MOMENTS);
+    assert_ok(shs_moments_create(NULL, 4, &m));
+    assert_status(shs_pca_from_moments(NULL, &m, NULL, &empty), SHS_NO_PIXELS);
+    shs_moments_free(NULL, &m);
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(nothing);
+    cube_free(&cube), sink_free(&sink);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_sandiego),
+        cmocka_unit_test(test_golden_beach),
+        cmocka_unit_test(test_golden_jasper),
+        cmocka_unit_test(test_golden_airport),
+        cmocka_unit_test(test_grass_planes),
+        cmocka_unit_test(test_covariance_and_correlation),
+        cmocka_unit_test(test_options_may_be_absent),
+        cmocka_unit_test(test_number_of_components),
+        cmocka_unit_test(test_from_moments),
+        cmocka_unit_test(test_transform_and_inverse),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_denoise),
+        cmocka_unit_test(test_missing_pixels),
+        cmocka_unit_test(test_deficient_cubes),
+        cmocka_unit_test(test_constant_bands),
+        cmocka_unit_test(test_rescaled_constant),
+        cmocka_unit_test(test_rx),
+        cmocka_unit_test(test_rx_of_deficient_cubes),
+        cmocka_unit_test(test_rx_of_a_constant_cube),
+        cmocka_unit_test(test_rx_finds_aircraft),
+        cmocka_unit_test(test_mnf),
+        cmocka_unit_test(test_mnf_round_trip),
+        cmocka_unit_test(test_mnf_denoises),
+        cmocka_unit_test(test_mnf_from_noise),
+        cmocka_unit_test(test_mnf_without_noise),
+        cmocka_unit_test(test_each_allocation_fails),
+        cmocka_unit_test(test_each_read_fails),
+        cmocka_unit_test(test_each_write_fails),
+        cmocka_unit_test(test_cancelled_at_every_step),
+        cmocka_unit_test(test_arena_is_enough),
+        cmocka_unit_test(test_results_in_an_arena),
+        cmocka_unit_test(test_threads_give_the_same_bits),
+        cmocka_unit_test(test_ranks_give_one_answer),
+        cmocka_unit_test(test_a_failing_rank_ends_both),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests_name("pca", tests, NULL, NULL);
+}
