@@ -37,7 +37,8 @@
        SPARSEHS_NO_DOUBLE        all   no double anywhere: shs_wide is float and long sums are compensated; suffix _f32
        SPARSEHS_NO_STDLIB        impl  no <stdlib.h>: no default allocator, so the context must bring one (or an arena)
        SPARSEHS_MALLOC(n), SPARSEHS_FREE(p)   impl  replace the default allocator (define both)
-       SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF yourself
+       SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
+                                       FastICA in double, _EXP and _TANH yourself
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
 
@@ -424,7 +425,8 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
 /* The k largest eigenvalues of the symmetric matrix A (n x n, its lower triangle is read) in descending order into values (k),
    and, unless vectors is NULL, the eigenvectors that go with them as the columns of vectors (n x k): orthonormal, the entry of
    largest magnitude positive (the first of equals). Always in shs_wide. A is tridiagonalised by blocked Householder
-   reflections; all pairs come from implicit QL, few from bisection and inverse iteration. Accurate to
+   reflections; all pairs come from divide and conquer (QL for small blocks and for values alone), few from bisection and
+   inverse iteration. Accurate to
    ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
@@ -493,14 +495,14 @@ typedef enum shs_gram_mode {
 } shs_gram_mode;
 
 typedef struct shs_omp_options {
-    int sparsity;                   /* atoms a signal at most; 0 = as many as fit: min(p, n, codes->stride). Clamped to min(p, n) */
+    int sparsity;                   /* atoms a signal at most, clamped to min(p, n); 0 = as many as fit, codes->stride too */
     shs_real tolerance;             /* stop at ||y - Dx|| <= tolerance (an L2 norm, in the unit of y); 0 = at sparsity only */
     const int *sparsity_each;       /* m limits, one a signal, in place of sparsity (0 = no atom); NULL = the same for all */
     const shs_real *tolerance_each; /* m tolerances in place of tolerance; NULL = the same for all */
     shs_gram_mode gram_mode;
     const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
     int ldg;
-    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024). Changes memory, not codes */
+    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024); same codes */
 } shs_omp_options;
 
 typedef struct shs_omp_report {
@@ -615,10 +617,10 @@ typedef struct shs_ksvd_options {
     shs_start start;
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT; 0 = square, one channel */
     uint64_t seed;
-    int first_iteration;            /* to resume: the number of iterations done before; with SHS_START_GIVEN, 5 + 5 iterations equal 10 */
+    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN, 5 + 5 equal 10 */
     shs_replace replace;
     shs_real prune_coherence;       /* replace one of two atoms with |d_i'd_j| above this; 0 = 0.99; 1 or more = never */
-    int prune_uses;                 /* replace atoms with fewer uses than this; 0 = 4 (less where m s / n < 16); negative = only unused ones */
+    int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
     shs_keep keep;
     int rmse_after_update;          /* non-zero: fill rmse_update, at the price of one residual an iteration */
     shs_wide stop_improvement;      /* stop when the best error improved by less than this fraction ... */
@@ -753,7 +755,7 @@ typedef struct shs_sink {
     shs_interleave interleave;
     int has_nodata;            /* what missing pixels get; otherwise the cube's own no-data value, NaN, or 0 in integers */
     shs_wide nodata;
-    int rescale;               /* non-zero: stretch each output to [low, high] as GRASS's i.pca does; a constant one becomes low */
+    int rescale;               /* non-zero: stretch each output to [low, high] as GRASS's i.pca does; constant: low */
     shs_wide low, high;
     int (*write_fn)(void *user, int first_line, int lines, const void *block); /* for pixels NULL; non-zero: SHS_WRITE_FAILED */
     void *write_user;
@@ -816,7 +818,7 @@ typedef struct shs_pca_options {
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     int sample;                   /* non-zero: divide by n - 1 instead of n */
-    int precise;                  /* non-zero: products in shs_wide, for eigenvalues below 1e-7 of the first; bytes equal to GRASS's */
+    int precise;                  /* non-zero: products in shs_wide, for eigenvalues below 1e-7 of the first */
 } shs_pca_options;
 
 /* The result; shs_pca_free frees it. */
@@ -860,7 +862,8 @@ SHS_API shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca,
 SHS_API shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
                                    const shs_sink *sink);
 /* The way back: a cube of components (bands = pca->components) into one of pca->bands bands. */
-SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components, const shs_sink *sink);
+SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
+                                   const shs_sink *sink);
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or the first `components` of options). One output. options may be NULL; rank (may be
@@ -894,8 +897,8 @@ typedef struct shs_ica_options {
     shs_ica_approach approach;
     shs_ica_route route;          /* how y^3 is iterated: by cost, by fourth moments, by sweeps over the pixels */
     int iterations;               /* at most, for one component or all; 0 = 200 */
-    shs_wide tolerance;           /* stop when 1 - |cos(w, w before)| is at most this; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
-                                     iterations, the paper's convention */
+    shs_wide tolerance;           /* stop when 1 - |cos(w, w before)| is at most this; 0 = 1e-8 (1e-6 in NO_DOUBLE);
+                                     negative = run all iterations, the paper's convention */
     int plain_steps;              /* non-zero: never halve the step (it is, on a two-cycle and after half of the iterations) */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
@@ -982,12 +985,13 @@ typedef struct shs_engine {
     /* A pixels session: opened on a cube, which stays valid, or on a stream, which is read again for every pass that cannot be
        served from what is kept. n = bands in use; sums are overwritten, of this rank's valid pixels. */
     shs_status (*pixels_open)(void *user, const shs_context *ctx, const shs_cube *cube, void **session);
-    /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, otherwise chosen. */
+    /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, else chosen. */
     shs_status (*pixels_moments)(void *session, int precise, int known, shs_real *shift, shs_wide *sums);
     /* sums: pairs, n x n products of the differences of right neighbours (lower triangle). */
     shs_status (*pixels_noise)(void *session, shs_wide *sums);
     /* Extremes of every output of the map (or, with squares, of the squared length of the mapped pixel). */
-    shs_status (*pixels_range)(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low, shs_wide *high);
+    shs_status (*pixels_range)(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
+                               shs_wide *high);
     /* The outputs into the sink, stretched from [low, high] where it rescales; `missing` is what missing pixels get. */
     shs_status (*pixels_map)(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
                              const shs_wide *low, const shs_wide *high, shs_wide missing);
@@ -1180,7 +1184,7 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) {
     return "unknown status";
 }
 
-/* ---- sizes and layouts --------------------------------------------------------------------------------------------- */
+/* ---- sizes and layouts -------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__mul_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
 
@@ -1260,7 +1264,7 @@ SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
     l->base = NULL;
 }
 
-/* ---- arena ------------------------------------------------------------------------------------------------------------ */
+/* ---- arena -------------------------------------------------------------------------------------------------------- */
 
 /* What stands before each block. A block that is given back while later ones are in use waits until those are gone. */
 typedef struct shs__arena_header {
@@ -1275,7 +1279,8 @@ SHS__PRIVATE void *shs__arena_alloc(void *user, size_t size) {
     size_t at = a->used, pad;
     if (!a->memory) return NULL;
     pad = (16 - (size_t)((uintptr_t)(a->memory + at) % 16)) % 16;
-    if (pad > a->size - at || SHS__ARENA_HEADER > a->size - at - pad || size > a->size - at - pad - SHS__ARENA_HEADER) return NULL;
+    if (pad > a->size - at || SHS__ARENA_HEADER > a->size - at - pad || size > a->size - at - pad - SHS__ARENA_HEADER)
+        return NULL;
     h.used = a->used;
     h.last = a->last;
     a->last = at + pad;
@@ -1327,7 +1332,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
     return 0;
 }
 
-/* ---- threads, progress, ranks ------------------------------------------------------------------------------------------ */
+/* ---- threads, progress, ranks ------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
@@ -1486,7 +1491,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
 /* ================================================================================================================== */
 
-/* ---- checks shared by the routines and their naive twins --------------------------------------------------------- */
+/* ---- checks shared by the routines and their naive twins ---------------------------------------------------------- */
 
 /* Empty matrices may be NULL. */
 SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
@@ -1498,7 +1503,7 @@ SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step *
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
 SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
 
-/* ---- vectors ----------------------------------------------------------------------------------------------------- */
+/* ---- vectors ------------------------------------------------------------------------------------------------------ */
 
 #ifdef SHS__VECTOR_BYTES
 /* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
@@ -1629,7 +1634,7 @@ SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
         for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] *= factor;
 }
 
-/* ---- matrix and vector ------------------------------------------------------------------------------------------- */
+/* ---- matrix and vector -------------------------------------------------------------------------------------------- */
 
 /* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
 SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
@@ -1732,7 +1737,7 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
     return SHS_OK;
 }
 
-/* ---- gemm: parts of a matrix, transposition ---------------------------------------------------------------------- */
+/* ---- gemm: parts of a matrix, transposition ----------------------------------------------------------------------- */
 
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
@@ -1825,7 +1830,7 @@ SHS__PRIVATE void shs__transpose(int m, int n, shs_real scale, const shs_real *S
     }
 }
 
-/* ---- gemm: the micro-kernel -------------------------------------------------------------------------------------- */
+/* ---- gemm: the micro-kernel --------------------------------------------------------------------------------------- */
 
 /* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
    which it reads them, without a gap (MR rows, NR columns):
@@ -1945,7 +1950,7 @@ SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_r
 }
 #endif
 
-/* ---- gemm: five loops around the micro-kernel -------------------------------------------------------------------- */
+/* ---- gemm: five loops around the micro-kernel --------------------------------------------------------------------- */
 
 /* After Goto and van de Geijn:
 
@@ -2238,7 +2243,7 @@ SHS__PUBLIC shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m,
     return SHS_OK;
 }
 
-/* ---- syrk: gemm that leaves out the tiles of the other triangle -------------------------------------------------- */
+/* ---- syrk: gemm that leaves out the tiles of the other triangle --------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
                                         const shs_real *C, int ldc) {
@@ -2281,7 +2286,7 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     return SHS_OK;
 }
 
-/* ---- trsm -------------------------------------------------------------------------------------------------------- */
+/* ---- trsm --------------------------------------------------------------------------------------------------------- */
 
 /* X op(A) = B has independent rows: slabs of them are solved in parallel. The other side is the same problem
    transposed, X' op(A)' = B', and a slab of B' is transposed on its way in and out. Within a slab the order of A is
@@ -2448,7 +2453,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
     return SHS_OK;
 }
 
-/* ---- Cholesky ---------------------------------------------------------------------------------------------------- */
+/* ---- Cholesky ----------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
     if (shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
@@ -2536,7 +2541,7 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     return shs__layout_query(&l);
 }
 
-/* ---- columns of unit length -------------------------------------------------------------------------------------- */
+/* ---- columns of unit length --------------------------------------------------------------------------------------- */
 
 /* Lengths too small or too large to divide by accurately are brought into range by the largest element first. */
 SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms) {
@@ -2625,7 +2630,7 @@ SHS__PRIVATE shs_wide shs__wlanes(shs__wvec v) {
     return lane[0];
 }
 
-/* ---- vectors ----------------------------------------------------------------------------------------------------- */
+/* ---- vectors ------------------------------------------------------------------------------------------------------ */
 
 /* x'y, in two accumulators */
 SHS__PRIVATE shs_wide shs__wdot(int m, const shs_wide *x, const shs_wide *y) {
@@ -2712,7 +2717,7 @@ SHS__STAGE void shs__wsymv(int m, const shs_wide *A, int ld, const shs_wide *x, 
     }
 }
 
-/* ---- products of matrices ---------------------------------------------------------------------------------------- */
+/* ---- products of matrices ----------------------------------------------------------------------------------------- */
 
 /* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
    broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
@@ -2793,7 +2798,7 @@ SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_w
     }
 }
 
-/* ---- scratch ----------------------------------------------------------------------------------------------------- */
+/* ---- scratch ------------------------------------------------------------------------------------------------------ */
 
 typedef struct shs__eigh {
     int n, ld;
@@ -2860,7 +2865,7 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->merge = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
 }
 
-/* ---- in and out -------------------------------------------------------------------------------------------------- */
+/* ---- in and out --------------------------------------------------------------------------------------------------- */
 
 /* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity (tested on the
    exponent bits, so that -ffast-math cannot fold the test away). */
@@ -2931,7 +2936,7 @@ SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *o
     }
 }
 
-/* ---- stage 1: to tridiagonal form -------------------------------------------------------------------------------- */
+/* ---- stage 1: to tridiagonal form --------------------------------------------------------------------------------- */
 
 /* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
    sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
@@ -3013,7 +3018,7 @@ SHS__STAGE void shs__tridiagonalize(shs__eigh *w) {
     }
 }
 
-/* ---- stage 2, small blocks: implicit QL -------------------------------------------------------------------------- */
+/* ---- stage 2, small blocks: implicit QL --------------------------------------------------------------------------- */
 
 /* All eigenvalues of T lie within this distance of zero (Gershgorin). */
 SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *e) {
@@ -3173,7 +3178,7 @@ SHS__STAGE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors) 
     return SHS_OK;
 }
 
-/* ---- stage 2, all pairs: divide and conquer ---------------------------------------------------------------------- */
+/* ---- stage 2, all pairs: divide and conquer ----------------------------------------------------------------------- */
 
 /* Cut T where beta couples its halves (Cuppen 1981). With v = (0 .. 0, 1, sign beta, 0 .. 0)',
 
@@ -3454,7 +3459,7 @@ SHS__STAGE shs_status shs__conquer(shs__eigh *w) {
     return status;
 }
 
-/* ---- stage 2, few pairs: bisection and inverse iteration --------------------------------------------------------- */
+/* ---- stage 2, few pairs: bisection and inverse iteration ---------------------------------------------------------- */
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
@@ -3611,7 +3616,7 @@ SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
     return 1;
 }
 
-/* ---- stage 3: back ----------------------------------------------------------------------------------------------- */
+/* ---- stage 3: back ------------------------------------------------------------------------------------------------ */
 
 /* V = Q S for k columns of S, in the order given. They become the rows of X, so that the kernels run along many of
    them: for the reflections H_0 H_1 .. = I - V T V' of one panel,
@@ -3645,7 +3650,7 @@ SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
     }
 }
 
-/* ---- the driver -------------------------------------------------------------------------------------------------- */
+/* ---- the driver --------------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors) {
     shs__layout l = SHS_ZERO;
@@ -3708,7 +3713,7 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     return status;
 }
 
-/* ---- the naive twin ---------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 /* One Jacobi rotation: with t = tan(angle) the smaller root of t^2 + 2 t (a_qq - a_pp) / (2 a_pq) - 1 = 0, a_pq
    vanishes. The same rotation of columns p and q gathers in V. */
@@ -3790,7 +3795,7 @@ SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_
 /* 6  SPARSE CODING                                                                                                   */
 /* ================================================================================================================== */
 
-/* ---- small vector work: on contiguous values, written so that a compiler vectorises it ------------------------------- */
+/* ---- small vector work: on contiguous values, written so that a compiler vectorises it ---------------------------- */
 
 SHS__PRIVATE void shs__add_scaled(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
     int i;
@@ -3824,7 +3829,7 @@ SHS__PRIVATE shs_wide shs__norm2(int n, const shs_real *x) {
 #endif
 }
 
-/* ---- codes ------------------------------------------------------------------------------------------------------------ */
+/* ---- codes -------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
     return c && c->stride > 0 && c->used && c->atoms && c->coefs;
@@ -4002,7 +4007,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     return SHS_OK;
 }
 
-/* ---- one signal on its way: what every form of the pursuit keeps ------------------------------------------------------- */
+/* ---- one signal on its way: what every form of the pursuit keeps -------------------------------------------------- */
 
 #ifdef SPARSEHS_DOUBLE
 #define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
@@ -4118,7 +4123,7 @@ SHS__PRIVATE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D,
     return w->reached;
 }
 
-/* ---- choosing: the index of the largest |alpha|, the first of equals ------------------------------------------------- */
+/* ---- choosing: the index of the largest |alpha|, the first of equals ---------------------------------------------- */
 
 #ifdef SHS__VECTOR_BYTES
 #ifdef SPARSEHS_DOUBLE
@@ -4178,7 +4183,7 @@ SHS__PRIVATE int shs__strongest(int n, const shs_real *alpha) {
     return index;
 }
 
-/* ---- pursuit in the Gram domain ---------------------------------------------------------------------------------------- */
+/* ---- pursuit in the Gram domain ----------------------------------------------------------------------------------- */
 
 /* The heart of Batch-OMP, one pass over n values: b_k = (g - sum c_i b_i) / d into row k of B, alpha -= t b_k, and the
    largest |alpha| that is left. Per value: k + 2 reads and 2 writes in L1 for 2 k + 5 operations. */
@@ -4334,7 +4339,7 @@ SHS__PRIVATE void shs__gram_pursuit_layout(shs__layout *l, shs__gram_pursuit *g,
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
 }
 
-/* ---- pursuit without a Gram matrix ------------------------------------------------------------------------------------- */
+/* ---- pursuit without a Gram matrix -------------------------------------------------------------------------------- */
 
 /* The orthonormalised atoms q_k themselves are kept (p values each), the residual is updated explicitly, r -= t_k q_k, and
    alpha = D'r is formed anew at every step. A group of signals goes in step, so that the dictionary, which is what there
@@ -4481,7 +4486,7 @@ SHS__PRIVATE void shs__direct_pursue(shs__direct_pursuit *g, int count, shs__cor
     }
 }
 
-/* ---- many signals: the CPU's coding stage ---------------------------------------------------------------------------------- */
+/* ---- many signals: the CPU's coding stage ------------------------------------------------------------------------- */
 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
@@ -4700,7 +4705,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     return status;
 }
 
-/* ---- the public forms ----------------------------------------------------------------------------------------------------- */
+/* ---- the public forms --------------------------------------------------------------------------------------------- */
 
 typedef struct shs__finite_job {
     const shs_real *A;
@@ -4755,7 +4760,8 @@ SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_o
     return SHS_OK;
 }
 
-SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options) {
+SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
+                                     const shs_omp_options *options) {
     shs_omp_options zero = SHS_ZERO;
     shs__coder c = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -4877,7 +4883,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     return status;
 }
 
-/* ---- one signal at a time -------------------------------------------------------------------------------------------------- */
+/* ---- one signal at a time ----------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__omp_one_layout(shs__layout *l, shs__gram_pursuit *g, int n, int limit) {
     shs__gram_pursuit_layout(l, g, 0, n, n, limit);
@@ -4984,7 +4990,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     return SHS_OK;
 }
 
-/* ---- the naive twin ---------------------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 typedef struct shs__naive_omp {
     shs_wide *r; /* p: the residual */
@@ -5068,7 +5074,8 @@ SHS__PUBLIC shs_status shs_omp_naive(int p, int n, const shs_real *D, int ldd, c
     while (k < limit && !(tolerance > 0 && norm2 <= tolerance2)) {
         atoms[k] = shs__naive_choose(p, n, D, ldd, w.r, &correlation);
         if (k == 0) first = correlation;
-        if (!(correlation > (shs_wide)SHS__EPS * first / 100) || !shs__naive_solve(p, k + 1, limit, D, ldd, atoms, y, &w)) break;
+        if (!(correlation > (shs_wide)SHS__EPS * first / 100) || !shs__naive_solve(p, k + 1, limit, D, ldd, atoms, y, &w))
+            break;
         k++;
         for (i = 0; i < k; i++) coefs[i] = (shs_real)w.x[i];
         for (norm2 = 0, q = 0; q < p; q++) {
@@ -5087,7 +5094,7 @@ SHS__PUBLIC shs_status shs_omp_naive(int p, int n, const shs_real *D, int ldd, c
 /* 7  DICTIONARY LEARNING                                                                                             */
 /* ================================================================================================================== */
 
-/* ---- the CPU's signals session ------------------------------------------------------------------------------------------ */
+/* ---- the CPU's signals session ------------------------------------------------------------------------------------ */
 
 /* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
    coefficient number slot[u] of signal[u]. */
@@ -5291,7 +5298,7 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
     memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
 }
 
-/* ---- stages: here, or on the context's engine ------------------------------------------------------------------------------ */
+/* ---- stages: here, or on the context's engine --------------------------------------------------------------------- */
 
 /* The driver's state. Its first member is the CPU's session; `remote` is the engine's, where there is one. */
 typedef struct shs__learner {
@@ -5349,7 +5356,7 @@ SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, int first, int count,
     return SHS_OK;
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------------------------- */
+/* ---- the driver --------------------------------------------------------------------------------------------------- */
 
 /* The value of a schedule at an iteration, or the constant before its first step. */
 SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, int iteration) {
@@ -5420,8 +5427,8 @@ SHS__PRIVATE void shs__flag_duplicates(shs__learner *w, shs_real limit) {
     int first, i, j;
     for (first = 0; first < w->n; first += SHS__PANEL) {
         int count = shs__imin(SHS__PANEL, w->n - first);
-        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, w->n, count, w->p, 1, w->D, w->p, w->D + (size_t)first * (size_t)w->p, w->p, 0,
-                         w->panel, w->n, w->scratch);
+        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, w->n, count, w->p, 1, w->D, w->p, w->D + (size_t)first * (size_t)w->p, w->p,
+                         0, w->panel, w->n, w->scratch);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j && !w->flagged[j]; i++)
                 if (!w->flagged[i] && shs__abs(*SHS__AT(w->panel, w->n, i, j - first)) > limit)
@@ -5522,8 +5529,8 @@ SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs
     const shs_ksvd_options *o = w->o;
     int iteration = o->first_iteration + k, round, j;
     int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds > 0 ? o->rounds : 1, iteration);
-    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms > 0 ? o->parallel_atoms : 1,
-                               iteration);
+    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps,
+                               o->parallel_atoms > 0 ? o->parallel_atoms : 1, iteration);
     shs_status status = shs__code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
     shs__keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
@@ -5575,7 +5582,7 @@ SHS__OUTLINE shs_status shs__learn(shs__learner *w, int want_codes, shs__course 
     return status;
 }
 
-/* ---- where it starts ---------------------------------------------------------------------------------------------------------- */
+/* ---- where it starts ---------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed) {
     shs_status status = shs__check_dictionary(p, n, D, ldd);
@@ -5651,7 +5658,8 @@ SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int 
     for (j = 0; j < count; j++) {
         uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o->seed));
         if (i >= w->offset && i - w->offset < w->m)
-            shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset), w->sums + (size_t)j * (size_t)w->p);
+            shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
+                                 w->sums + (size_t)j * (size_t)w->p);
     }
     return shs__reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
 }
@@ -5694,7 +5702,8 @@ SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int l
         int channels = o->patch_channels > 0 ? o->patch_channels : 1, width = o->patch_width, height = o->patch_height;
         while (side * side * channels < w->p) side++;
         if (width <= 0 && height <= 0) width = height = side;
-        if (width <= 0 || height <= 0 || (size_t)width * (size_t)height * (size_t)channels != (size_t)w->p) return SHS_BAD_START;
+        if (width <= 0 || height <= 0 || (size_t)width * (size_t)height * (size_t)channels != (size_t)w->p)
+            return SHS_BAD_START;
         return shs_dictionary_dct(width, height, channels, w->n, w->D, w->p);
     }
     if (o->start == SHS_START_SIGNALS) status = shs__start_from_signals(w, &made);
@@ -5702,7 +5711,7 @@ SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int l
     return status;
 }
 
-/* ---- the public forms --------------------------------------------------------------------------------------------------------- */
+/* ---- the public forms --------------------------------------------------------------------------------------------- */
 
 static const shs_ksvd_options shs__ksvd_zero = SHS_ZERO;
 
@@ -5817,7 +5826,8 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
     *stride = codes ? codes->stride : shs__imin(p, n);
     status = shs__check_coding(shs__imin(p, n), n, m, coding, stride);
     *stride = shs__imax(*stride, 1);
-    if (status == SHS_OK && o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (status == SHS_OK && o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd))
+        return SHS_DICTIONARY_NOT_FINITE;
     return status;
 }
 
@@ -5889,7 +5899,8 @@ SHS__PRIVATE void shs__coherence_layout(shs__layout *l, shs__coherence *w, int p
     w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
 }
 
-SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_wide *mu) {
+SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
+                                                shs_wide *mu) {
     shs__coherence w;
     shs__layout l = SHS_ZERO;
     int first, i, j;
@@ -5906,7 +5917,8 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     for (j = 0; j < n; j++) w.norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
     for (first = 0; first < n; first += SHS__PANEL) {
         int count = shs__imin(SHS__PANEL, n - first);
-        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, w.panel, n, w.scratch);
+        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, w.panel, n,
+                         w.scratch);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
                 shs_wide both = (shs_wide)w.norms[i] * (shs_wide)w.norms[j];
@@ -5923,7 +5935,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 /* 8  PATCHES                                                                                                         */
 /* ================================================================================================================== */
 
-/* ---- where the patches lie ---------------------------------------------------------------------------------------------- */
+/* ---- where the patches lie ---------------------------------------------------------------------------------------- */
 
 /* An image and a set of patches in it with all defaults filled in. */
 typedef struct shs__grid {
@@ -5961,7 +5973,9 @@ SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels,
 }
 
 /* Every step-th of `room` positions and the last one. */
-SHS__PRIVATE size_t shs__positions(int room, int step) { return (size_t)(room - 1) / (size_t)step + 1 + ((room - 1) % step != 0); }
+SHS__PRIVATE size_t shs__positions(int room, int step) {
+    return (size_t)(room - 1) / (size_t)step + 1 + ((room - 1) % step != 0);
+}
 
 SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) {
     int rx, ry;
@@ -6018,7 +6032,7 @@ SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_pa
     return SHS_OK;
 }
 
-/* ---- out of the image --------------------------------------------------------------------------------------------------- */
+/* ---- out of the image --------------------------------------------------------------------------------------------- */
 
 /* `count` values from value `at` of the image on, `step` apart, into shs_real. */
 SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int count, shs_real *out) {
@@ -6103,7 +6117,7 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
     return SHS_OK;
 }
 
-/* ---- back into the image ------------------------------------------------------------------------------------------------ */
+/* ---- back into the image ------------------------------------------------------------------------------------------ */
 
 enum { SHS__ROWS_A_BAND = 16 };
 
@@ -6204,7 +6218,7 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     return SHS_OK;
 }
 
-/* ---- all of it, block by block ----------------------------------------------------------------------------------------------- */
+/* ---- all of it, block by block ------------------------------------------------------------------------------------ */
 
 enum { SHS__PATCHES_A_BLOCK = 8192 };
 
@@ -6331,16 +6345,16 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
 /* 9  CUBES AND STREAMING                                                                                             */
 /* ================================================================================================================== */
 
-/* ---- a cube, checked, with its strides worked out ------------------------------------------------------------------------ */
+/* ---- a cube, checked, with its strides worked out ----------------------------------------------------------------- */
 
 enum {
-    SHS__PANEL_PIXELS = 384,       /* converted and multiplied at a time: the depth of one packed panel of gemm */
-    SHS__PANELS_A_SUM = 2,         /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
-    SHS__CHUNK_PANELS = 4,         /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
+    SHS__PANEL_PIXELS = 384, /* converted and multiplied at a time: the depth of one packed panel of gemm */
+    SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
+    SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
     SHS__LARGE_CHUNK_PANELS = 16,
-    SHS__PASS_SLOTS = 16,          /* chunks whose sums are held before they are added in order */
-    SHS__COLLECT_VALUES = 4096,    /* of which so many at a time */
-    SHS__BLOCK_BYTES = 16 << 20    /* a block of a stream, unless the caller says how many lines */
+    SHS__PASS_SLOTS = 16,       /* chunks whose sums are held before they are added in order */
+    SHS__COLLECT_VALUES = 4096, /* of which so many at a time */
+    SHS__BLOCK_BYTES = 16 << 20 /* a block of a stream, unless the caller says how many lines */
 };
 
 typedef struct shs__view {
@@ -6416,7 +6430,7 @@ SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
     return shs__view_open(cube, &v) == SHS_OK ? v.used : 0;
 }
 
-/* ---- from any type to panels of shs_real ------------------------------------------------------------------------------------ */
+/* ---- from any type to panels of shs_real -------------------------------------------------------------------------- */
 
 /* A stretch of values in the cube: `count` of them `stride` apart, or at `offset`s. */
 typedef struct shs__run {
@@ -6561,7 +6575,8 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
         if (v->cube->has_nodata) shs__mark_nodata(v->cube->type, &run, v->cube->nodata, missing, by_band ? 1 : 0);
         if (r->precise)
             shs__convert_wide(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
-                              panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used), by_band ? used : 1);
+                              panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used),
+                              by_band ? used : 1);
         else
             shs__convert(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
                          panel->X + (by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used), 1);
@@ -6593,7 +6608,8 @@ SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
         else if (to != k && !r->planes)
             memcpy(panel->X + (size_t)to * used, panel->X + (size_t)k * used, used * sizeof(shs_real));
         else if (to != k)
-            for (b = 0; b < used; b++) panel->X[b * SHS__PANEL_PIXELS + (size_t)to] = panel->X[b * SHS__PANEL_PIXELS + (size_t)k];
+            for (b = 0; b < used; b++)
+                panel->X[b * SHS__PANEL_PIXELS + (size_t)to] = panel->X[b * SHS__PANEL_PIXELS + (size_t)k];
         to++;
     }
     panel->valid = to;
@@ -6622,7 +6638,7 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
     if (v->floating || v->cube->mask || v->cube->has_nodata) shs__close_up(r, panel);
 }
 
-/* ---- a pass over all pixels ---------------------------------------------------------------------------------------------------- */
+/* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
 
 struct shs__pass;
 
@@ -6825,7 +6841,7 @@ SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__pass *pass) {
     return status;
 }
 
-/* ---- the pixels session: here, or on the context's engine --------------------------------------------------------------------- */
+/* ---- the pixels session: here, or on the context's engine --------------------------------------------------------- */
 
 /* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
 typedef struct shs__pixels {
@@ -6853,7 +6869,7 @@ SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
     px->engine = NULL;
 }
 
-/* ---- products in shs_wide --------------------------------------------------------------------------------------------------------- */
+/* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
 
 /* The lower triangle of P += X X' for X of n x k, four columns of P at a time so that an element of X, once loaded, is used
    four times. */
@@ -6876,7 +6892,8 @@ SHS__PRIVATE void shs__wide_syrk(int n, int k, const shs_wide *X, shs_wide *P) {
         }
         for (; q < k; q++) {
             const shs_wide *x = SHS__AT(X, n, 0, q);
-            for (i = j; i < n; i++) p0[i] += x[i] * x[j], p1[i] += x[i] * x[j + 1], p2[i] += x[i] * x[j + 2], p3[i] += x[i] * x[j + 3];
+            for (i = j; i < n; i++)
+                p0[i] += x[i] * x[j], p1[i] += x[i] * x[j + 1], p2[i] += x[i] * x[j + 2], p3[i] += x[i] * x[j + 3];
         }
     }
     for (; j < n; j++) {
@@ -6906,7 +6923,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
-/* ---- moments ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- moments ------------------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
     m->bands = bands;
@@ -7006,7 +7023,8 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, r->precise ? *SHS__AT(panel->W, used, b, k)
-                                          : (shs_wide)(r->planes ? *SHS__AT(panel->X, SHS__PANEL_PIXELS, k, b) : *SHS__AT(panel->X, used, b, k)));
+                                          : (shs_wide)(r->planes ? *SHS__AT(panel->X, SHS__PANEL_PIXELS, k, b)
+                                                                 : *SHS__AT(panel->X, used, b, k)));
         shift[b] = shs__shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return 1;
@@ -7146,7 +7164,8 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     return status;
 }
 
-SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance, int ldc) {
+SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance,
+                                          int ldc) {
     int n, i, j;
     shs_wide divisor;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
@@ -7165,7 +7184,7 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample
     return SHS_OK;
 }
 
-/* ---- maps: from pixels to outputs ------------------------------------------------------------------------------------------------------ */
+/* ---- maps: from pixels to outputs --------------------------------------------------------------------------------- */
 
 typedef struct shs__map_job {
     int outputs;                 /* rows of the matrix */
@@ -7298,7 +7317,8 @@ SHS__PRIVATE void shs__stretch_values(const shs_sink *sink, int count, shs_wide 
 }
 
 /* Stores one output of the panel: pixels may run over several lines of the sink. */
-SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, const shs_wide *value, size_t first) {
+SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, const shs_wide *value,
+                                 size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__panel *panel = &lane->panel;
     int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
@@ -7307,7 +7327,8 @@ SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane,
     while (k < panel->pixels) {
         int here = shs__imin(panel->pixels - k, samples - sample), i;
         ptrdiff_t at = line * job->ls + sample * job->ss + output * job->bs;
-        shs__store_values(job->sink->type, here, value, panel->missing + k, job->missing, job->base + at * (ptrdiff_t)size, job->ss);
+        shs__store_values(job->sink->type, here, value, panel->missing + k, job->missing, job->base + at * (ptrdiff_t)size,
+                          job->ss);
         for (i = 0; i < here; i++) value += !panel->missing[k + i];
         k += here;
         line++;
@@ -7447,7 +7468,8 @@ SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map 
     int line;
     if (job->sink->rescale) status = shs__map_range(px, map, pass);
     if (status == SHS_OK && px->engine)
-        return px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high, job->missing);
+        return px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
+                                      job->missing);
     pass->slots = NULL;
     pass->work = shs__map_panel;
     pass->phase = "transform";
@@ -7701,7 +7723,7 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
     return status;
 }
 
-/* ---- minimum noise fraction ------------------------------------------------------------------------------------------------------- */
+/* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
 
 /* Differences of right neighbours, both valid, and their products. A slot: pairs, then the lower triangle. */
 SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
@@ -7714,7 +7736,8 @@ SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs
             for (b = 0; b < used; b++) {
                 if (pass->reader.precise) d[b] = *SHS__AT(panel->W, used, b, i + 1) - *SHS__AT(panel->W, used, b, i);
                 else if (pass->reader.planes)
-                    d[b] = (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i + 1, b) - (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i, b);
+                    d[b] = (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i + 1, b) -
+                           (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i, b);
                 else d[b] = (shs_wide)*SHS__AT(panel->X, used, b, i + 1) - (shs_wide)*SHS__AT(panel->X, used, b, i);
             }
         }
@@ -7760,7 +7783,8 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
 }
 
 /* F = E Lambda^-1/2 of the noise (n x r), then the eigenvectors of F'CF; in f: whitener = F, room = E Lambda^1/2. */
-SHS__PRIVATE shs_status shs__whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f, int *rank) {
+SHS__PRIVATE shs_status shs__whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f,
+                                          int *rank) {
     int i, j;
     shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
@@ -7782,7 +7806,8 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) {
             const shs_wide *a = SHS__AT(A, k, 0, i), *b = SHS__AT(B, k, 0, j);
             shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-            for (q = 0; q + 4 <= k; q += 4) s0 += a[q] * b[q], s1 += a[q + 1] * b[q + 1], s2 += a[q + 2] * b[q + 2], s3 += a[q + 3] * b[q + 3];
+            for (q = 0; q + 4 <= k; q += 4)
+                s0 += a[q] * b[q], s1 += a[q + 1] * b[q + 1], s2 += a[q + 2] * b[q + 2], s3 += a[q + 3] * b[q + 3];
             for (; q < k; q++) s0 += a[q] * b[q];
             *SHS__AT(C, m, i, j) = (s0 + s1) + (s2 + s3);
         }
@@ -7879,18 +7904,20 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     return status;
 }
 
-/* ---- transforms -------------------------------------------------------------------------------------------------------------------- */
+/* ---- transforms --------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 && pca->components > 0 && pca->forward; }
 
-SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, const shs_sink *sink) {
+SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube,
+                                         const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
     map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
     return shs_cube_map(ctx, cube, &map, pca->precise, sink);
 }
 
-SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components, const shs_sink *sink) {
+SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
+                                       const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
     map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
@@ -7916,7 +7943,8 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     for (j = 0; j < pca->bands; j++) /* backward x forward */
         for (q = 0; q < k; q++)
             for (i = 0; i < pca->bands; i++)
-                *SHS__AT(both, pca->bands, i, j) += *SHS__AT(pca->backward, pca->bands, i, q) * *SHS__AT(pca->forward, pca->components, q, j);
+                *SHS__AT(both, pca->bands, i, j) +=
+                    *SHS__AT(pca->backward, pca->bands, i, q) * *SHS__AT(pca->forward, pca->components, q, j);
     map.bands = map.outputs = pca->bands, map.matrix = both, map.centre = map.offset = pca->mean;
     status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
     shs__release(ctx, &l);
@@ -7931,8 +7959,8 @@ SHS__PRIVATE int shs__whitening_rank(const shs_pca *pca) {
     return k;
 }
 
-SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
-                              int *rank) {
+SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                              const shs_sink *sink, int *rank) {
     shs_pca_options o = options ? *options : shs__pca_zero;
     shs_pixel_map map = SHS_ZERO;
     shs__pixels px;
@@ -7948,7 +7976,8 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     if (status == SHS_OK) {
         for (j = 0; j < pca.bands; j++) /* close up to used x bands: element (i, j) never moves forward */
             for (i = 0; i < used; i++)
-                pca.forward[(size_t)j * (size_t)used + (size_t)i] = *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
+                pca.forward[(size_t)j * (size_t)used + (size_t)i] =
+                    *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
         status = shs__pixels_map(&px, &map, 1, sink, 1);
     }
@@ -7962,7 +7991,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
 
-/* ---- contrasts ------------------------------------------------------------------------------------------------------------ */
+/* ---- contrasts ---------------------------------------------------------------------------------------------------- */
 
 /* exp(-x) for 0 <= x: 2^-k from the bits, exp of the rest, |r| <= ln 2 / 2, from its series. The loop has no branch, so a
    compiler vectorises it. In double libm is used: accuracy comes before speed there. */
@@ -7972,7 +8001,8 @@ SHS__PRIVATE shs_real shs__exp_minus(shs_real x) {
 #else
     float y = x < 87.0f ? x : 87.0f, k = (float)(int32_t)(y * 1.44269504f + 0.5f);
     float r = (k * 0.693359375f - y) - k * 2.12194440e-4f; /* ln 2 in two pieces, the first exact in k */
-    float e = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
+    float e =
+        1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
     uint32_t bits = (uint32_t)(127 - (int32_t)k) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
@@ -7987,7 +8017,8 @@ SHS__PRIVATE shs_real shs__tanh(shs_real y) {
 #else
     float a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), q = y * y;
     float far = (1 - t) / (1 + t);
-    float near = a * (1 + q * (-0.333333333f + q * (0.133333333f + q * (-0.0539682540f + q * (0.0218694885f - q * 0.00886323552f)))));
+    float near =
+        a * (1 + q * (-0.333333333f + q * (0.133333333f + q * (-0.0539682540f + q * (0.0218694885f - q * 0.00886323552f)))));
     float value = a < 0.35f ? near : far;
     return y < 0 ? -value : value;
 #endif
@@ -7996,8 +8027,13 @@ SHS__PRIVATE shs_real shs__tanh(shs_real y) {
 /* log cosh y = |y| + log(1 + t) - log 2, the logarithm as 2 atanh(t / (2 + t)). */
 SHS__PRIVATE shs_real shs__log_cosh(shs_real y) {
     shs_real a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), u = t / (2 + t), q = u * u;
-    shs_real series = 1 + q * ((shs_real)(1.0 / 3) + q * ((shs_real)0.2 + q * ((shs_real)(1.0 / 7) + q * ((shs_real)(1.0 / 9) +
-                      q * ((shs_real)(1.0 / 11) + q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
+    shs_real series =
+        1 + q * ((shs_real)(1.0 / 3) +
+                 q * ((shs_real)0.2 +
+                      q * ((shs_real)(1.0 / 7) +
+                           q * ((shs_real)(1.0 / 9) +
+                                q * ((shs_real)(1.0 / 11) +
+                                     q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
     return a + 2 * u * series - (shs_real)0.69314718055994530942;
 }
 
@@ -8025,7 +8061,7 @@ SHS__PRIVATE shs_wide shs__apply_contrast(shs_contrast contrast, int n, shs_real
     return ((shs_wide)slope[0] + (shs_wide)slope[1]) + ((shs_wide)slope[2] + (shs_wide)slope[3]);
 }
 
-/* ---- the pixels, whitened ------------------------------------------------------------------------------------------------------ */
+/* ---- the pixels, whitened ----------------------------------------------------------------------------------------- */
 
 enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory are kept up to so many bytes */
 
@@ -8075,7 +8111,8 @@ SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, sh
     }
     if (s->fill_cache) {
         size_t panel = first / SHS__PANEL_PIXELS;
-        memcpy(s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, lane->product, (size_t)s->m * SHS__PANEL_PIXELS * sizeof(shs_real));
+        memcpy(s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, lane->product,
+               (size_t)s->m * SHS__PANEL_PIXELS * sizeof(shs_real));
         s->cached[panel] = valid;
     }
     slot[0] += (shs_wide)valid;
@@ -8182,7 +8219,8 @@ SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, sh
     s->directions = c;
     for (i = 0; i < cells; i++) s->W[i] = (shs_real)W[i];
     if (s->px->engine)
-        status = shs__remote_sums(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total), 1 + (size_t)c + cells);
+        status = shs__remote_sums(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total),
+                                  1 + (size_t)c + cells);
     else status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, 1 + (size_t)c + cells);
     if (status != SHS_OK) return status;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
@@ -8221,7 +8259,7 @@ SHS__PRIVATE shs_status shs__expectations(shs__sources *s, int c, const shs_wide
     return SHS_OK;
 }
 
-/* ---- the iterations ------------------------------------------------------------------------------------------------------------- */
+/* ---- the iterations ----------------------------------------------------------------------------------------------- */
 
 /* What they work in: m x m each, but slope. */
 typedef struct shs__iteration {
@@ -8307,7 +8345,8 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, int column, in
 }
 
 /* Iterates column d of W, kept off the columns before it. */
-SHS__PRIVATE shs_status shs__deflate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, int d, shs_ica_component *c) {
+SHS__PRIVATE shs_status shs__deflate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, int d,
+                                     shs_ica_component *c) {
     int m = s->m, most = o->iterations > 0 ? o->iterations : 200, k;
     shs_wide *w = it->W + (size_t)d * (size_t)m, mu = 1, tolerance = shs__ica_tolerance(o);
     size_t bytes = (size_t)m * sizeof(shs_wide);
@@ -8331,7 +8370,9 @@ SHS__PRIVATE shs_status shs__deflate(shs__sources *s, const shs_ica_options *o, 
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__most_restarts(const shs_ica_options *o) { return o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3; }
+SHS__PRIVATE int shs__most_restarts(const shs_ica_options *o) {
+    return o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3;
+}
 
 /* One component after another, each with its restarts; the start that came closest is kept. */
 SHS__OUTLINE shs_status shs__deflation(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs_ica_component *c) {
@@ -8379,8 +8420,8 @@ SHS__PRIVATE shs_status shs__orthonormalise(const shs_context *ctx, int m, shs__
 }
 
 /* All components at once from one start; the largest change into *change. */
-SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs_ica_component *c,
-                                             shs_wide *change) {
+SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_options *o, shs__iteration *it,
+                                             shs_ica_component *c, shs_wide *change) {
     int m = s->m, most = o->iterations > 0 ? o->iterations : 200, k, d;
     size_t bytes = (size_t)m * (size_t)m * sizeof(shs_wide);
     shs_wide mu = 1, tolerance = shs__ica_tolerance(o), two_steps;
@@ -8434,7 +8475,7 @@ SHS__OUTLINE shs_status shs__symmetric(shs__sources *s, const shs_ica_options *o
     return SHS_OK;
 }
 
-/* ---- opening the sources ----------------------------------------------------------------------------------------------------------- */
+/* ---- opening the sources ------------------------------------------------------------------------------------------ */
 
 /* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
    pixels are kept. */
@@ -8474,7 +8515,8 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     s->pass.gram_at = 1;
     s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__zmax(shs__gemm_scratch(SHS__PANEL_PIXELS, s->m, s->m),
                                                                            shs__gemm_scratch(s->m, s->m, SHS__PANEL_PIXELS)));
-    if (moments) s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
+    if (moments)
+        s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
     s->pass.phase = "whitening";
     s->pass.owner = s;
     return SHS_OK;
@@ -8529,7 +8571,7 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     return SHS_OK;
 }
 
-/* ---- the fit -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the fit ------------------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
     size_t cells = shs__product((size_t)bands, (size_t)m, 1);
@@ -8626,7 +8668,8 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     memcpy(ica->eigenvalues, pca->eigenvalues, (size_t)m * sizeof(shs_wide));
     memset(ica->component, 0, (size_t)m * sizeof *ica->component);
     for (i = 0; i < n; i++)
-        for (j = 0; j < m; j++) *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
+        for (j = 0; j < m; j++)
+            *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
     return SHS_OK;
 }
 
@@ -8655,7 +8698,8 @@ SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_optio
         status = shs__sources_fill(&s);
         ica->used_moments = s.fourth != NULL;
         if (status == SHS_OK)
-            status = o->approach == SHS_SYMMETRIC ? shs__symmetric(&s, o, &it, ica->component) : shs__deflation(&s, o, &it, ica->component);
+            status = o->approach == SHS_SYMMETRIC ? shs__symmetric(&s, o, &it, ica->component)
+                                                  : shs__deflation(&s, o, &it, ica->component);
         if (status == SHS_OK) status = shs__rate(&s, it.W, ica->component);
         if (status == SHS_OK) memcpy(ica->rotation, it.W, (size_t)s.m * (size_t)s.m * sizeof(shs_wide));
     }
@@ -8718,14 +8762,16 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
     return status;
 }
 
-SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, const shs_sink *sink) {
+SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
+                                         const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (!ica || !ica->unmixing) return SHS_BAD_MAP;
     map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
     return shs_cube_map(ctx, cube, &map, ica->precise, sink);
 }
 
-SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources, const shs_sink *sink) {
+SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
+                                       const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (!ica || !ica->mixing) return SHS_BAD_MAP;
     map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;

@@ -17,7 +17,14 @@
 #if defined(__has_include)
 #if __has_include(DICTIONARY_HEADER)
 #define DICTIONARY_REAL shs_real
+#if defined(__clang__) /* it notes every float that becomes a double under SPARSEHS_DOUBLE */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdouble-promotion"
+#endif
 #include DICTIONARY_HEADER
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #endif
 #endif
 #ifndef DICTIONARY_LENGTH
@@ -39,7 +46,8 @@ typedef struct window_code {
     shs_wide error2; /* squared length of what is left */
 } window_code;
 
-static shs_status dictionary_start(void) {
+/* Once, before the first encode. */
+shs_status dictionary_start(void) {
 #ifdef DICTIONARY_COMPUTED
     const int p = DICTIONARY_LENGTH, n = DICTIONARY_ATOMS;
     shs_status status =
@@ -56,7 +64,7 @@ static shs_status dictionary_start(void) {
 
 /* Codes one window with at most DICTIONARY_SPARSITY atoms, fewer where the rest is shorter than tolerance. Always in
    the same memory. */
-static shs_status encode(const shs_real *window, shs_real tolerance, window_code *code) {
+shs_status encode(const shs_real *window, shs_real tolerance, window_code *code) {
     enum { P = DICTIONARY_LENGTH, N = DICTIONARY_ATOMS, S = DICTIONARY_SPARSITY, PIXELS = P / DICTIONARY_CHANNELS };
     static shs_real signal[P], dty[N], workspace[(S + 4) * (N + S + 16)];
     shs_status status;

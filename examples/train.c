@@ -126,7 +126,8 @@ static void paint_atom(const training *t, const shs_real *atom, picture *a, int 
             for (c = 0; c < t->channels; c++) {
                 shs_real value = atom[(c * t->width + y / zoom) * t->width + x / zoom];
                 size_t pixel = (size_t)(top + y) * (size_t)a->width + (size_t)(left + x);
-                a->pixels[pixel * (size_t)t->channels + (size_t)c] = high > low ? 255 * (value - low) / (high - low) : (shs_real)127.5;
+                a->pixels[pixel * (size_t)t->channels + (size_t)c] =
+                    high > low ? 255 * (value - low) / (high - low) : (shs_real)127.5;
             }
 }
 

@@ -107,8 +107,7 @@ static shs_real *read_golden(const char *name, size_t count) {
 }
 
 static void check_golden_column(int column, int parallel_atoms, int threads) {
-    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096),
-             *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
+    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096), *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
     FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
     shs_ksvd_record *history = (shs_ksvd_record *)malloc(30 * sizeof *history);
     shs_ksvd_options o = SHS_ZERO;
@@ -129,9 +128,9 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     assert_non_null(fgets(line, sizeof line, f));
     for (k = 0; k < 30; k++) {
         double expected[5];
-        assert_int_equal(fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2,
-                                expected + 3, expected + 4),
-                         6);
+        assert_int_equal(
+            fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2, expected + 3, expected + 4),
+            6);
         assert_int_equal(iteration, k + 1);
 #ifdef SPARSEHS_DOUBLE
         assert_close(history[k].rmse_update, expected[column], 1e-9);
@@ -236,8 +235,7 @@ static double naive_update(int p, int n, double *D, size_t m, const shs_real *Y,
 }
 
 static void check_naive_update(int group, int rounds) {
-    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3),
-             *expected = (shs_real *)malloc(P * N * sizeof *expected);
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = (shs_real *)malloc(P * N * sizeof *expected);
     double *X = naive_dense_codes(P, N, D, M, Y, 3), *wide = (double *)malloc(P * N * sizeof *wide), rmse;
     shs_ksvd_record record;
     shs_ksvd_options o = small_options();
@@ -272,8 +270,7 @@ static void test_naive_update(void **state) {
 
 /* More than n atoms at a time are n. */
 static void test_group_larger_than_dictionary(void **state) {
-    shs_real *Y = small_signals(), *a = (shs_real *)malloc(P * N * sizeof *a),
-             *b = (shs_real *)malloc(P * N * sizeof *b);
+    shs_real *Y = small_signals(), *a = (shs_real *)malloc(P * N * sizeof *a), *b = (shs_real *)malloc(P * N * sizeof *b);
     shs_ksvd_options o = small_options();
     (void)state;
     o.parallel_atoms = N;
@@ -344,17 +341,17 @@ static void test_resume(void **state) {
 /* ---- the usual call ---------------------------------------------------------------------------------------------- */
 
 static void test_learns(void **state) {
-    shs_real *Y = sparse_signals(16, 24, 3000, 21), *D = (shs_real *)malloc(16 * 24 * sizeof *D), *E;
+    shs_real *Y = sparse_signals(16, 24, 1500, 21), *D = (shs_real *)malloc(16 * 24 * sizeof *D), *E;
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report;
     (void)state;
-    assert_ok(shs_ksvd(NULL, 16, 24, D, 3000, Y, 3, 30));
+    assert_ok(shs_ksvd(NULL, 16, 24, D, 1500, Y, 3, 30));
     assert_unit_norm(16, 24, D);
     o.coding.sparsity = 3;
-    assert_true(rmse_of(16, 24, D, 3000, Y, &o.coding) < 0.08); /* the noise alone is 0.05 */
+    assert_true(rmse_of(16, 24, D, 1500, Y, &o.coding) < 0.08); /* the noise alone is 0.05 */
     E = copy_of(16 * 24, D);
     o.iterations = 30;
-    assert_ok(shs_ksvd_ex(NULL, 16, 24, E, 16, 3000, Y, 16, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(NULL, 16, 24, E, 16, 1500, Y, 16, &o, NULL, &report));
     assert_memory_equal(D, E, 16 * 24 * sizeof *D); /* the plain call is the default one */
     assert_int_equal(report.iterations, 30);
     free(Y), free(D), free(E);
@@ -524,8 +521,7 @@ static size_t signal_of_atom(int p, const shs_real *d, size_t m, const shs_real 
 }
 
 static void test_start_from_signals(void **state) {
-    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
-             *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
     unsigned char *taken = (unsigned char *)calloc(M, 1);
     shs_ksvd_options o = small_options();
     int j;
@@ -570,8 +566,7 @@ static void test_start_from_few_signals(void **state) {
 }
 
 static void test_start_random(void **state) {
-    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
-             *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
     shs_ksvd_options o = small_options();
     shs_wide mu = -1;
     int j;
@@ -710,8 +705,7 @@ static void test_coherence(void **state) {
     (void)state;
     for (j = 0; j < 150; j++)
         for (i = 0; i < j; i++) {
-            double c =
-                inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
+            double c = inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
             expected = fmax(expected, fabs(c));
         }
     assert_ok(shs_dictionary_coherence(NULL, P, 150, D, P, &mu));
@@ -804,7 +798,7 @@ static void test_replace_leave(void **state) {
 }
 
 static void test_replace_random(void **state) {
-    shs_real *Y, *D, *before;
+    shs_real *Y, *D, *before, *after;
     shs_ksvd_options o = small_options();
     shs_ksvd_record record;
     int j;
@@ -822,6 +816,12 @@ static void test_replace_random(void **state) {
         assert_int_equal(signal_of_atom(P, D + P * j, M, Y), M);
         if (j > N - 3) assert_true(fabs(inner(P, D + P * j, D + P * (j - 1))) < 0.95);
     }
+    after = copy_of(P * N, D);
+    memcpy(D, before, P * N * sizeof *D);
+    o.first_iteration = 1; /* other iterations draw other directions */
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_true(fabs(inner(P, D + P * (N - 1), after + P * (N - 1))) < 0.95);
+    free(after);
     free(Y), free(D), free(before);
 }
 
@@ -1076,12 +1076,10 @@ static void *run_rank(void *arg) {
 }
 
 #define MOST_RANKS 3
-static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {
-    {0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
+static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {{0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
 
 /* Lays the job of each rank out: its share of Y, a start dictionary. */
-static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y,
-                        const shs_real *D0) {
+static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y, const shs_real *D0) {
     size_t first = 0;
     int r;
     memset(t, 0, sizeof *t);
@@ -1325,11 +1323,11 @@ static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_
     assert_memory_equal(D, before, P * N * sizeof *D);
 }
 
-#define FAILS(change, expected)                                                                                        \
-    do {                                                                                                               \
-        call c = good;                                                                                                 \
-        change;                                                                                                        \
-        assert_fails(c, D, before, expected);                                                                          \
+#define FAILS(change, expected)                                                                                                \
+    do {                                                                                                                       \
+        call c = good;                                                                                                         \
+        change;                                                                                                                \
+        assert_fails(c, D, before, expected);                                                                                  \
     } while (0)
 
 static call good_call(shs_real *D, const shs_real *Y) {
@@ -1394,8 +1392,7 @@ static void test_bad_options(void **state) {
     FAILS(c.o.keep = (shs_keep)(SHS_KEEP_LAST + 1), SHS_BAD_OPTIONS);
     FAILS(c.o.start = SHS_START_DCT, SHS_BAD_START); /* 12 is no square */
     FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = 5, c.o.patch_height = 2), SHS_BAD_START);
-    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1),
-          SHS_BAD_START);
+    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1), SHS_BAD_START);
     FAILS(c.o.coding.sparsity = -1, SHS_BAD_SPARSITY);
     FAILS(c.o.coding.tolerance = -1, SHS_BAD_TOLERANCE);
     FAILS(c.o.coding.tolerance = (shs_real)NAN, SHS_BAD_TOLERANCE);
