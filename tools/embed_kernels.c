@@ -1,0 +1,154 @@
+/* embed_kernels.c - writes OpenCL sources into a header, as arrays of line strings.
+
+       embed_kernels HEADER FILE...
+
+   What stands between the lines that begin with "[kernels]" and "[/kernels]" (in comments) is replaced: a file
+   kernels_embed/gemm.cl becomes shs__cl_source_gemm, one string a line, NULL at the end. The order is that of the arguments.
+   A header that is up to date is left alone, so that its date does not change. Lines, because a C compiler need take no
+   literal beyond 4095 bytes, and because changes then show line by line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEGIN "/* [kernels]"
+#define END "/* [/kernels]"
+enum { LITERAL = 4095 };
+
+/* ---- text that grows --------------------------------------------------------------------------------------------- */
+
+typedef struct text {
+    char *at; /* zero-terminated */
+    size_t used, room;
+} text;
+
+static void fail(const char *what, const char *name) {
+    fprintf(stderr, "embed_kernels: %s: %s\n", name, what);
+    exit(1);
+}
+
+static void append(text *t, const char *data, size_t size) {
+    if (t->used + size + 1 > t->room) {
+        t->room = 2 * (t->used + size + 1);
+        t->at = (char *)realloc(t->at, t->room);
+        if (!t->at) fail("no memory", "text");
+    }
+    memcpy(t->at + t->used, data, size);
+    t->used += size;
+    t->at[t->used] = 0;
+}
+
+static void append_string(text *t, const char *s) { append(t, s, strlen(s)); }
+
+static text read_file(const char *path) {
+    text t = {NULL, 0, 0};
+    char block[4096];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) fail("cannot be opened", path);
+    append(&t, "", 0);
+    while ((n = fread(block, 1, sizeof block, f)) > 0) append(&t, block, n);
+    if (ferror(f)) fail("cannot be read", path);
+    fclose(f);
+    return t;
+}
+
+static void write_file(const char *path, const text *t) {
+    FILE *f = fopen(path, "wb");
+    if (!f) fail("cannot be written", path);
+    if (fwrite(t->at, 1, t->used, f) != t->used) fail("cannot be written", path);
+    if (fclose(f)) fail("cannot be written", path);
+}
+
+/* ---- one file ---------------------------------------------------------------------------------------------------- */
+
+/* "kernels_embed/gemm.cl" is named gemm. */
+static void append_name(text *out, const char *path) {
+    const char *name = path, *p;
+    size_t length, i;
+    for (p = path; *p; p++)
+        if (*p == '/' || *p == '\\') name = p + 1;
+    length = strcspn(name, ".");
+    if (length == 0) fail("has no name", path);
+    for (i = 0; i < length; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", name[i])) fail("is no C name", path);
+    append(out, name, length);
+}
+
+/* One byte of a literal. Beside the usual two, ?? would begin a trigraph; what is not plain ASCII becomes three octal
+   digits, which no digit after them can lengthen. */
+static void append_escaped(text *out, const char *line, size_t i) {
+    unsigned char c = (unsigned char)line[i];
+    char octal[5];
+    if (c == '"' || c == '\\' || (c == '?' && i > 0 && line[i - 1] == '?')) {
+        append_string(out, "\\");
+        append(out, line + i, 1);
+    } else if (c == '\t') append_string(out, "\\t");
+    else if (c >= 32 && c < 127) append(out, line + i, 1);
+    else {
+        octal[0] = '\\';
+        octal[1] = (char)('0' + (c >> 6));
+        octal[2] = (char)('0' + (c >> 3 & 7));
+        octal[3] = (char)('0' + (c & 7));
+        append(out, octal, 4);
+    }
+}
+
+static void append_line(text *out, const char *path, const char *line, size_t length) {
+    size_t start, i;
+    if (length > 0 && line[length - 1] == '\r') length--;
+    append_string(out, "    \"");
+    start = out->used;
+    for (i = 0; i < length; i++) append_escaped(out, line, i);
+    append_string(out, "\\n");
+    if (out->used - start > LITERAL) fail("a line is too long for a literal", path);
+    append_string(out, "\",\n");
+}
+
+static void append_source(text *out, const char *path) {
+    text source = read_file(path);
+    const char *at = source.at, *stop = source.at + source.used, *end;
+    if (strlen(source.at) != source.used) fail("holds a zero byte", path);
+    append_string(out, "SHS__PRIVATE const char *const shs__cl_source_");
+    append_name(out, path);
+    append_string(out, "[] = {\n");
+    for (; at < stop; at = end + 1) {
+        end = strchr(at, '\n');
+        if (!end) end = stop;
+        append_line(out, path, at, (size_t)(end - at));
+    }
+    append_string(out, "    NULL};\n\n");
+    free(source.at);
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------------- */
+
+/* Where the only line that begins with the mark starts. */
+static const char *find_line(const text *header, const char *mark, const char *path) {
+    const char *found = NULL, *p = header->at;
+    for (; (p = strstr(p, mark)) != NULL; p++) {
+        if (p > header->at && p[-1] != '\n') continue;
+        if (found) fail("a marker line occurs twice", path);
+        found = p;
+    }
+    if (!found) fail("a marker line is missing", path);
+    return found;
+}
+
+int main(int argc, char **argv) {
+    text header, out = {NULL, 0, 0};
+    const char *begin, *end;
+    int i;
+    if (argc < 2) fail("HEADER FILE...", "usage");
+    header = read_file(argv[1]);
+    begin = find_line(&header, BEGIN, argv[1]);
+    end = find_line(&header, END, argv[1]);
+    begin = strchr(begin, '\n');
+    if (!begin || begin > end) fail("the marker lines are in the wrong order", argv[1]);
+    append(&out, header.at, (size_t)(begin + 1 - header.at));
+    for (i = 2; i < argc; i++) append_source(&out, argv[i]);
+    append_string(&out, end);
+    if (out.used != header.used || memcmp(out.at, header.at, out.used) != 0) write_file(argv[1], &out);
+    free(out.at);
+    free(header.at);
+    return 0;
+}
