@@ -35,15 +35,17 @@ FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
-	check-warnings deps bench clean
+	check-warnings deps bench pictures clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo            denoise a picture and learn a dictionary from it (IMAGE=file.pgm, or one is found)"
+	@echo "make demo            denoise a picture, learn a dictionary from it, find the components of a cube"
+	@echo "                     (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn)"
 	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
 	@echo "make bench           measure; writes build/bench.csv"
+	@echo "make pictures        draw the README's pictures anew"
 	@echo "make examples        build the examples into build/"
 	@echo "make clean           remove build/"
 	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
@@ -58,13 +60,35 @@ $(EXAMPLES): build/%: examples/%.c $(wildcard examples/*.h) $(HEADER) | build $(
 PICTURE = $(firstword $(IMAGE) $(sort $(wildcard $(SHS_DATA)/images/*.pgm)) build/demo/drawn.pgm)
 PICTURE_NAME = $(basename $(notdir $(PICTURE)))
 
-demo: build/denoise build/train | $(PICTURE) build/demo
+CUBE ?=
+SCENE = $(firstword $(CUBE) $(sort $(wildcard $(SHS_DATA)/cubes/*_bip.hdr)) build/demo/scene.hdr)
+SCENE_NAME = $(basename $(notdir $(SCENE)))
+
+demo: build/denoise build/train build/hypercube | $(PICTURE) $(SCENE) build/demo
 	build/denoise $(PICTURE) build/demo/$(PICTURE_NAME)_denoised.png --sigma 25 --add-noise
 	build/train $(PICTURE) --out build/demo/$(PICTURE_NAME)
+	build/hypercube pca $(SCENE) build/demo/$(SCENE_NAME)_pca.hdr --components 10 --rescale 0,255 --type u8 \
+		--quicklook build/demo/$(SCENE_NAME)_pca.png --report build/demo/$(SCENE_NAME)_pca.csv
+	build/hypercube ica $(SCENE) build/demo/$(SCENE_NAME)_ica.hdr --components 6 \
+		--quicklook build/demo/$(SCENE_NAME)_ica.png --report build/demo/$(SCENE_NAME)_ica.csv
+	build/hypercube rx $(SCENE) build/demo/$(SCENE_NAME)_rx.hdr --quicklook build/demo/$(SCENE_NAME)_rx.png
 	@echo "The pictures are in build/demo:" && ls build/demo
 
 build/demo/drawn.pgm: build/denoise | build/demo
 	build/denoise --draw $@
+
+build/demo/scene.hdr: build/hypercube | build/demo
+	build/hypercube synthesise $@
+
+# The pictures of the README, from nothing but the library.
+pictures: build/denoise build/train build/hypercube | build/demo
+	build/denoise --draw examples/pictures/drawn.png
+	build/denoise examples/pictures/drawn.png build/demo/denoised.png --sigma 25 --add-noise
+	cp build/demo/denoised.png build/demo/denoised_noisy.png examples/pictures
+	build/train examples/pictures/drawn.png --out build/demo/drawn
+	cp build/demo/drawn_atoms.png examples/pictures/atoms.png
+	build/hypercube synthesise build/demo/scene.hdr
+	build/hypercube ica build/demo/scene.hdr build/demo/scene_ica.hdr --components 6 --quicklook examples/pictures/components.png
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
 
