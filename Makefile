@@ -124,9 +124,10 @@ test-asan: | build $(BEFORE)
 run-asan: $(TESTS:%=build/asan/%) $(TESTS:%=build/asandouble/%)
 	$(call run,$^,ASAN_OPTIONS=detect_leaks=$(LEAKS) LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)
 
-# The examples that need no picture.
-test-examples: build/quickstart build/embedded
-	$(call run,$^)
+# The examples that need no picture, and the one that reads and writes cubes.
+test-examples: build/quickstart build/embedded build/hypercube build/train
+	$(call run,build/quickstart build/embedded)
+	bash tests/test_hypercube.sh build/hypercube
 
 check-links: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh

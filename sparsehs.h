@@ -1374,6 +1374,13 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk
     }
 }
 
+/* The same for work that may be too small to be worth waking threads for: about 1e5 operations pass in the time that takes. */
+SHS__PRIVATE void shs__parallel_worth(const shs_context *ctx, shs_wide operations, size_t chunks, shs_chunk_fn body, void *arg) {
+    shs_context alone = SHS_ZERO;
+    alone.threads = 1;
+    shs__parallel(operations < (shs_wide)200000 ? &alone : ctx, chunks, body, arg);
+}
+
 SHS__PRIVATE shs_status shs__progress(const shs_context *ctx, const char *phase, size_t step, size_t steps, shs_wide error) {
     if (ctx && ctx->progress_fn && ctx->progress_fn(ctx->progress_user, phase, step, steps, error)) return SHS_CANCELLED;
     return SHS_OK;
@@ -5217,6 +5224,11 @@ SHS__PRIVATE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
     w->energy = shs__sum_value(&energy);
 }
 
+/* One pass over the residuals of a group's signals. */
+SHS__PRIVATE shs_wide shs__group_operations(const shs__signals *s, int first, int count) {
+    return 2 * (shs_wide)s->p * (shs_wide)(s->uses.start[first + count] - s->uses.start[first]);
+}
+
 /* sums (p x count) = E_I x', energy (count) = |x|^2 for atoms first .. first+count-1. */
 SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, int first, int count, shs_wide *sums,
                                       shs_wide *energy) {
@@ -5233,7 +5245,7 @@ SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, i
         energy[j] = 0;
     }
     memset(sums, 0, (size_t)s->p * (size_t)count * sizeof *sums);
-    shs__parallel(ctx, stretches, shs__gather_chunk, s);
+    shs__parallel_worth(ctx, shs__group_operations(s, first, count), stretches, shs__gather_chunk, s);
     for (c = 0; c < stretches; c++) {
         const shs__stretch *w = s->stretches + c;
         shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, sums + (size_t)w->atom * (size_t)s->p);
@@ -5294,7 +5306,9 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
         s->overlap[j] = 0;
         for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
-    if (want_codes || want_residual) shs__parallel(ctx, shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk, s);
+    if (want_codes || want_residual)
+        shs__parallel_worth(ctx, 3 * shs__group_operations(s, first, count), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH),
+                            shs__update_chunk, s);
     memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
 }
 
@@ -5832,7 +5846,7 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
 }
 
 /* Everything that can fail on one rank alone, before the first collective step. */
-SHS__PRIVATE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
+SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                           shs_codes *codes) {
     const shs_engine *e = shs__engine_of(w);
     int workers = shs__workers(w->ctx);
@@ -6274,7 +6288,7 @@ SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__appr
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__approximate(const shs_context *ctx, shs__approximation *w, shs_omp_report *total) {
+SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximation *w, shs_omp_report *total) {
     size_t first, pixels = (size_t)w->g.width * (size_t)w->g.height;
     shs_status status = SHS_OK;
     memset(w->sum, 0, pixels * (size_t)w->g.channels * sizeof(shs_real));
@@ -6292,7 +6306,7 @@ SHS__PRIVATE shs_status shs__approximate(const shs_context *ctx, shs__approximat
     return status;
 }
 
-SHS__PRIVATE shs_status shs__approximation_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
+SHS__OUTLINE shs_status shs__approximation_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
                                                 const shs_omp_options *coding, shs__approximation *w, int *stride) {
     shs_omp_options zero = SHS_ZERO;
     shs_status status = shs__grid_open(image, need_pixels, set, &w->g);
@@ -8263,8 +8277,8 @@ SHS__PRIVATE shs_status shs__expectations(shs__sources *s, int c, const shs_wide
 
 /* What they work in: m x m each, but slope. */
 typedef struct shs__iteration {
-    shs_wide *W, *before, *earlier, *S, *room, *values, *vectors, *best; /* values: m */
-    shs_wide *slope;                                                     /* m */
+    shs_wide *W, *before, *earlier, *S, *room, *vectors, *best;
+    shs_wide *slope; /* m */
 } shs__iteration;
 
 SHS__PRIVATE void shs__iteration_layout(shs__layout *l, shs__iteration *it, int m) {
@@ -8276,7 +8290,6 @@ SHS__PRIVATE void shs__iteration_layout(shs__layout *l, shs__iteration *it, int 
     it->room = SHS__CARVE(l, shs_wide, cells);
     it->vectors = SHS__CARVE(l, shs_wide, cells);
     it->best = SHS__CARVE(l, shs_wide, cells);
-    it->values = SHS__CARVE(l, shs_wide, (size_t)m);
     it->slope = SHS__CARVE(l, shs_wide, (size_t)m);
 }
 
@@ -8403,20 +8416,54 @@ SHS__OUTLINE shs_status shs__deflation(shs__sources *s, const shs_ica_options *o
     return SHS_OK;
 }
 
-/* W <- W (W'W)^-1/2: the nearest matrix with orthonormal columns. */
-SHS__PRIVATE shs_status shs__orthonormalise(const shs_context *ctx, int m, shs__iteration *it) {
-    int i, j;
-    shs_status status;
-    shs__wide_inner(m, m, m, it->W, it->W, it->S);
-    status = shs_eigh(ctx, m, it->S, m, m, it->values, it->vectors, m);
-    if (status != SHS_OK) return status;
-    if (!(it->values[m - 1] > SHS__RANK_EPS * it->values[0])) return SHS_NO_CONVERGENCE;
+/* Turns columns p and q of an m-row matrix by the angle of cosine c and sine s. */
+SHS__PRIVATE void shs__turn_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
+    shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
+    int i;
+    for (i = 0; i < m; i++) {
+        shs_wide xi = x[i];
+        x[i] = c * xi - s * y[i];
+        y[i] = s * xi + c * y[i];
+    }
+}
+
+/* Turns the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
+   differ much in length, as after a step of y^3, which is as long as the kurtosis. */
+SHS__PRIVATE void shs__orthogonalise_columns(int m, shs_wide *A, shs_wide *V) {
+    const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? (shs_wide)1.2e-7 : (shs_wide)2.3e-16;
+    int sweep, p, q, turned = 1;
+    for (sweep = 0; sweep < 60 && turned; sweep++)
+        for (turned = 0, p = 0; p < m; p++)
+            for (q = p + 1; q < m; q++) {
+                const shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
+                shs_wide xx = shs__wide_dot(m, x, x), yy = shs__wide_dot(m, y, y), xy = shs__wide_dot(m, x, y), z, t, c;
+                if (!(shs__wabs(xy) > eps * SHS__WSQRT(xx) * SHS__WSQRT(yy))) continue;
+                z = (yy - xx) / (2 * xy);
+                t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
+                c = 1 / SHS__WSQRT(1 + t * t);
+                shs__turn_columns(m, A, p, q, c, c * t);
+                shs__turn_columns(m, V, p, q, c, c * t);
+                turned = 1;
+            }
+}
+
+/* W <- W (W'W)^-1/2, the nearest matrix with orthonormal columns: U V' of W = U Sigma V'. Returns 0, leaving W, where W is
+   singular. */
+SHS__PRIVATE int shs__orthonormalise(int m, shs__iteration *it) {
+    int i, j, q;
+    memcpy(it->room, it->W, (size_t)m * (size_t)m * sizeof(shs_wide));
     for (j = 0; j < m; j++)
-        for (i = 0; i < m; i++) *SHS__AT(it->room, m, j, i) = *SHS__AT(it->vectors, m, i, j) / SHS__WSQRT(it->values[j]);
-    shs__wide_product(m, m, m, it->vectors, it->room, it->S);
-    shs__wide_product(m, m, m, it->W, it->S, it->room);
-    memcpy(it->W, it->room, (size_t)m * (size_t)m * sizeof(shs_wide));
-    return SHS_OK;
+        for (i = 0; i < m; i++) *SHS__AT(it->vectors, m, i, j) = i == j;
+    shs__orthogonalise_columns(m, it->room, it->vectors);
+    for (j = 0; j < m; j++)
+        if (!shs__project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
+    for (j = 0; j < m; j++)
+        for (i = 0; i < m; i++) {
+            shs_wide sum = 0;
+            for (q = 0; q < m; q++) sum += *SHS__AT(it->room, m, i, q) * *SHS__AT(it->vectors, m, j, q);
+            *SHS__AT(it->W, m, i, j) = sum;
+        }
+    return 1;
 }
 
 /* All components at once from one start; the largest change into *change. */
@@ -8425,7 +8472,10 @@ SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_opti
     int m = s->m, most = o->iterations > 0 ? o->iterations : 200, k, d;
     size_t bytes = (size_t)m * (size_t)m * sizeof(shs_wide);
     shs_wide mu = 1, tolerance = shs__ica_tolerance(o), two_steps;
-    shs_status status = shs__orthonormalise(s->ctx, m, it);
+    shs_status status = SHS_OK;
+    *change = 1;
+    if (!shs__orthonormalise(m, it)) /* a singular start of the caller's: the identity instead */
+        for (k = 0; k < m * m; k++) it->W[k] = k % (m + 1) == 0;
     memcpy(it->before, it->W, bytes);
     for (k = 1; k <= most && status == SHS_OK; k++) {
         status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
@@ -8435,7 +8485,12 @@ SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_opti
         memcpy(it->before, it->W, bytes);
         for (d = 0; d < m; d++)
             shs__ica_step(m, it->W + (size_t)d * (size_t)m, it->S + (size_t)d * (size_t)m, it->slope[d], mu);
-        status = shs__orthonormalise(s->ctx, m, it);
+        if (!shs__orthonormalise(m, it)) { /* nowhere to go from here: not converged */
+            memcpy(it->W, it->before, bytes);
+            for (d = 0; d < m; d++) c[d].converged = 0, c[d].change = 1;
+            *change = 1;
+            break;
+        }
         for (*change = two_steps = 0, d = 0; d < m; d++) {
             size_t at = (size_t)d * (size_t)m;
             shs_wide again = shs__turn(m, it->W + at, it->earlier + at);

@@ -133,7 +133,7 @@ static double measure_gemm(const bench_case *c) {
     return 2 * n * n * n / median(seconds, RUNS) * 1e-9;
 }
 
-/* ---- an image cube, two threads --------------------------------------------------------------------------------------- */
+/* ---- an image cube, two threads ---------------------------------------------------------------------------------- */
 
 enum { LINES = 512, SAMPLES = 614, BANDS = 205, THREADS = 2 };
 
@@ -180,8 +180,8 @@ static double measure_peer(const char *what) {
     size_t written = f ? fwrite(scene(), sizeof(int16_t), (size_t)LINES * SAMPLES * BANDS, f) : 0;
     if (f) fclose(f);
     if (written != (size_t)LINES * SAMPLES * BANDS) return 0;
-    snprintf(command, sizeof command, "%s tests/bench_peers.py %s %s %d %d %d %d 2>/dev/null", python ? python : "/usr/bin/python3",
-             what, file, LINES, SAMPLES, BANDS, THREADS);
+    snprintf(command, sizeof command, "%s tests/bench_peers.py %s %s %d %d %d %d 2>/dev/null",
+             python ? python : "/usr/bin/python3", what, file, LINES, SAMPLES, BANDS, THREADS);
     f = popen(command, "r");
     if (f && fscanf(f, "%lf", &seconds) != 1) seconds = 0;
     if (f) pclose(f);

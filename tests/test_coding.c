@@ -114,7 +114,8 @@ static void assert_same_codes(const shs_codes *a, const shs_codes *b, size_t m, 
         if (a->used[i] != b->used[i]) fail_msg("signal %d has %d atoms, not %d", (int)i, a->used[i], b->used[i]);
         for (k = 0; k < b->used[i]; k++) largest = fmax(largest, fabs((double)coefs_b[k]));
         for (k = 0; k < b->used[i]; k++) {
-            if (atoms_a[k] != atoms_b[k]) fail_msg("signal %d, step %d: atom %d, not %d", (int)i, k, atoms_a[k], atoms_b[k]);
+            if (atoms_a[k] != atoms_b[k])
+                fail_msg("signal %d, step %d: atom %d, not %d", (int)i, k, atoms_a[k], atoms_b[k]);
             assert_close(coefs_a[k], coefs_b[k], bound * largest);
         }
     }
@@ -214,8 +215,8 @@ static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_co
         int s = sparsity_of(o, i, most);
         codes->used[i] = 0;
         if (s > 0)
-            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace + 1, size,
-                                        codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace + 1,
+                                        size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
     }
     free(workspace);
     return status;
@@ -410,10 +411,11 @@ static void test_one_error(void **state) {
         problem one = q;
         double y2 = (double)q.norms2[i];
         one.Y = q.Y + i * 40;
-        assert_ok(shs_omp_one(90, q.gram, 90, q.dty + i * 90, q.norms2[i], 40, (shs_real)(0.2 * sqrt(y2)), workspace, size,
-                              c.atoms, c.coefs, c.used, &error2));
+        assert_ok(shs_omp_one(90, q.gram, 90, q.dty + i * 90, q.norms2[i], 40, (shs_real)(0.2 * sqrt(y2)), workspace,
+                              size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-4, 1e-12) * y2);
-        assert_ok(shs_omp_one_direct(40, 90, q.D, 40, one.Y, 9, 0, direct, direct_size, c.atoms, c.coefs, c.used, &error2));
+        assert_ok(
+            shs_omp_one_direct(40, 90, q.D, 40, one.Y, 9, 0, direct, direct_size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-5, 1e-12) * y2);
         assert_ok(shs_omp_naive(40, 90, q.D, 40, one.Y, 9, 0, naive, naive_size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
@@ -441,7 +443,8 @@ static shs_real *golden_atoms(void) {
 }
 
 static void test_golden_codes(void **state) {
-    shs_real *D = golden_atoms(), *Y = to_real(64 * 512, read_f32_or_skip(golden_path("ksvd_signals_64x4096.f32"), 64 * 512));
+    shs_real *D = golden_atoms(),
+             *Y = to_real(64 * 512, read_f32_or_skip(golden_path("ksvd_signals_64x4096.f32"), 64 * 512));
     FILE *f = open_or_skip(golden_path("omp_codes_s6_first512.csv"));
     problem q = problem_of(64, 128, 512, D, Y);
     size_t *start = (size_t *)malloc(513 * sizeof *start);
@@ -488,11 +491,13 @@ static void append_noisy_patches(const char *name, size_t count, uint64_t seed, 
     shs_random_seed(&r, seed);
     for (i = 0; i < count; i++) {
         shs_real *patch = Y + 64 * i;
-        int left = (int)shs_random_below(&r, (uint64_t)width - 7), top = (int)shs_random_below(&r, (uint64_t)height - 7);
+        int left = (int)shs_random_below(&r, (uint64_t)width - 7),
+            top = (int)shs_random_below(&r, (uint64_t)height - 7);
         double mean = 0;
         for (y = 0; y < 8; y++)
             for (x = 0; x < 8; x++)
-                patch[8 * y + x] = (shs_real)(pixels[(top + y) * width + left + x] + 25 * (double)shs_random_normal(&r));
+                patch[8 * y + x] =
+                    (shs_real)(pixels[(top + y) * width + left + x] + 25 * (double)shs_random_normal(&r));
         for (k = 0; k < 64; k++) mean += (double)patch[k] / 64;
         for (k = 0; k < 64; k++) patch[k] -= (shs_real)mean;
     }
@@ -502,7 +507,8 @@ static void append_noisy_patches(const char *name, size_t count, uint64_t seed, 
 #define EACH_IMAGE 50
 
 static shs_real *noisy_patches(void) {
-    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/house.pgm", "images/peppers.pgm"};
+    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/house.pgm",
+                                        "images/peppers.pgm"};
     shs_real *Y = (shs_real *)malloc(64 * 4 * EACH_IMAGE * sizeof *Y);
     size_t k;
     for (k = 0; k < 4; k++) append_noisy_patches(names[k], EACH_IMAGE, 40 + k, Y + 64 * EACH_IMAGE * k);
@@ -526,8 +532,8 @@ static void assert_stops_like_double(const problem *q, double fraction, const fo
         for (i = 0; i < q->m; i++) {
             double error = sqrt(error2_of(q, &codes, i));
             if (!(error <= (double)tolerance[i]))
-                fail_msg("form %d, fraction %g: signal %d with %d atoms (twin %d) ends at %.9g, its tolerance is %.9g", f,
-                         fraction, (int)i, codes.used[i], expected.used[i], error, (double)tolerance[i]);
+                fail_msg("form %d, fraction %g: signal %d with %d atoms (twin %d) ends at %.9g, its tolerance is %.9g",
+                         f, fraction, (int)i, codes.used[i], expected.used[i], error, (double)tolerance[i]);
             same += codes.used[i] == expected.used[i];
         }
         if (1000 * same < 995 * q->m)
@@ -740,9 +746,9 @@ static void test_tolerance_too_small(void **state) {
     assert_memory_equal(codes.used, before.used, 40 * sizeof *codes.used);
     assert_memory_equal(codes.atoms, before.atoms, 40 * 24 * sizeof *codes.atoms);
     assert_memory_equal(codes.coefs, before.coefs, 40 * 24 * sizeof *codes.coefs);
-    assert_status(
-        shs_omp_one(60, q.gram, 60, q.dty, q.norms2[0], 24, each[39], workspace, size, codes.atoms, codes.coefs, &used, NULL),
-        SHS_TOLERANCE_TOO_SMALL);
+    assert_status(shs_omp_one(60, q.gram, 60, q.dty, q.norms2[0], 24, each[39], workspace, size, codes.atoms,
+                              codes.coefs, &used, NULL),
+                  SHS_TOLERANCE_TOO_SMALL);
     assert_int_equal(used, -1);
     each[39] = 0; /* none */
     assert_ok(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes));
@@ -838,16 +844,17 @@ typedef struct call {
 } call;
 
 static void assert_fails(call c, outputs *out, shs_status expected) {
-    shs_status status = shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
+    shs_status status =
+        shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
     assert_status(status, expected);
     assert_untouched(out);
 }
 
-#define FAILS(change, expected)                                                                                                \
-    do {                                                                                                                       \
-        call c = good;                                                                                                         \
-        change;                                                                                                                \
-        assert_fails(c, &out, expected);                                                                                       \
+#define FAILS(change, expected)                                                                                        \
+    do {                                                                                                               \
+        call c = good;                                                                                                 \
+        change;                                                                                                        \
+        assert_fails(c, &out, expected);                                                                               \
     } while (0)
 
 static void test_bad_arguments(void **state) {
@@ -1019,12 +1026,14 @@ static void test_bad_one(void **state) {
     assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, none, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_omp_one_direct(0, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_P);
     assert_status(shs_omp_one_direct(10, 0, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_N);
-    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_DICTIONARY);
+    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+                  SHS_BAD_DICTIONARY);
     assert_status(shs_omp_one_direct(10, 20, q.D, 9, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_LDD);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, NULL, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, -3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, -1, w, direct, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct - 1, atoms, x, &used, NULL),
+                  SHS_BAD_WORKSPACE);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_omp_naive(0, 20, q.D, 10, q.Y, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_P);
     assert_status(shs_omp_naive(10, 20, q.D, 10, NULL, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
@@ -1047,7 +1056,8 @@ static void test_bad_one_not_finite(void **state) {
     assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
     q.dty[19] = kept;
     kept = q.Y[9], q.Y[9] = (shs_real)INFINITY;
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_SIGNALS_NOT_FINITE);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+                  SHS_SIGNALS_NOT_FINITE);
     q.Y[9] = kept;
     assert_int_equal(used, -7);
     assert_int_equal(atoms[0], -7);
@@ -1392,7 +1402,8 @@ static shs_codes mixed_codes(void) {
     int i, k;
     for (i = 0; i < 5; i++) {
         c.used[i] = used[i];
-        for (k = 0; k < used[i]; k++) c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
+        for (k = 0; k < used[i]; k++)
+            c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
     }
     return c;
 }
@@ -1463,7 +1474,8 @@ static void test_residual(void **state) {
     for (i = 0; i < q.m; i++) expected += error2_of(&q, &c, i);
     assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, E, 15, &sum2));
     assert_close(sum2, expected, BY_TYPE(1e-5, 1e-12) * expected);
-    for (i = 0; i < q.m; i++) assert_close(inner(13, E + 15 * i, E + 15 * i), error2_of(&q, &c, i), BY_TYPE(1e-5, 1e-12));
+    for (i = 0; i < q.m; i++)
+        assert_close(inner(13, E + 15 * i, E + 15 * i), error2_of(&q, &c, i), BY_TYPE(1e-5, 1e-12));
     assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, NULL, 0, &again));
     assert_close(again, sum2, 0);
     memcpy(in_place, q.Y, 13 * q.m * sizeof *E);

@@ -107,7 +107,8 @@ static shs_real *read_golden(const char *name, size_t count) {
 }
 
 static void check_golden_column(int column, int parallel_atoms, int threads) {
-    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096), *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
+    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096),
+             *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
     FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
     shs_ksvd_record *history = (shs_ksvd_record *)malloc(30 * sizeof *history);
     shs_ksvd_options o = SHS_ZERO;
@@ -128,9 +129,9 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     assert_non_null(fgets(line, sizeof line, f));
     for (k = 0; k < 30; k++) {
         double expected[5];
-        assert_int_equal(
-            fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2, expected + 3, expected + 4),
-            6);
+        assert_int_equal(fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2,
+                                expected + 3, expected + 4),
+                         6);
         assert_int_equal(iteration, k + 1);
 #ifdef SPARSEHS_DOUBLE
         assert_close(history[k].rmse_update, expected[column], 1e-9);
@@ -235,7 +236,8 @@ static double naive_update(int p, int n, double *D, size_t m, const shs_real *Y,
 }
 
 static void check_naive_update(int group, int rounds) {
-    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = (shs_real *)malloc(P * N * sizeof *expected);
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3),
+             *expected = (shs_real *)malloc(P * N * sizeof *expected);
     double *X = naive_dense_codes(P, N, D, M, Y, 3), *wide = (double *)malloc(P * N * sizeof *wide), rmse;
     shs_ksvd_record record;
     shs_ksvd_options o = small_options();
@@ -270,7 +272,8 @@ static void test_naive_update(void **state) {
 
 /* More than n atoms at a time are n. */
 static void test_group_larger_than_dictionary(void **state) {
-    shs_real *Y = small_signals(), *a = (shs_real *)malloc(P * N * sizeof *a), *b = (shs_real *)malloc(P * N * sizeof *b);
+    shs_real *Y = small_signals(), *a = (shs_real *)malloc(P * N * sizeof *a),
+             *b = (shs_real *)malloc(P * N * sizeof *b);
     shs_ksvd_options o = small_options();
     (void)state;
     o.parallel_atoms = N;
@@ -521,7 +524,8 @@ static size_t signal_of_atom(int p, const shs_real *d, size_t m, const shs_real 
 }
 
 static void test_start_from_signals(void **state) {
-    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
+             *E = (shs_real *)malloc(P * N * sizeof *E);
     unsigned char *taken = (unsigned char *)calloc(M, 1);
     shs_ksvd_options o = small_options();
     int j;
@@ -566,7 +570,8 @@ static void test_start_from_few_signals(void **state) {
 }
 
 static void test_start_random(void **state) {
-    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D),
+             *E = (shs_real *)malloc(P * N * sizeof *E);
     shs_ksvd_options o = small_options();
     shs_wide mu = -1;
     int j;
@@ -705,7 +710,8 @@ static void test_coherence(void **state) {
     (void)state;
     for (j = 0; j < 150; j++)
         for (i = 0; i < j; i++) {
-            double c = inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
+            double c =
+                inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
             expected = fmax(expected, fabs(c));
         }
     assert_ok(shs_dictionary_coherence(NULL, P, 150, D, P, &mu));
@@ -1076,10 +1082,12 @@ static void *run_rank(void *arg) {
 }
 
 #define MOST_RANKS 3
-static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {{0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
+static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {
+    {0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
 
 /* Lays the job of each rank out: its share of Y, a start dictionary. */
-static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y, const shs_real *D0) {
+static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y,
+                        const shs_real *D0) {
     size_t first = 0;
     int r;
     memset(t, 0, sizeof *t);
@@ -1323,11 +1331,11 @@ static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_
     assert_memory_equal(D, before, P * N * sizeof *D);
 }
 
-#define FAILS(change, expected)                                                                                                \
-    do {                                                                                                                       \
-        call c = good;                                                                                                         \
-        change;                                                                                                                \
-        assert_fails(c, D, before, expected);                                                                                  \
+#define FAILS(change, expected)                                                                                        \
+    do {                                                                                                               \
+        call c = good;                                                                                                 \
+        change;                                                                                                        \
+        assert_fails(c, D, before, expected);                                                                          \
     } while (0)
 
 static call good_call(shs_real *D, const shs_real *Y) {
@@ -1392,7 +1400,8 @@ static void test_bad_options(void **state) {
     FAILS(c.o.keep = (shs_keep)(SHS_KEEP_LAST + 1), SHS_BAD_OPTIONS);
     FAILS(c.o.start = SHS_START_DCT, SHS_BAD_START); /* 12 is no square */
     FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = 5, c.o.patch_height = 2), SHS_BAD_START);
-    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1), SHS_BAD_START);
+    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1),
+          SHS_BAD_START);
     FAILS(c.o.coding.sparsity = -1, SHS_BAD_SPARSITY);
     FAILS(c.o.coding.tolerance = -1, SHS_BAD_TOLERANCE);
     FAILS(c.o.coding.tolerance = (shs_real)NAN, SHS_BAD_TOLERANCE);

@@ -6,8 +6,8 @@
 /* A random image of any type and stride; the gaps at the ends of the rows hold NaN (or 255), which nobody may read. */
 static shs_image new_image(shs_type type, int width, int height, int channels, size_t gap, uint64_t seed) {
     shs_image image = SHS_ZERO;
-    size_t values = (size_t)width * (size_t)(channels ? channels : 1), stride = values + gap, count = stride * (size_t)height,
-           i;
+    size_t values = (size_t)width * (size_t)(channels ? channels : 1), stride = values + gap,
+           count = stride * (size_t)height, i;
     void *pixels = malloc(count * sizeof(double));
     shs_random r;
     shs_random_seed(&r, seed);
@@ -64,7 +64,8 @@ static int grid_axis(int length, int patch, int step, int *positions) {
 static void check_grid(int width, int height, int pw, int ph, int sx, int sy) {
     shs_image image = new_image(SHS_U8, width, height, 1, 0, 1);
     shs_patches set = SHS_ZERO;
-    int *xs = (int *)malloc((size_t)width * sizeof *xs), *ys = (int *)malloc((size_t)height * sizeof *ys), nx, ny, i, p = 0;
+    int *xs = (int *)malloc((size_t)width * sizeof *xs), *ys = (int *)malloc((size_t)height * sizeof *ys), nx, ny, i,
+        p = 0;
     set.width = pw, set.height = ph, set.step_x = sx, set.step_y = sy;
     nx = grid_axis(width, patch_width(&set), sx ? sx : 1, xs);
     ny = grid_axis(height, patch_height(&set), sy ? sy : 1, ys);
@@ -301,7 +302,8 @@ static void test_round_trips(void **state) {
     for (size = 0; size < 5; size++)
         for (type = 0; type < 4; type++)
             for (channels = 1; channels <= 3; channels += 2) {
-                shs_image image = new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
+                shs_image image =
+                    new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
                 for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
                     for (k = 0; k < 4; k++) {
                         shs_patches set = set_of(mode, k);
@@ -347,7 +349,8 @@ static void test_average(void **state) {
                     shs_image image = new_image(types[type], 19, 13, channels, (size_t)k, 9);
                     size_t values = 19 * 13 * (size_t)channels;
                     shs_real *sum = new_normal(values, 10), *weight = (shs_real *)malloc(19 * 13 * sizeof *weight);
-                    shs_real *kept = new_normal(values, 10), *out = in_place ? sum : (shs_real *)malloc(values * sizeof *out);
+                    shs_real *kept = new_normal(values, 10),
+                             *out = in_place ? sum : (shs_real *)malloc(values * sizeof *out);
                     for (i = 0; i < 19 * 13; i++) weight[i] = (shs_real)(i % 5); /* every fifth pixel is not covered */
                     for (i = 0; i < values; i++)
                         if (i / (size_t)channels % 5 == 0) sum[i] = kept[i] = 0;
@@ -356,8 +359,9 @@ static void test_average(void **state) {
                         size_t at = i / (size_t)channels;
                         double w = (double)weight[at],
                                original = pixel(&image, (int)(at % 19), (int)(at / 19), (int)(i % (size_t)channels));
-                        double expected =
-                            w + lambdas[k] > 0 ? (lambdas[k] * original + (double)kept[i]) / (lambdas[k] + w) : original;
+                        double expected = w + lambdas[k] > 0
+                                              ? (lambdas[k] * original + (double)kept[i]) / (lambdas[k] + w)
+                                              : original;
                         assert_close(out[i], expected, EXACT);
                     }
                     if (!in_place) free(out);
@@ -379,7 +383,8 @@ static shs_real *naive_approximation(const shs_image *image, const shs_patches *
                                      const shs_omp_options *coding, shs_real lambda, shs_omp_report *report) {
     signals s = get_all(NULL, image, set);
     size_t values = pixels_of(image) * (size_t)s.channels;
-    shs_real *sum = (shs_real *)calloc(values, sizeof *sum), *weight = (shs_real *)calloc(pixels_of(image), sizeof *weight);
+    shs_real *sum = (shs_real *)calloc(values, sizeof *sum),
+             *weight = (shs_real *)calloc(pixels_of(image), sizeof *weight);
     shs_codes codes;
     assert_ok(shs_codes_create(NULL, s.count, s.p < n ? s.p : n, &codes));
     assert_ok(shs_omp_ex(NULL, s.p, n, D, s.p, s.count, s.Y, s.p, coding, &codes, NULL, report));
@@ -606,7 +611,8 @@ static void test_memory_promise(void **state) {
     image.pixels = &one, image.type = SHS_U8, image.width = image.height = 3000, image.channels = 3;
     coding.sparsity = 10;
     ctx.threads = 2;
-    assert_in_range(shs_patches_workspace(&ctx, &image, &set, 256, &coding), 1, 9000000 * 4 * sizeof(shs_real) + 64000000);
+    assert_in_range(shs_patches_workspace(&ctx, &image, &set, 256, &coding), 1,
+                    9000000 * 4 * sizeof(shs_real) + 64000000);
 }
 
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
@@ -657,14 +663,16 @@ static void test_bad_sets(void **state) {
     int k, x = -7, y = -7;
     (void)state;
     for (k = 0; k < 8; k++) bad[k] = good;
-    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1, bad[5].step_y = -2;
+    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1,
+    bad[5].step_y = -2;
     bad[6].mode = (shs_patch_mode)3, bad[7].mode = (shs_patch_mode)-1;
     for (k = 0; k < 8; k++) {
         assert_int_equal(shs_patches_count(&image, bad + k, NULL), 0);
         assert_status(shs_patches_position(&image, bad + k, 0, &x, &y), SHS_BAD_PATCHES);
         assert_status(shs_patches_get(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
         assert_status(shs_patches_put(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
-        assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_PATCHES);
+        assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL),
+                      SHS_BAD_PATCHES);
     }
     assert_status(shs_patches_position(&image, &good, count, &x, &y), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, &good, count - 3, 4, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
@@ -711,7 +719,8 @@ static void test_bad_arguments(void **state) {
     ctx.threads = -1;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_CONTEXT);
     D[149] = (shs_real)NAN;
-    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_DICTIONARY_NOT_FINITE);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL),
+                  SHS_DICTIONARY_NOT_FINITE);
     assert_memory_equal(out, kept, 300 * sizeof *out);
     free(Y), free(D), free(out), free(kept), free(weight);
     image_free(&image);
@@ -731,7 +740,8 @@ static void test_not_finite(void **state) {
     coding.sparsity = 2;
     for (k = 0; k < 2; k++) {
         pixels[k ? 599 : 0] = k ? (float)NAN : (float)INFINITY;
-        assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 64, &coding, 0, out, NULL), SHS_IMAGE_NOT_FINITE);
+        assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 64, &coding, 0, out, NULL),
+                      SHS_IMAGE_NOT_FINITE);
         pixels[0] = 0;
     }
     assert_memory_equal(out, kept, 600 * sizeof *out);

@@ -1159,7 +1159,7 @@ static void test_threads_give_the_same_bits(void **state) {
 }
 
 typedef struct rank_work {
-    int which; /* 0 PCA, 1 MNF, 2 RX */
+    int which; /* 0 PCA, 1 MNF, 2 RX, 3 PCA with its transform, rescaled: the range is a matter of all ranks */
     int fail_read[MOST_RANKS], fail_allocation[MOST_RANKS], cancel[MOST_RANKS];
     shs_cube parts[MOST_RANKS];
     shs_pca made[MOST_RANKS];
@@ -1183,7 +1183,12 @@ static void rank_body(const shs_context *given, int rank, void *arg) {
     memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
     if (w->which == 0) w->status[rank] = shs_pca_fit(&ctx, &used, &o, w->made + rank);
     else if (w->which == 1) w->status[rank] = shs_mnf_fit(&ctx, &used, &o, w->made + rank);
-    else w->status[rank] = shs_rx(&ctx, &used, &o, w->sinks + rank, w->rank_of_space + rank);
+    else if (w->which == 2) w->status[rank] = shs_rx(&ctx, &used, &o, w->sinks + rank, w->rank_of_space + rank);
+    else {
+        o.components = 1;
+        w->sinks[rank].rescale = 1, w->sinks[rank].low = 0, w->sinks[rank].high = 1;
+        w->status[rank] = shs_pca_run(&ctx, &used, &o, w->sinks + rank, NULL);
+    }
 }
 
 static void rank_setup(rank_work *w, int which, const shs_cube *cube, int ranks) {
@@ -1256,7 +1261,7 @@ static void test_a_failing_rank_ends_both(void **state) {
     shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
     int which, fault, k;
     (void)state;
-    for (which = 0; which < 3; which++)
+    for (which = 0; which < 4; which++)
         for (fault = 0; fault < 3; fault++)
             for (k = 0; k < 30; k++) {
                 static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};

@@ -1,0 +1,169 @@
+/* gemm.cl: C = alpha op(A) op(B) + beta C, column-major, op(A) M x K, op(B) K x N; beta = 0 never reads C.
+
+   Build options: TRANS_A, TRANS_B (0 or 1); VECTOR_A, VECTOR_B: 1 where the leading dimension is a multiple of four, so that
+   four neighbours may be read at once.
+
+   A group of 16 x 16 work-items computes a tile of 128 x 128 of C, each item 8 x 8 of it in registers:
+
+               16 items x 4 columns    16 items x 4 columns (the same items again)
+              +----------------------+----------------------+
+     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     Quarters, because four neighbours come in one read
+     x 4 rows |                      |                      |     of 16 bytes and 16 items then read 256 bytes in a
+              +----------------------+----------------------+     row: no two of them want the same bank of the
+     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     local memory.
+     x 4 rows |                      |                      |
+              +----------------------+----------------------+
+
+   The long dimension is walked in steps of 16: the group brings 16 x 128 values of each factor to local memory, ordered by
+   k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;
+   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.
+
+   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
+   product has the same bits wherever it is computed, in gemm_plain too. */
+
+#pragma OPENCL FP_CONTRACT OFF
+
+#define REAL4_(type) type##4
+#define REAL4(type) REAL4_(type)
+typedef REAL4(real) quad;
+
+#define TILE 128
+#define STEP 16
+#define EDGE (TILE + 4) /* rows of a local tile start in different banks, and still on 16 bytes */
+
+/* Whether k runs along the memory of a factor. */
+#define ALONG_A TRANS_A
+#define ALONG_B (!TRANS_B)
+
+/* ---- bringing a tile: four neighbours at a time, two such quads an item ---------------------------------------------- */
+
+/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */
+quad along_k(__global const real *column, int k, int K, int vector) {
+    quad q = (quad)(0);
+    if (vector && k + 4 <= K) return *(__global const quad *)(column + k);
+    if (k < K) q.x = column[k];
+    if (k + 1 < K) q.y = column[k + 1];
+    if (k + 2 < K) q.z = column[k + 2];
+    if (k + 3 < K) q.w = column[k + 3];
+    return q;
+}
+
+/* Rows r .. r+3 at one k; what lies outside is never stored, so the last row stands in for it. */
+quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, int vector) {
+    __global const real *column = F + (size_t)k * ld;
+    if (k >= K) return (quad)(0);
+    if (vector && r + 4 <= rows) return *(__global const quad *)(column + r);
+    return (quad)(column[min(r, rows - 1)], column[min(r + 1, rows - 1)], column[min(r + 2, rows - 1)],
+                  column[min(r + 3, rows - 1)]);
+}
+
+/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a column,
+   64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */
+quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {
+    if (along) {
+        int column = min(first + id / 4 + 64 * half_, rows - 1);
+        return along_k(F + (size_t)column * ld, k0 + id % 4 * 4, K, vector);
+    }
+    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * half_, K, vector);
+}
+
+void put(__local real *tile, int along, int id, int half_, quad q) {
+    if (along) {
+        __local real *to = tile + id % 4 * 4 * EDGE + id / 4 + 64 * half_;
+        to[0] = q.x, to[EDGE] = q.y, to[2 * EDGE] = q.z, to[3 * EDGE] = q.w;
+    } else {
+        *(__local quad *)(tile + (id / 32 + 8 * half_) * EDGE + id % 32 * 4) = q;
+    }
+}
+
+/* ---- the product ------------------------------------------------------------------------------------------------------- */
+
+#define ROW_TIMES(column, b)                                                                                           \
+    low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \
+    high[column] = fma(a_high, (quad)(b), high[column]);
+
+/* One column of four rows into C. */
+void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {
+    real value[4];
+    int i;
+    sum *= alpha;
+    if (beta == 0 && aligned && row + 4 <= M) {
+        *(__global quad *)(C + row) = sum;
+        return;
+    }
+    value[0] = sum.x, value[1] = sum.y, value[2] = sum.z, value[3] = sum.w;
+    for (i = 0; i < 4; i++)
+        if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);
+}
+
+/* first_b: offset of B in its buffer, so that a piece of many columns can be multiplied; likewise C. */
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N, int K, real alpha,
+                                                                    __global const real *restrict A, ulong first_a, int lda,
+                                                                    __global const real *restrict B, ulong first_b, int ldb,
+                                                                    real beta, __global real *restrict C, ulong first_c,
+                                                                    int ldc) {
+    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32))), tile_b[2][STEP * EDGE] __attribute__((aligned(32)));
+    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;
+    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;
+    quad low[8], high[8], a0, a1, b0, b1;
+    A += first_a, B += first_b, C += first_c;
+    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
+    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);
+    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);
+    b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 0);
+    b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 1);
+    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {
+        __local const real *ta = tile_a[turn], *tb = tile_b[turn];
+        put(tile_a[turn], ALONG_A, id, 0, a0), put(tile_a[turn], ALONG_A, id, 1, a1);
+        put(tile_b[turn], ALONG_B, id, 0, b0), put(tile_b[turn], ALONG_B, id, 1, b1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (k0 + STEP < K) {
+            a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 0);
+            a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 1);
+            b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 0);
+            b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 1);
+        }
+#pragma unroll
+        for (k = 0; k < STEP; k++) {
+            quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);
+            quad a_high = *(__local const quad *)(ta + k * EDGE + 64 + 4 * x);
+            quad b_low = *(__local const quad *)(tb + k * EDGE + 4 * y);
+            quad b_high = *(__local const quad *)(tb + k * EDGE + 64 + 4 * y);
+            ROW_TIMES(0, b_low.x) ROW_TIMES(1, b_low.y) ROW_TIMES(2, b_low.z) ROW_TIMES(3, b_low.w)
+            ROW_TIMES(4, b_high.x) ROW_TIMES(5, b_high.y) ROW_TIMES(6, b_high.z) ROW_TIMES(7, b_high.w)
+        }
+    }
+#pragma unroll
+    for (c = 0; c < 8; c++) {
+        int at = column + 4 * y + (c < 4 ? c : 60 + c);
+        int aligned = ldc % 4 == 0 && first_c % 4 == 0;
+        if (at >= N) continue;
+        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);
+        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);
+    }
+}
+
+/* For processors and small devices: an item computes 4 x 4 values from what its caches hold, without local memory. */
+__kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *restrict A, ulong first_a, int lda,
+                         __global const real *restrict B, ulong first_b, int ldb, real beta, __global real *restrict C,
+                         ulong first_c, int ldc) {
+    int row = (int)get_global_id(0) * 4, column = (int)get_global_id(1) * 4, k, c;
+    size_t step_a = TRANS_A ? 1 : (size_t)lda, row_a = TRANS_A ? (size_t)lda : 1;
+    size_t step_b = TRANS_B ? (size_t)ldb : 1, column_b = TRANS_B ? 1 : (size_t)ldb;
+    __global const real *a[4], *b[4];
+    quad sum[4];
+    if (row >= M || column >= N) return;
+    A += first_a, B += first_b, C += first_c;
+    for (c = 0; c < 4; c++) {
+        a[c] = A + (size_t)min(row + c, M - 1) * row_a;
+        b[c] = B + (size_t)min(column + c, N - 1) * column_b;
+        sum[c] = (quad)(0);
+    }
+    for (k = 0; k < K; k++) {
+        size_t ka = (size_t)k * step_a, kb = (size_t)k * step_b;
+        quad left = (quad)(a[0][ka], a[1][ka], a[2][ka], a[3][ka]);
+        for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);
+    }
+    for (c = 0; c < 4 && column + c < N; c++)
+        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);
+}

@@ -1,0 +1,109 @@
+/* residual.cl: E = Y - DX and its squares; lengths of signals; sums over all signals.
+
+   Build options: LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand;
+   STRIDE, the places a signal has in the codes. */
+
+#pragma OPENCL FP_CONTRACT OFF
+
+/* Sums what LANES neighbours hold, always in the same order. All items of the group take part. */
+wide over_lanes(wide value, __local wide *room) {
+    int lane = (int)get_local_id(0), width;
+    if (LANES == 1) return value;
+    room += (int)get_local_id(1) * LANES;
+    room[lane] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (width = LANES / 2; width > 0; width /= 2) {
+        if (lane < width) room[lane] += room[lane + width];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return room[0];
+}
+
+/* Item (l, i) computes rows l, l + LANES, .. of column i: neighbours read and write neighbours, the atoms and coefficients are
+   the same for all of them and come from the cache, and D is small enough to stay in it. squares[i] = ||y - Dx||^2. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulong m, int p, __global const real *restrict Y,
+                                                                             __global const real *restrict D,
+                                                                             __global const int *restrict used,
+                                                                             __global const int *restrict atoms,
+                                                                             __global const real *restrict coefs,
+                                                                             __global real *restrict E,
+                                                                             __global wide *restrict squares) {
+    __local wide room[LANES * ROWS];
+    size_t i = get_global_id(1), column = i * (size_t)p, at = i * STRIDE;
+    int count = i < m ? used[i] : 0, r, k;
+    wide sum = 0;
+    for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {
+        real e = Y[column + (size_t)r];
+        for (k = 0; k < count; k++) e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);
+        E[column + (size_t)r] = e;
+        sum = fma((wide)e, (wide)e, sum);
+    }
+    sum = over_lanes(sum, room);
+    if (i < m && get_local_id(0) == 0) squares[i] = sum;
+}
+
+/* ||y||^2 of signals first .. first+count-1. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,
+                                                                            __global const real *restrict Y,
+                                                                            __global wide *restrict squares) {
+    __local wide room[LANES * ROWS];
+    size_t i = get_global_id(1), column = (first + i) * (size_t)p;
+    wide sum = 0;
+    int r;
+    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) sum = fma((wide)Y[column + (size_t)r], (wide)Y[column + (size_t)r], sum);
+    sum = over_lanes(sum, room);
+    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;
+}
+
+/* ---- sums over all signals ------------------------------------------------------------------------------------------------ */
+
+#define TEAM 64
+
+/* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */
+wide over_team(wide value, __local wide *room) {
+    int id = (int)get_local_id(0), width;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    room[id] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (width = TEAM / 2; width > 0; width /= 2) {
+        if (id < width) room[id] += room[id + width];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return room[0];
+}
+
+__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,
+                                                                            __global wide *restrict sums) {
+    __local wide room[TEAM];
+    size_t i;
+    wide sum = 0;
+    for (i = get_global_id(0); i < m; i += get_global_size(0)) sum += squares[i];
+    sum = over_team(sum, room);
+    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;
+}
+
+/* Of a finished coding: each group's sum of errors, and how many coefficients and unreached tolerances it saw. */
+__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,
+                                                                      __global const int *restrict used,
+                                                                      __global const int *restrict state,
+                                                                      __global wide *restrict sums,
+                                                                      __global ulong *restrict counts) {
+    __local wide room[TEAM];
+    __local ulong tallies[TEAM][2];
+    ulong nonzeros = 0, not_reached = 0;
+    wide sum = 0;
+    size_t i;
+    int id = (int)get_local_id(0), q;
+    for (i = get_global_id(0); i < m; i += get_global_size(0)) {
+        sum += (wide)errors2[i];
+        nonzeros += (ulong)used[i];
+        not_reached += (ulong)(state[i] & 1);
+    }
+    tallies[id][0] = nonzeros, tallies[id][1] = not_reached;
+    sum = over_team(sum, room);
+    if (id > 0) return;
+    for (q = 1; q < TEAM; q++) nonzeros += tallies[q][0], not_reached += tallies[q][1];
+    sums[get_group_id(0)] = sum;
+    counts[2 * get_group_id(0)] = nonzeros;
+    counts[2 * get_group_id(0) + 1] = not_reached;
+}
