@@ -6390,6 +6390,8 @@ SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
     return (unsigned)type < SHS_TYPE_COUNT;
 }
 
+SHS__PRIVATE int shs__may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
+
 /* Strides of a contiguous block of `lines` lines. */
 SHS__PRIVATE void shs__interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
                                           ptrdiff_t *ls, ptrdiff_t *bs) {
@@ -6649,7 +6651,7 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
         sample = 0;
     }
     if (v->floating) shs__mark_not_finite(r, panel);
-    if (v->floating || v->cube->mask || v->cube->has_nodata) shs__close_up(r, panel);
+    if (shs__may_miss(v)) shs__close_up(r, panel);
 }
 
 /* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
@@ -8094,6 +8096,7 @@ typedef struct shs__sources {
     shs_real *W;            /* m x m */
     shs_real *cache;        /* NULL: the pixels are whitened anew in every sweep */
     int *cached;            /* valid pixels of each panel */
+    unsigned char *absent;  /* one a pixel; NULL: none is */
     size_t panels;
     int fill_cache, want_fourth;
     shs_wide *fourth;       /* pairs x pairs: E (z_a z_b)(z_c z_d) */
@@ -8128,6 +8131,7 @@ SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, sh
         memcpy(s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, lane->product,
                (size_t)s->m * SHS__PANEL_PIXELS * sizeof(shs_real));
         s->cached[panel] = valid;
+        if (s->absent) memcpy(s->absent + first, lane->panel.missing, (size_t)lane->panel.pixels);
     }
     slot[0] += (shs_wide)valid;
     if (s->want_fourth) shs__fourth_products(s, lane, lane->product, valid, slot);
@@ -8147,17 +8151,16 @@ SHS__PRIVATE void shs__sweep_products(const shs__sources *s, shs__worker *lane, 
 
 /* The sources' fourth powers and log cosh: count, then m of each. */
 SHS__PRIVATE void shs__rating_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
+    shs_real *SHS__RESTRICT fourth = lane->second + (size_t)s->m * SHS__PANEL_PIXELS;
     int d, k;
     shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, valid, s->m, s->m, 1, Z, SHS__PANEL_PIXELS, s->W, s->m, 0, lane->second,
                      SHS__PANEL_PIXELS, lane->scratch);
     for (d = 0; d < s->m; d++) {
-        shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
-        shs_wide fourth = 0, negentropy = 0;
-        for (k = 0; k < valid; k++) fourth += (shs_wide)(y[k] * y[k]) * (shs_wide)(y[k] * y[k]);
+        shs_real *SHS__RESTRICT y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
+        for (k = 0; k < valid; k++) fourth[k] = (y[k] * y[k]) * (y[k] * y[k]);
         for (k = 0; k < valid; k++) y[k] = shs__log_cosh(y[k]);
-        for (k = 0; k < valid; k++) negentropy += (shs_wide)y[k];
-        slot[1 + d] += fourth;
-        slot[1 + s->m + d] += negentropy;
+        slot[1 + d] += shs__sum_up(valid, fourth);
+        slot[1 + s->m + d] += shs__sum_up(valid, y);
     }
 }
 
@@ -8564,7 +8567,7 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     sweep_values = 1 + m + m * m;
     fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
     s->pass.slot_values = shs__zmax(shs__zmax(sweep_values, 1 + 2 * m), fourth_values);
-    s->pass.second_values = m * SHS__PANEL_PIXELS + m * m;
+    s->pass.second_values = m * SHS__PANEL_PIXELS + shs__zmax(m * m, SHS__PANEL_PIXELS);
     if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS);
     s->pass.gram_order = moments ? s->pairs : 0;
     s->pass.gram_at = 1;
@@ -8582,6 +8585,7 @@ SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int worke
     shs__map_layout(l, &s->pass, workers);
     s->W = SHS__CARVE(l, shs_real, m * m);
     s->cached = SHS__CARVE(l, int, s->panels);
+    s->absent = shs__may_miss(&s->pass.reader.view) ? SHS__CARVE(l, unsigned char, s->panels * SHS__PANEL_PIXELS) : NULL;
     s->cache = s->panels ? SHS__CARVE(l, shs_real, shs__product(s->panels, m * SHS__PANEL_PIXELS, 1)) : NULL;
     s->fourth = pairs ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
@@ -8594,6 +8598,7 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     shs_status status;
     if (!s->cache && !s->want_fourth && !s->px->engine) return SHS_OK;
     if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
+    if (s->cache && s->absent) memset(s->absent, 1, s->panels * SHS__PANEL_PIXELS);
     s->fill_cache = s->cache != NULL;
     if (s->px->engine)
         status = shs__remote_sums(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
@@ -8624,6 +8629,43 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
         c[i].negentropy = away * away;
     }
     return SHS_OK;
+}
+
+/* ---- sources from the whitened pixels that were kept -------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__store_sources_chunk(void *arg, size_t chunk, int worker) {
+    const shs__sources *s = (const shs__sources *)arg;
+    const shs__view *v = &s->pass.reader.view;
+    shs__worker *lane = s->pass.lanes + worker;
+    size_t panel = chunk * SHS__CHUNK_PANELS, end = shs__zmin(s->panels, panel + SHS__CHUNK_PANELS);
+    int d, k;
+    for (; panel < end; panel++) {
+        size_t first = panel * SHS__PANEL_PIXELS;
+        lane->panel.pixels = (int)shs__zmin(SHS__PANEL_PIXELS, (size_t)v->samples * (size_t)v->lines - first);
+        lane->panel.valid = s->cached[panel];
+        if (s->absent) memcpy(lane->panel.missing, s->absent + first, (size_t)lane->panel.pixels);
+        else memset(lane->panel.missing, 0, (size_t)lane->panel.pixels);
+        shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, lane->panel.valid, s->m, s->m, 1, s->cache + first * (size_t)s->m,
+                         SHS__PANEL_PIXELS, s->W, s->m, 0, lane->second, SHS__PANEL_PIXELS, lane->scratch);
+        for (d = 0; d < s->m; d++) {
+            const shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
+            for (k = 0; k < lane->panel.valid; k++) lane->wide[k] = (shs_wide)y[k];
+            shs__map_store(&s->pass, lane, d, lane->wide, first);
+        }
+    }
+}
+
+/* Writes the sources of the rotation W into the sink without reading the cube again; returns 0, doing nothing, where the
+   pixels were not kept or the sink wants more than that. */
+SHS__PRIVATE int shs__store_sources(shs__sources *s, const shs_wide *W, const shs_sink *sink) {
+    int i;
+    if (!s->cache || !sink || !sink->pixels || sink->rescale) return 0;
+    for (i = 0; i < s->m * s->m; i++) s->W[i] = (shs_real)W[i];
+    s->map.sink = sink;
+    s->map.missing = shs__missing_value(s->px->cube, sink);
+    shs__map_place(&s->pass.reader.view, &s->map);
+    shs__parallel(s->ctx, shs__chunk_count(s->panels, SHS__CHUNK_PANELS), shs__store_sources_chunk, s);
+    return 1;
 }
 
 /* ---- the fit ------------------------------------------------------------------------------------------------------ */
@@ -8728,9 +8770,36 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     return SHS_OK;
 }
 
+/* What a fit goes through: the pixels, where sources go (NULL: nowhere), and whether they are there. */
+typedef struct shs__separation {
+    const shs__pixels *px;
+    const shs_ica_options *o;
+    const shs_pca *pca;
+    const shs_sink *sink;
+    int stored;
+} shs__separation;
+
+/* From the iterations to the finished result, with the memory in place. */
+SHS__OUTLINE shs_status shs__separate_with(shs__separation *w, shs__sources *s, shs__iteration *it, shs_ica *ica) {
+    shs_status status = shs__sources_fill(s);
+    int m = s->m, i;
+    ica->used_moments = s->fourth != NULL;
+    if (status == SHS_OK)
+        status = w->o->approach == SHS_SYMMETRIC ? shs__symmetric(s, w->o, it, ica->component)
+                                                 : shs__deflation(s, w->o, it, ica->component);
+    if (status == SHS_OK) status = shs__rate(s, it->W, ica->component);
+    if (status != SHS_OK) return status;
+    memcpy(ica->rotation, it->W, (size_t)m * (size_t)m * sizeof(shs_wide));
+    shs__order_components(w->o, m, ica->component, ica->rotation);
+    shs__ica_matrices(ica, w->pca);
+    for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
+    w->stored = shs__store_sources(s, ica->rotation, w->sink);
+    return SHS_OK;
+}
+
 /* The iterations, once the whitening is known. */
-SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_options *o, shs_ica *ica) {
-    const shs_context *ctx = px->ctx;
+SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
+    const shs_context *ctx = w->px->ctx;
     shs__sources s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
@@ -8738,8 +8807,8 @@ SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_optio
     shs_status status;
     whitening.bands = ica->bands, whitening.outputs = ica->components;
     whitening.matrix = ica->whitening, whitening.centre = ica->mean;
-    s.ctx = ctx, s.px = px, s.whitening = &whitening;
-    status = shs__sources_open(&s, o, &whitening);
+    s.ctx = ctx, s.px = w->px, s.whitening = &whitening;
+    status = shs__sources_open(&s, w->o, &whitening);
     if (status == SHS_OK) {
         shs__sources_layout(&l, &s, shs__workers(ctx));
         shs__iteration_layout(&l, &it, s.m);
@@ -8750,13 +8819,7 @@ SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_optio
         shs__sources_layout(&l, &s, shs__workers(ctx));
         shs__iteration_layout(&l, &it, s.m);
         shs__map_prepare(&s.pass, &whitening);
-        status = shs__sources_fill(&s);
-        ica->used_moments = s.fourth != NULL;
-        if (status == SHS_OK)
-            status = o->approach == SHS_SYMMETRIC ? shs__symmetric(&s, o, &it, ica->component)
-                                                  : shs__deflation(&s, o, &it, ica->component);
-        if (status == SHS_OK) status = shs__rate(&s, it.W, ica->component);
-        if (status == SHS_OK) memcpy(ica->rotation, it.W, (size_t)s.m * (size_t)s.m * sizeof(shs_wide));
+        status = shs__separate_with(w, &s, &it, ica);
     }
     shs__release(ctx, &l);
     return status;
@@ -8764,12 +8827,15 @@ SHS__OUTLINE shs_status shs__separate(const shs__pixels *px, const shs_ica_optio
 
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
-SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o, shs_ica *ica) {
+/* sink NULL: only the fit; *stored says whether the sources are in it already. */
+SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o, const shs_sink *sink,
+                                        shs_ica *ica, int *stored) {
     const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_ica made = SHS_ZERO;
-    int rank, i;
+    shs__separation w = SHS_ZERO;
+    int rank;
     shs_status status = opened;
     if (status == SHS_OK) status = shs__check_ica(o);
     if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
@@ -8782,21 +8848,20 @@ SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
     status = shs__agree(ctx, status);
-    if (status == SHS_OK) status = shs__separate(px, o, &made);
-    if (status == SHS_OK) {
-        shs__order_components(o, rank, made.component, made.rotation);
-        shs__ica_matrices(&made, &pca);
-        for (made.converged = 1, i = 0; i < rank; i++) made.converged &= made.component[i].converged;
-        *ica = made;
-    } else shs_ica_free(ctx, &made);
+    w.px = px, w.o = o, w.pca = &pca, w.sink = sink;
+    if (status == SHS_OK) status = shs__separate(&w, &made);
+    if (status == SHS_OK) *ica = made;
+    else shs_ica_free(ctx, &made);
+    *stored = w.stored;
     shs_pca_free(ctx, &pca);
     return status;
 }
 
 SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
     shs__pixels px;
+    int stored;
     shs_status opened = shs__pixels_open(ctx, cube, &px);
-    shs_status status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, ica);
+    shs_status status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, NULL, ica, &stored);
     shs__pixels_close(&px);
     return status;
 }
@@ -8806,11 +8871,12 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
     shs__pixels px;
     shs_ica made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
+    int stored = 0;
     shs_status opened = shs__pixels_open(ctx, cube, &px), status;
     if (opened == SHS_OK) opened = shs__check_sink(sink);
-    status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, &made);
+    status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
-    if (status == SHS_OK) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
+    if (status == SHS_OK && !stored) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__pixels_close(&px);

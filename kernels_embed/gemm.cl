@@ -102,7 +102,8 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
                                                                     __global const real *restrict B, ulong first_b, int ldb,
                                                                     real beta, __global real *restrict C, ulong first_c,
                                                                     int ldc) {
-    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32))), tile_b[2][STEP * EDGE] __attribute__((aligned(32)));
+    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));
+    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));
     int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;
     int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;
     quad low[8], high[8], a0, a1, b0, b1;

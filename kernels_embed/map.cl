@@ -1,0 +1,161 @@
+/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.
+
+   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a
+   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
+   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
+
+   The build says: ELEM (of panel and matrix), OUTPUTS, MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the
+   sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ, 1 BIL, 2 BIP), RESCALE. */
+
+#define DEEP 32
+
+/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a
+   group must come here. */
+inline void project(__global const ELEM *panel, size_t p, int ld, int used, __global const ELEM *matrix, int padded, int first,
+                    __local ELEM *deep, ELEM *y) {
+    int b0, b, o;
+    for (o = 0; o < OUTPUTS; o++) y[o] = 0;
+    for (b0 = 0; b0 < used; b0 += DEEP) {
+        int depth = min(DEEP, used - b0), e;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (e = (int)get_local_id(0); e < depth * OUTPUTS; e += 256)
+            deep[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (b = 0; b < depth; b++) {
+            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];
+#pragma unroll
+            for (o = 0; o < OUTPUTS; o++) y[o] += deep[b * OUTPUTS + o] * x;
+        }
+    }
+}
+
+#if MODE == 1
+/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void whiten(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
+    __local ELEM deep[DEEP * OUTPUTS];
+    ELEM y[OUTPUTS];
+    const size_t p = get_global_id(0);
+    const int first = (int)get_group_id(1) * OUTPUTS;
+    int o, here = (int)p < count && (!valid || valid[at + p]);
+    project(panel, p, ld, used, matrix, padded, first, deep, y);
+    for (o = 0; o < OUTPUTS && first + o < outputs; o++)
+        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)constant[first + o] : (real)0;
+}
+#else
+
+/* The value of output `first + o`, or the squared length, in wide. */
+inline void values(__global const ELEM *panel, size_t p, int ld, int used, __global const ELEM *matrix,
+                   __global const wide *constant, int outputs, int padded, int first, __local ELEM *deep, wide *value) {
+    ELEM y[OUTPUTS];
+    int o;
+#if SQUARES
+    value[0] = 0;
+    for (first = 0; first < outputs; first += OUTPUTS) {
+        project(panel, p, ld, used, matrix, padded, first, deep, y);
+        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {
+            wide v = constant[first + o] + (wide)y[o];
+            value[0] += v * v;
+        }
+    }
+#else
+    project(panel, p, ld, used, matrix, padded, first, deep, y);
+    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? constant[first + o] + (wide)y[o] : (wide)0;
+#endif
+}
+
+#if SQUARES
+#define VALUES 1
+#else
+#define VALUES OUTPUTS
+#endif
+
+#if MODE == 2
+/* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void extremes(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+              int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,
+              __global wide *high) {
+    __local ELEM deep[DEEP * OUTPUTS];
+    __local wide least[256], most[256];
+    wide value[VALUES];
+    const size_t p = get_global_id(0);
+    const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;
+    int o, half, here = (int)p < count && (!valid || valid[at + p]);
+    values(panel, p, ld, used, matrix, constant, outputs, padded, first, deep, value);
+    for (o = 0; o < VALUES && first + o < written; o++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        least[i] = here ? value[o] : end;
+        most[i] = here ? value[o] : -end;
+        for (half = 128; half > 0; half >>= 1) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (i < half) {
+                least[i] = least[i + half] < least[i] ? least[i + half] : least[i];
+                most[i] = most[i + half] > most[i] ? most[i + half] : most[i];
+            }
+        }
+        if (i == 0) {
+            low[get_group_id(0) * (size_t)written + (size_t)(first + o)] = least[0];
+            high[get_group_id(0) * (size_t)written + (size_t)(first + o)] = most[0];
+        }
+    }
+}
+
+/* One work-item an output: the extremes of `count` groups into those found so far. */
+__kernel void widen(__global const wide *low, __global const wide *high, int count, int written, __global wide *least,
+                    __global wide *most) {
+    const int o = (int)get_global_id(0);
+    int c;
+    if (o >= written) return;
+    for (c = 0; c < count; c++) {
+        wide a = low[(size_t)c * (size_t)written + (size_t)o], b = high[(size_t)c * (size_t)written + (size_t)o];
+        if (a < least[o]) least[o] = a;
+        if (b > most[o]) most[o] = b;
+    }
+}
+#endif
+
+#if MODE == 0
+/* To nearest, half away from zero, within the type. */
+inline SINK to_sink(wide x) {
+#if INTEGER
+    x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;
+    return x >= (wide)MOST ? (SINK)MOST : x > (wide)LEAST ? (SINK)x : (SINK)LEAST;
+#else
+    return (SINK)x;
+#endif
+}
+
+/* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void store(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,
+           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {
+    __local ELEM deep[DEEP * OUTPUTS];
+    wide value[VALUES];
+    const size_t p = get_global_id(0), q = p + at;
+    const int first = (int)get_group_id(1) * OUTPUTS;
+    int o, here;
+    values(panel, p, ld, used, matrix, constant, outputs, padded, first, deep, value);
+    if ((int)p >= count) return;
+    here = !valid || valid[q];
+    for (o = 0; o < VALUES && first + o < written; o++) {
+        size_t b = (size_t)(first + o), to;
+        wide x = value[o];
+#if RESCALE
+        wide old = high[b] - low[b];
+        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;
+#endif
+#if LAYOUT == 0
+        to = b * pixels + q;
+#elif LAYOUT == 1
+        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;
+#else
+        to = q * (size_t)written + b;
+#endif
+        out[to] = to_sink(here ? x : missing);
+    }
+}
+#endif
+#endif

@@ -1,0 +1,709 @@
+/* omp.cl: orthogonal matching pursuit in the Gram domain: the codes of many signals from alpha = D'y and G = D'D.
+
+   With q_k the k-th orthonormalised atom and b_k = D'q_k, choosing atom j gives
+
+       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
+       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.
+
+   Three kernels do this; the build says which (OMP_WARP, OMP_ITEM or OMP_GENERAL):
+
+       omp_warp     a warp of 32 work-items a signal, for n and s fixed at build time: alpha in registers, b_k in local memory
+                    (and, with KEEP, in registers too)
+       omp_item     one work-item a signal, for n and s fixed at build time: everything in global memory, laid out so that
+                    neighbours read neighbours
+       omp_general  a group a signal, for any n and s; knows the explicit residual, and needs no Gram matrix. With a group of
+                    one it is what a processor runs.
+
+   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
+   a first), so on one device they give the same bits, and it does not matter who codes a signal.
+
+   What the recurrence of |r|^2 cannot decide, the first two mark in state[], and omp_general settles it:
+       1  above its tolerance       2  in doubt: pursue again, with the explicit residual
+       4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly
+
+   Build options: REAL_BITS; N (n padded to a multiple of 32 with zero atoms), S (places in the codes), TOLERANT (0: there is no
+   tolerance); for omp_warp SIGNALS (a group), KEEP, SHUFFLES and REDUX (whether a warp can exchange registers, and reduce
+   integers); for omp_general GROUP (a power of two) and USE_GRAM. */
+
+#pragma OPENCL FP_CONTRACT OFF
+
+#define WARP 32
+#define UNREACHED 1
+#define DOUBTFUL 2
+#define UNPROVEN 4
+#define NONE 0xffffffffu
+
+#if REAL_BITS == 64
+#define GUARD ((real)1e-12)
+#define TRUST2 ((wide)1e-12)
+#define EPSILON ((wide)2.220446049250313e-16)
+#else
+#define GUARD ((real)1e-5f)
+#define TRUST2 ((wide)1e-4f)
+#define EPSILON ((wide)1.1920929e-7f)
+#endif
+
+/* ---- the tolerance ------------------------------------------------------------------------------------------------------ */
+
+#define ABOVE 0
+#define BELOW 1
+#define UNSURE 2
+
+/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */
+int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
+    wide slack = 4 * EPSILON * base2 / (wide)smallest;
+    if (!(tolerance2 > 0)) return ABOVE;
+    if (residual2 + slack <= tolerance2) return BELOW;
+    if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;
+    return UNSURE;
+}
+
+int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }
+
+wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {
+    wide t = (wide)(tolerances ? tolerances[i] : tolerance);
+    return TOLERANT ? t * t : 0;
+}
+
+/* ======================================================================================================================== */
+#ifdef OMP_WARP
+
+/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W values
+   side by side, and a warp reads without gaps. */
+#define VALUES (N / WARP)
+#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)
+#define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)
+#define EDGE (N + 4) /* rows of b: those of different k start in different banks */
+#define KEPT (S > 1 ? S - 1 : 1)
+
+#if N % (4 * WARP) == 0
+#if REAL_BITS == 64
+typedef double4 chunk;
+#else
+typedef float4 chunk;
+#endif
+#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y, (to)[(v) + 2] = (q).z, (to)[(v) + 3] = (q).w
+#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1], (from)[(v) + 2], (from)[(v) + 3])
+#define CHUNK 4
+#elif N % (2 * WARP) == 0
+#if REAL_BITS == 64
+typedef double2 chunk;
+#else
+typedef float2 chunk;
+#endif
+#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y
+#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1])
+#define CHUNK 2
+#else
+typedef real chunk;
+#define SPREAD(to, v, q) (to)[v] = (q)
+#define JOIN(from, v) (from)[v]
+#define CHUNK 1
+#endif
+
+/* ---- what a warp does together ------------------------------------------------------------------------------------------ */
+
+#if SHUFFLES
+#define SYNC() __asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
+
+uint from_lane(uint value, uint lane) {
+    uint result;
+    __asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(result) : "r"(value), "r"(lane));
+    return result;
+}
+
+#if REDUX
+uint largest_of(uint value, __local uint *room) {
+    uint result;
+    __asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
+    return result;
+}
+uint smallest_of(uint value, __local uint *room) {
+    uint result;
+    __asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
+    return result;
+}
+#else
+uint across(uint value, uint step) {
+    uint result;
+    __asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(result) : "r"(value), "r"(step));
+    return result;
+}
+uint largest_of(uint value, __local uint *room) {
+    uint step;
+    for (step = WARP / 2; step; step /= 2) value = max(value, across(value, step));
+    return value;
+}
+uint smallest_of(uint value, __local uint *room) {
+    uint step;
+    for (step = WARP / 2; step; step /= 2) value = min(value, across(value, step));
+    return value;
+}
+#endif
+#define LARGEST(x, room) as_float(largest_of(as_uint(x), room))
+#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))
+#define ROOM_REAL uint
+
+#else /* by way of local memory; the group is then one warp, so that barriers serve */
+#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+
+real largest_of(real value, __local real *room) {
+    int lane = (int)get_local_id(0), width;
+    room[lane] = value;
+    for (width = WARP / 2; width; width /= 2) {
+        SYNC();
+        if (lane < width) room[lane] = max(room[lane], room[lane + width]);
+    }
+    SYNC();
+    value = room[0];
+    SYNC();
+    return value;
+}
+uint smallest_of(uint value, __local uint *room) {
+    int lane = (int)get_local_id(0), width;
+    room[lane] = value;
+    for (width = WARP / 2; width; width /= 2) {
+        SYNC();
+        if (lane < width) room[lane] = min(room[lane], room[lane + width]);
+    }
+    SYNC();
+    value = room[0];
+    SYNC();
+    return value;
+}
+real from_lane(real value, int lane, __local real *room) {
+    if ((int)get_local_id(0) == lane) room[0] = value;
+    SYNC();
+    value = room[0];
+    SYNC();
+    return value;
+}
+#define LARGEST(x, room) largest_of(x, room)
+#define FROM_LANE(x, lane, room) from_lane(x, lane, room)
+#define ROOM_REAL real
+#endif
+
+/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the
+   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */
+uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {
+    real best = fabs(alpha[0]);
+    uint found = NONE;
+    int v;
+#pragma unroll
+    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));
+    best = LARGEST(best, room);
+#pragma unroll
+    for (v = VALUES - 1; v >= 0; v--)
+        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);
+    found = smallest_of(found, places);
+    *value = found & 1 ? -best : best;
+    return found == NONE ? NONE : found / 2;
+}
+
+/* ---- the kernel --------------------------------------------------------------------------------------------------------- */
+
+/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with
+   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */
+__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void
+omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
+         __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
+         __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
+         __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state) {
+    __local real rows[SIGNALS][KEPT * EDGE] __attribute__((aligned(32)));
+    __local real triangles[SIGNALS][S * S];
+    __local ROOM_REAL rooms[SIGNALS][WARP];
+    __local uint places[SIGNALS][WARP];
+    const int lane = (int)get_local_id(0), y = (int)get_local_id(1);
+    const size_t own = get_global_id(1), i = first + own;
+    __local real *B = rows[y], *L = triangles[y];
+    real alpha[VALUES], value, t = 0, smallest = 1, guard;
+#if KEEP
+    real b[KEPT][VALUES];
+#endif
+    int k, v, q, reached = 0, atom = -1, flags = 0, most;
+    uint j;
+    wide base2, residual2, tolerance2;
+    if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */
+#pragma unroll
+    for (v = 0; v < VALUES; v += CHUNK) {
+        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));
+        SPREAD(alpha, v, a);
+    }
+    base2 = residual2 = norms2[i];
+    most = limit_of(i, limit, limits);
+    tolerance2 = tolerance2_of(i, tolerance, tolerances);
+    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;
+    j = strongest(alpha, lane, rooms[y], places[y], &value);
+    guard = GUARD * fabs(value);
+#if KEEP
+#pragma unroll
+#endif
+    for (k = 0; k < S; k++) {
+        __global const real *column = G + (size_t)j * N;
+        real g[VALUES], d2, gjj, inverse;
+        int decided;
+        if (k >= most || j == NONE) break;
+        gjj = column[j];
+#pragma unroll
+        for (v = 0; v < VALUES; v += CHUNK) {
+            chunk a = *(__global const chunk *)(column + ATOM(v, lane));
+            SPREAD(g, v, a);
+        }
+        if (lane < k) /* item i knows the i-th atom and fetches c_i; infinity refuses an atom that is already there */
+            L[k * S + lane] = atom == (int)j ? (real)INFINITY : B[lane * EDGE + (int)j];
+        SYNC();
+        d2 = gjj;
+#if KEEP
+#pragma unroll
+#endif
+        for (q = 0; q < k; q++) d2 = fma(-L[k * S + q], L[k * S + q], d2);
+        if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+            if (tolerance2 > 0) flags = DOUBTFUL;
+            break;
+        }
+        inverse = rsqrt(d2);
+        value *= inverse;
+        if (lane == k) {
+            L[k * S + k] = inverse;
+            t = value;
+            atom = (int)j;
+        }
+        residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
+        if (TOLERANT) {
+            if (d2 < smallest * gjj) smallest = d2 / gjj;
+            decided = verdict(residual2, base2, smallest, tolerance2);
+            reached = decided == BELOW;
+            if (decided == UNSURE) flags = DOUBTFUL;
+            if (decided != ABOVE) {
+                k++;
+                break;
+            }
+        }
+        if (k + 1 >= most) {
+            k++;
+            break;
+        }
+#if KEEP
+#pragma unroll
+#endif
+        for (q = 0; q < k; q++) {
+            real c = L[k * S + q];
+#if KEEP
+#pragma unroll
+            for (v = 0; v < VALUES; v++) g[v] = fma(-c, b[q][v], g[v]);
+#else
+            real row[VALUES];
+#pragma unroll
+            for (v = 0; v < VALUES; v += CHUNK) {
+                chunk a = *(__local const chunk *)(B + q * EDGE + ATOM(v, lane));
+                SPREAD(row, v, a);
+            }
+#pragma unroll
+            for (v = 0; v < VALUES; v++) g[v] = fma(-c, row[v], g[v]);
+#endif
+        }
+#pragma unroll
+        for (v = 0; v < VALUES; v++) {
+            g[v] *= inverse;
+            alpha[v] = fma(-value, g[v], alpha[v]);
+#if KEEP
+            b[k][v] = g[v];
+#endif
+        }
+#pragma unroll
+        for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);
+        j = strongest(alpha, lane, rooms[y], places[y], &value);
+        SYNC();
+    }
+    /* Back substitution: item q holds t_q, then x_q. */
+    SYNC();
+    for (q = k - 1; q >= 0; q--) {
+        real step = FROM_LANE(t, q, rooms[y]) * L[q * S + q];
+        if (lane < q) t = fma(-step, L[q * S + lane], t);
+        if (lane == q) t = step;
+    }
+    if (lane < k) {
+        atoms[i * S + (size_t)lane] = atom;
+        coefs[i * S + (size_t)lane] = t;
+    }
+    if (lane > 0) return;
+    if (tolerance2 > 0 && !reached) flags |= UNREACHED;
+    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
+    used[i] = k;
+    errors2[i] = (real)residual2;
+    state[i] = flags;
+}
+#endif
+
+/* ======================================================================================================================== */
+#ifdef OMP_ITEM
+
+/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at
+   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,
+   since each item follows an atom of its own. L, t and the atoms are private. */
+#define OWN(x) scratch[(size_t)(x) * items + me]
+#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]
+#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))
+
+__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
+                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
+                       __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
+                       __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,
+                       __global real *restrict scratch) {
+    const size_t items = get_global_size(0), me = get_global_id(0);
+    real L[S * (S + 1) / 2], t[S];
+    int chosen[S];
+    size_t own;
+    for (own = me; own < count; own += items) {
+        const size_t i = first + own;
+        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);
+        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;
+        wide residual2 = base2;
+        real best = -1, smallest = 1, guard;
+        for (x = 0; x < N; x++) {
+            real value = alphas[own * N + (size_t)x];
+            OWN(x) = value;
+            if (fabs(value) > best) best = fabs(value), j = x;
+        }
+        guard = GUARD * best;
+        while (!reached && k < most) {
+            __global const real *column = G + (size_t)j * N;
+            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);
+            int repeated = 0, decided;
+            for (q = 0; q < k; q++) {
+                L[PLACE(k, q)] = ROW(q, j);
+                d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);
+                repeated |= chosen[q] == j;
+            }
+            if (repeated || !(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+                if (tolerance2 > 0) flags = DOUBTFUL;
+                break;
+            }
+            inverse = rsqrt(d2);
+            value *= inverse;
+            L[PLACE(k, k)] = inverse;
+            t[k] = value;
+            chosen[k] = j;
+            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
+            if (d2 < smallest * gjj) smallest = d2 / gjj;
+            decided = verdict(residual2, base2, smallest, tolerance2);
+            reached = decided == BELOW;
+            if (decided == UNSURE) flags = DOUBTFUL;
+            if (++k == most || decided != ABOVE) break;
+            best = -1;
+            for (x = 0; x < N; x++) {
+                real g = column[x], left;
+                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);
+                g *= inverse;
+                ROW(k - 1, x) = g;
+                left = fma(-value, g, OWN(x));
+                OWN(x) = left;
+                if (fabs(left) > best) best = fabs(left), j = x;
+            }
+        }
+        for (q = k - 1; q >= 0; q--) {
+            real step = t[q] * L[PLACE(q, q)];
+            for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);
+            atoms[i * S + (size_t)q] = chosen[q];
+            coefs[i * S + (size_t)q] = step;
+        }
+        if (tolerance2 > 0 && !reached) flags |= UNREACHED;
+        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
+        used[i] = k;
+        errors2[i] = (real)residual2;
+        state[i] = flags;
+    }
+}
+#endif
+
+/* ======================================================================================================================== */
+#ifdef OMP_GENERAL
+
+#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define REFRESHES 4
+
+/* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global
+   memory, x and atoms the codes themselves. */
+typedef struct pursuit {
+    int n, padded, p, stride, lane;
+    int chosen, limit, refreshes, stable, reached;
+    wide tolerance2, base2, residual2;
+    real smallest, guard;
+    __global const real *D, *G, *y;
+    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */
+    __global int *atoms;
+    __local real *sizes;
+    __local int *places;
+    __local wide *sums;
+} pursuit;
+
+wide over_group(const pursuit *w, wide value) {
+    int width;
+    w->sums[w->lane] = value;
+    SYNC();
+    for (width = GROUP / 2; width > 0; width /= 2) {
+        if (w->lane < width) w->sums[w->lane] += w->sums[w->lane + width];
+        SYNC();
+    }
+    value = w->sums[0];
+    SYNC();
+    return value;
+}
+
+/* The atom of the largest |alpha|, the first of equals. */
+int strongest(const pursuit *w) {
+    real best = -1;
+    int j = 0, i, width;
+    for (i = w->lane; i < w->n; i += GROUP)
+        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;
+    if (GROUP == 1) return j;
+    w->sizes[w->lane] = best;
+    w->places[w->lane] = j;
+    SYNC();
+    for (width = GROUP / 2; width > 0; width /= 2) {
+        if (w->lane < width) {
+            real other = w->sizes[w->lane + width];
+            int place = w->places[w->lane + width];
+            if (other > w->sizes[w->lane] || (other == w->sizes[w->lane] && place < w->places[w->lane])) {
+                w->sizes[w->lane] = other;
+                w->places[w->lane] = place;
+            }
+        }
+        SYNC();
+    }
+    j = w->places[0];
+    SYNC();
+    return j;
+}
+
+real dot_atom(const pursuit *w, int j, __global const real *z) {
+    __global const real *d = w->D + (size_t)j * (size_t)w->p;
+    real sum = 0;
+    int i;
+    for (i = 0; i < w->p; i++) sum = fma(d[i], z[i], sum);
+    return sum;
+}
+
+/* Element i of column j of the Gram matrix: the same chain of fma that the product D'D is made of. */
+real gram(const pursuit *w, int i, int j) {
+    if (USE_GRAM) return w->G[(size_t)j * (size_t)w->padded + (size_t)i];
+    return i < w->n ? dot_atom(w, i, w->D + (size_t)j * (size_t)w->p) : 0;
+}
+
+/* x += inverse(L') t, t = 0. */
+void solve(pursuit *w) {
+    int k, i;
+    for (k = w->chosen - 1; k >= 0; k--) {
+        __global const real *row = w->L + k * w->stride;
+        real step = w->t[k] * row[k];
+        SYNC();
+        for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);
+        if (w->lane == 0) {
+            w->x[k] += step;
+            w->t[k] = 0;
+        }
+        SYNC();
+    }
+}
+
+/* t = inverse(L) a, where a is lost: what is left of the residual in the span; |r|^2 without it. */
+void project(pursuit *w, __global real *a) {
+    int k, i;
+    for (k = 0; k < w->chosen; k++) {
+        real t = a[k] * w->L[k * w->stride + k];
+        SYNC();
+        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);
+        if (w->lane == 0) w->t[k] = t;
+        w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);
+        SYNC();
+    }
+}
+
+/* r = y - Dx for the coefficients as stored; whether the tolerance is reached. */
+int measure(pursuit *w) {
+    wide sum = 0;
+    int i, k;
+    for (i = w->lane; i < w->p; i += GROUP) {
+        wide e = (wide)w->y[i];
+        for (k = 0; k < w->chosen; k++)
+            e = fma(-(wide)w->x[k], (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + (size_t)i], e);
+        w->r[i] = (real)e;
+        sum = fma(e, e, sum);
+    }
+    w->residual2 = w->base2 = over_group(w, sum);
+    w->reached = w->residual2 <= w->tolerance2;
+    w->refreshes++;
+    w->stable = 1;
+    return w->reached;
+}
+
+int confirm(pursuit *w) {
+    solve(w);
+    return measure(w);
+}
+
+/* Starts again from the explicit residual: alpha = D'r less what is left of it in the span. */
+void refresh(pursuit *w) {
+    int i, k;
+    if (confirm(w)) return;
+    for (i = w->lane; i < w->n; i += GROUP) w->alpha[i] = dot_atom(w, i, w->r);
+    SYNC();
+    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]];
+    SYNC();
+    project(w, w->r);
+    for (i = w->lane; i < w->n; i += GROUP) {
+        real a = w->alpha[i];
+        for (k = 0; k < w->chosen; k++) a = fma(-w->t[k], w->B[(size_t)k * (size_t)w->padded + (size_t)i], a);
+        w->alpha[i] = a;
+    }
+    SYNC();
+    w->guard = GUARD * fabs(w->alpha[strongest(w)]);
+}
+
+/* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */
+void advance(const pursuit *w, int k, int j, real inverse, real t) {
+    __global const real *c = w->L + k * w->stride;
+    __global real *b = w->B + (size_t)k * (size_t)w->padded;
+    int i, q;
+#if GROUP == 1
+    for (i = 0; i < w->n; i++) b[i] = gram(w, i, j);
+    for (q = 0; q < k; q++) {
+        __global const real *row = w->B + (size_t)q * (size_t)w->padded;
+        real cq = c[q];
+        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);
+    }
+    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);
+#else
+    for (i = w->lane; i < w->n; i += GROUP) {
+        real v = gram(w, i, j);
+        for (q = 0; q < k; q++) v = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)i], v);
+        v *= inverse;
+        b[i] = v;
+        w->alpha[i] = fma(-t, v, w->alpha[i]);
+    }
+#endif
+    SYNC();
+}
+
+/* Takes atom j unless that would only add rounding; row k of L is made on the way. */
+int append(pursuit *w, int j, real *inverse, real *t) {
+    __global real *c = w->L + w->chosen * w->stride;
+    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;
+    int k = w->chosen, i, repeated = 0;
+    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];
+    SYNC();
+    for (i = 0; i < k; i++) {
+        d2 = fma(-c[i], c[i], d2);
+        repeated |= w->atoms[i] == j;
+    }
+    if (repeated || !(fabs(value) > w->guard) || !(d2 > GUARD * gjj)) return 0;
+    *inverse = rsqrt(d2);
+    *t = value * *inverse;
+    SYNC();
+    if (w->lane == 0) {
+        c[k] = *inverse;
+        w->t[k] = *t;
+        w->x[k] = 0;
+        w->atoms[k] = j;
+    }
+    SYNC();
+    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);
+    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
+    w->chosen = k + 1;
+    w->stable = 0;
+    return 1;
+}
+
+int standing(const pursuit *w) { return verdict(w->residual2, w->base2, w->smallest, w->tolerance2); }
+
+void pursue(pursuit *w) {
+    int j = strongest(w);
+    w->guard = GUARD * fabs(w->alpha[j]);
+    while (!w->reached && w->chosen < w->limit) {
+        int k = w->chosen, may_refresh = w->tolerance2 > 0 && w->refreshes < REFRESHES, decided;
+        real inverse, t;
+        if (!append(w, j, &inverse, &t)) {
+            if (!may_refresh || w->stable) break;
+            refresh(w);
+            j = strongest(w);
+            continue;
+        }
+        decided = standing(w);
+        w->reached = decided == BELOW;
+        if (w->reached || w->chosen == w->limit) break;
+        advance(w, k, j, inverse, t);
+        if (decided == UNSURE && may_refresh) refresh(w);
+        else if (decided == UNSURE) w->reached = confirm(w);
+        j = strongest(w);
+    }
+}
+
+/* The coefficients. Where the tolerance is still in doubt they are refined against the explicit residual, which settles it. */
+void finish(pursuit *w) {
+    int tries, k;
+    for (tries = 0; tries < 2 && !w->reached && standing(w) != ABOVE; tries++) {
+        if (confirm(w)) return;
+        for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);
+        SYNC();
+        project(w, w->alpha);
+    }
+    solve(w);
+    if (!w->stable && w->base2 > 0 && w->residual2 <= TRUST2 * w->base2) measure(w);
+}
+
+/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With
+   `settle` only what the other kernels have left open. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
+            __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
+            __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
+            __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,
+            __global real *restrict scratch, ulong each, int n, int padded, int p, int stride, __global const real *restrict D,
+            __global const real *restrict Y, int settle) {
+    __local real sizes[GROUP];
+    __local int places[GROUP];
+    __local wide sums[GROUP];
+    pursuit w;
+    size_t own;
+    int i;
+    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);
+    w.D = D, w.G = G;
+    w.sizes = sizes, w.places = places, w.sums = sums;
+    w.alpha = scratch + get_group_id(0) * each;
+    w.L = w.alpha + padded;
+    w.t = w.L + stride * stride;
+    w.r = w.t + stride;
+    w.B = w.r + max(p, stride);
+    for (own = get_group_id(0); own < count; own += get_num_groups(0)) {
+        const size_t at = first + own;
+        int before = settle ? state[at] : DOUBTFUL;
+        if (!(before & (DOUBTFUL | UNPROVEN))) continue;
+        w.y = Y + at * (size_t)p;
+        w.x = coefs + at * (size_t)stride;
+        w.atoms = atoms + at * (size_t)stride;
+        w.limit = limit_of(at, limit, limits);
+        w.tolerance2 = tolerance2_of(at, tolerance, tolerances);
+        w.base2 = w.residual2 = norms2[at];
+        w.refreshes = w.stable = 0;
+        w.smallest = 1;
+        SYNC(); /* state has been read by all */
+        if (before & DOUBTFUL) {
+            w.chosen = 0;
+            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;
+            for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];
+            SYNC();
+            pursue(&w);
+            finish(&w);
+        } else {
+            w.chosen = used[at];
+            measure(&w);
+        }
+        if (w.lane == 0) {
+            used[at] = w.chosen;
+            errors2[at] = (real)w.residual2;
+            state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;
+        }
+        SYNC();
+    }
+}
+#endif

@@ -1,0 +1,78 @@
+/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.
+
+   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in
+   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).
+   Missing pixels have z = 0, so g = 0; but g'(0) = 1 for tanh and gauss, so `slopes` holds the sums of g' - 1, to which the
+   host adds the number of pixels.
+
+   CONTRAST: 0 y^3, 1 tanh y, 2 y exp(-y^2/2). W: m x c, a direction a column. */
+#define EACH 4
+
+inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {
+    real y = 0;
+    int a;
+    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];
+    return y;
+}
+
+/* The sum of x over the group of 256, valid in item 0. */
+inline wide group_sum(wide x, __local wide *add) {
+    const int i = (int)get_local_id(0);
+    int half;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    add[i] = x;
+    for (half = 128; half > 0; half >>= 1) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (i < half) add[i] += add[i + half];
+    }
+    return add[0];
+}
+
+#ifdef CONTRAST
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,
+              __global wide *slopes) {
+    __local wide add[256];
+    int d, e;
+    for (d = 0; d < c; d++) {
+        wide slope = 0;
+        for (e = 0; e < EACH; e++) {
+            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
+            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), g;
+#if CONTRAST == 0
+            g = y * y * y;
+#elif CONTRAST == 1
+            g = tanh(y);
+            slope -= (wide)(g * g);
+#else
+            real e2 = exp(-y * y / 2);
+            g = y * e2;
+            slope += (wide)((1 - y * y) * e2 - 1);
+#endif
+            G[(size_t)d * ld + p] = g;
+        }
+        slope = group_sum(slope, add);
+        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slope;
+    }
+}
+#else
+/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {
+    __local wide add[256];
+    int d, e;
+    for (d = 0; d < m; d++) {
+        wide fourth = 0, negentropy = 0;
+        for (e = 0; e < EACH; e++) {
+            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
+            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);
+            fourth += (wide)(y * y) * (wide)(y * y);
+            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - (real)M_LN2_F);
+        }
+        fourth = group_sum(fourth, add);
+        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;
+        negentropy = group_sum(negentropy, add);
+        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;
+    }
+}
+#endif

@@ -1,0 +1,231 @@
+/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group
+   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and
+   residuals change over (update_signals; update_uses for a single atom).
+
+   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom stand in
+   the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
+
+   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand. */
+
+#pragma OPENCL FP_CONTRACT OFF
+
+#define TEAM 128
+#define TILE 2048     /* atoms that a group counts: 16 KB of local memory */
+#define SET 32        /* signals that are placed at a time: a bit each */
+#define STRETCH 256   /* uses whose sum is formed in one go */
+
+/* ---- the lists ------------------------------------------------------------------------------------------------------------- */
+
+/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final counts
+   matter, so the order of the atomic additions does not. */
+__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,
+                                                                           __global const int *restrict used,
+                                                                           __global const int *restrict atoms,
+                                                                           __global uint *restrict counts) {
+    __local uint tally[TILE];
+    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);
+    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);
+    uint cell;
+    int a;
+    for (a = id; a < have; a += TEAM) tally[a] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (cell = begin * STRIDE + (uint)id; cell < end * STRIDE; cell += TEAM) {
+        if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;
+        a = atoms[cell] - first;
+        if (a >= 0 && a < have) atomic_inc(tally + a);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];
+}
+
+/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */
+__kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {
+    const int a = (int)get_global_id(0);
+    uint sum = 0, b;
+    if (a >= n) return;
+    for (b = 0; b < blocks; b++) {
+        uint here = counts[(size_t)b * (size_t)n + (size_t)a];
+        counts[(size_t)b * (size_t)n + (size_t)a] = sum;
+        sum += here;
+    }
+    totals[a] = sum;
+}
+
+/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that use it;
+   the bits below a signal's own are the uses before it, so all can be placed at once, in order. */
+__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,
+                                                                           __global const int *restrict used,
+                                                                           __global const int *restrict atoms,
+                                                                           __global const uint *restrict counts,
+                                                                           __global const uint *restrict start,
+                                                                           __global uint *restrict uses) {
+    __local uint users[TILE], next[TILE];
+    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);
+    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);
+    uint set, cell;
+    int a;
+    for (a = id; a < have; a += TEAM)
+        next[a] = start[first + a] + counts[get_group_id(0) * (size_t)n + (size_t)(first + a)];
+    for (set = begin; set < end; set += SET) {
+        const uint last = min(end, set + SET) * STRIDE;
+        for (a = id; a < have; a += TEAM) users[a] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {
+            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;
+            a = atoms[cell] - first;
+            if (a >= 0 && a < have) atomic_or(users + a, 1u << (cell / STRIDE - set));
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {
+            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;
+            a = atoms[cell] - first;
+            if (a >= 0 && a < have)
+                uses[next[a] + popcount(users[a] & ((1u << (cell / STRIDE - set)) - 1))] = cell;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (a = id; a < have; a += TEAM) next[a] += popcount(users[a]);
+    }
+}
+
+/* ---- gathering --------------------------------------------------------------------------------------------------------------- */
+
+/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms before have)
+   and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait for them; then row y
+   takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours. The rows are added in order. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,
+                                                                           __global const uint *restrict start,
+                                                                           __global const uint *restrict stretches,
+                                                                           __global const uint *restrict uses,
+                                                                           __global const real *restrict coefs,
+                                                                           __global const real *restrict E,
+                                                                           __global real *restrict partial,
+                                                                           __global wide *restrict energies) {
+    __local uint signals[STRETCH];
+    __local real weights[STRETCH];
+    __local real rows[ROWS * LANES];
+    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;
+    const uint mine = stretches[first] + (uint)get_group_id(0);
+    int low = first, high = n, r, u, count;
+    uint begin;
+    wide energy = 0;
+    while (high - low > 1) { /* the last atom whose stretches begin at or before this one */
+        int middle = (low + high) / 2;
+        if (stretches[middle] <= mine) low = middle;
+        else high = middle;
+    }
+    begin = start[low] + (mine - stretches[low]) * STRETCH;
+    count = (int)min((uint)STRETCH, start[low + 1] - begin);
+    for (u = id; u < count; u += ROWS * LANES) {
+        uint cell = uses[begin + (uint)u];
+        signals[u] = cell / STRIDE;
+        weights[u] = coefs[cell];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (r = lane; r - lane < p; r += LANES) {
+        real sum = 0;
+        if (r < p) {
+#pragma unroll 4
+            for (u = y; u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);
+        }
+        rows[id] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0 && r < p) {
+            for (u = 1; u < ROWS; u++) sum += rows[u * LANES + lane];
+            partial[get_group_id(0) * (size_t)p + (size_t)r] = sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (id > 0) return;
+    for (u = 0; u < count; u++) energy = fma((wide)weights[u], (wide)weights[u], energy);
+    energies[get_group_id(0)] = energy;
+}
+
+/* Item (r, a) adds the stretches of the a-th atom of the group in order; row r = p is |x|^2, kept behind the sums. */
+__kernel void gather_sums(int first, int count, int p, __global const uint *restrict stretches,
+                          __global const real *restrict partial, __global const wide *restrict energies,
+                          __global wide *restrict sums) {
+    const int r = (int)get_global_id(0), a = (int)get_global_id(1);
+    const uint from = stretches[first];
+    uint s;
+    wide sum = 0;
+    if (r > p || a >= count) return;
+    for (s = stretches[first + a] - from; s < stretches[first + a + 1] - from; s++)
+        sum += r < p ? (wide)partial[(size_t)s * (size_t)p + (size_t)r] : energies[s];
+    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;
+}
+
+/* ---- changing over ------------------------------------------------------------------------------------------------------------- */
+
+/* Sums what LANES neighbours hold. All items of the group take part. */
+real over_lanes(real value, __local real *room) {
+    int lane = (int)get_local_id(0), width;
+    if (LANES == 1) return value;
+    room += (int)get_local_id(1) * LANES;
+    room[lane] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (width = LANES / 2; width > 0; width /= 2) {
+        if (lane < width) room[lane] += room[lane + width];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    value = room[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return value;
+}
+
+/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal: first all x_new of the group from the E they
+   share, then E and the codes. Atoms outside the group are passed over, but by all lanes together. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
+update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
+               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,
+               __global real *restrict E, int want_residual) {
+    __local real room[LANES * ROWS];
+    const size_t i = get_global_id(1), at = i * STRIDE;
+    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;
+    __global real *e = E + i * (size_t)p;
+    real x_new[STRIDE];
+    int k, r;
+    for (k = 0; k < STRIDE; k++) {
+        int a = k < have ? atoms[at + (size_t)k] - first : -1;
+        real sum = 0;
+        x_new[k] = 0;
+        if (a >= 0 && a < count)
+            for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
+        sum = over_lanes(sum, room);
+        if (a >= 0 && a < count) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);
+    }
+    for (r = lane; want_residual && i < m && r < p; r += LANES) {
+        real left = e[r];
+        for (k = 0; k < have; k++) {
+            int a = atoms[at + (size_t)k] - first;
+            if (a < 0 || a >= count) continue;
+            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);
+            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);
+        }
+        e[r] = left;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* nobody needs the old codes any more */
+    for (k = lane; k < have; k += LANES) {
+        int a = atoms[at + (size_t)k] - first;
+        if (a >= 0 && a < count) coefs[at + (size_t)k] = x_new[k];
+    }
+}
+
+/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
+update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,
+            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {
+    __local real room[LANES * ROWS];
+    const uint u = begin + (uint)get_global_id(1);
+    const int lane = (int)get_local_id(0);
+    const uint cell = u < end ? uses[u] : 0;
+    __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;
+    __global const real *before = D + (size_t)atom * (size_t)p;
+    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;
+    int r;
+    for (r = lane; u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);
+    sum = over_lanes(sum, room);
+    x_new = fma(x, fresh[p], sum);
+    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (u < end && lane == 0) coefs[cell] = x_new;
+}
