@@ -576,7 +576,7 @@ typedef enum shs_start {
     SHS_START_SIGNALS = 0, /* random signals of Y, normalised; all-zero ones and copies are passed over, random atoms fill up */
     SHS_START_RANDOM,      /* normal deviates */
     SHS_START_DCT,         /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
-    SHS_START_GIVEN        /* what D holds on entry, normalised: warm start and resume */
+    SHS_START_GIVEN        /* what D holds on entry, normalised (as it is with first_iteration > 0): warm start and resume */
 } shs_start;
 
 typedef enum shs_replace {

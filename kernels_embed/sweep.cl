@@ -67,7 +67,7 @@ void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const r
             size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
             real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);
             fourth += (wide)(y * y) * (wide)(y * y);
-            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - (real)M_LN2_F);
+            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));
         }
         fourth = group_sum(fourth, add);
         if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;

@@ -41,7 +41,7 @@ static void append_string(text *t, const char *s) { append(t, s, strlen(s)); }
 
 static text read_file(const char *path) {
     text t = {NULL, 0, 0};
-    char block[4096];
+    char block[512];
     size_t n;
     FILE *f = fopen(path, "rb");
     if (!f) fail("cannot be opened", path);
