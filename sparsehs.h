@@ -230,7 +230,7 @@ extern "C" {
     X(SHS_BAD_INCX, "incx: zero")                                                                                      \
     X(SHS_BAD_INCY, "incy: zero")                                                                                      \
     X(SHS_BAD_ENUM, "trans, uplo, side or diag: not a value of its enumeration")                                       \
-    X(SHS_NOT_FINITE, "A: it holds NaN or infinity")                                                                   \
+    X(SHS_NOT_FINITE, "A or start: it holds NaN or infinity")                                                              \
     X(SHS_SINGULAR, "A: a diagonal element is zero")                                                                   \
     X(SHS_NOT_POSITIVE_DEFINITE, "A: not positive definite")                                                           \
     X(SHS_NO_CONVERGENCE, "the iteration did not converge")                                                            \
@@ -1375,7 +1375,8 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk
 }
 
 /* The same for work that may be too small to be worth waking threads for: about 1e5 operations pass in the time that takes. */
-SHS__PRIVATE void shs__parallel_worth(const shs_context *ctx, shs_wide operations, size_t chunks, shs_chunk_fn body, void *arg) {
+SHS__PRIVATE void shs__parallel_worth(const shs_context *ctx, shs_wide operations, size_t chunks, shs_chunk_fn body,
+                                      void *arg) {
     shs_context alone = SHS_ZERO;
     alone.threads = 1;
     shs__parallel(operations < (shs_wide)200000 ? &alone : ctx, chunks, body, arg);
@@ -6378,6 +6379,7 @@ typedef struct shs__view {
     int block_lines;         /* lines that are in memory at a time */
     int planes;              /* neighbours along a line are closer than bands: read band by band */
     int floating;            /* NaN can occur */
+    shs_wide nodata;         /* as a value of the cube's type */
     ptrdiff_t ss, ls, bs;    /* strides of the block at hand, in values */
     const unsigned char *base;
     int first_line, count_lines; /* the block at hand */
@@ -6428,6 +6430,9 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     v->samples = c->samples, v->lines = c->lines, v->bands = c->bands;
     v->used = c->band_list ? c->band_count : c->bands;
     v->floating = c->type == SHS_F32 || c->type == SHS_F64 || c->type == SHS_REAL;
+    v->nodata = c->type == SHS_F32    ? (shs_wide)(float)c->nodata
+                : c->type == SHS_REAL ? (shs_wide)(shs_real)c->nodata
+                                      : c->nodata;
     line_bytes = shs__product((size_t)c->samples, (size_t)c->bands, v->size);
     if (line_bytes == SIZE_MAX || shs__product(line_bytes, (size_t)c->lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
@@ -6588,7 +6593,7 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
         run.offset = by_band ? NULL : r->offset;
         run.count = by_band ? count : v->used;
         if (r->unsettled) shs__settle_run(v, &run, panel->room);
-        if (v->cube->has_nodata) shs__mark_nodata(v->cube->type, &run, v->cube->nodata, missing, by_band ? 1 : 0);
+        if (v->cube->has_nodata) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
         if (r->precise)
             shs__convert_wide(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
                               panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used),
@@ -7194,9 +7199,13 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample
     for (j = 0; covariance && j < n; j++)
         for (i = j; i < n; i++) {
             shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / divisor;
-            if (i == j && c < 0) c = 0;
             *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
         }
+    for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
+        shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
+        if (*SHS__AT(covariance, ldc, j, j) > least * least) continue;
+        for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
+    }
     return SHS_OK;
 }
 
@@ -7707,10 +7716,17 @@ SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_status opene
     return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
 }
 
+/* The ranks agree on how their fits went; where another failed, this one's result goes. */
+SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status mine, shs_pca *pca) {
+    shs_status all = shs__agree(ctx, mine);
+    if (mine == SHS_OK && all != SHS_OK) shs_pca_free(ctx, pca);
+    return all;
+}
+
 SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, shs_status opened, const shs_pca_options *o, shs_pca *pca) {
     shs_moments m;
     shs_status status = shs__all_moments(px, opened, o->precise, &m);
-    if (status == SHS_OK) status = shs_pca_from_moments(px->ctx, &m, o, pca);
+    if (status == SHS_OK) status = shs__agree_on_pca(px->ctx, shs_pca_from_moments(px->ctx, &m, o, pca), pca);
     shs_moments_free(px->ctx, &m);
     return status;
 }
@@ -7732,7 +7748,7 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
     if (opened == SHS_OK) opened = shs__check_sink(sink);
     status = shs__pixels_pca(&px, opened, options ? options : &shs__pca_zero, &made);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
-    if (status == SHS_OK) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
+    if (status == SHS_OK) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
     else shs_pca_free(ctx, &made);
     shs__pixels_close(&px);
@@ -7912,7 +7928,8 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
         status = shs__agree(ctx, shs__acquire(ctx, &l));
         noise = status == SHS_OK ? SHS__CARVE(&l, shs_wide, cells) : NULL;
         if (status == SHS_OK) status = shs__noise(&px, noise);
-        if (status == SHS_OK) status = shs_mnf_from_noise(ctx, &m, noise, m.bands, options, mnf);
+        if (status == SHS_OK)
+            status = shs__agree_on_pca(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, mnf), mnf);
         shs__release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
@@ -7995,7 +8012,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
                 pca.forward[(size_t)j * (size_t)used + (size_t)i] =
                     *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
-        status = shs__pixels_map(&px, &map, 1, sink, 1);
+        status = shs__agree(ctx, shs__pixels_map(&px, &map, 1, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
@@ -8828,8 +8845,8 @@ SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
 /* sink NULL: only the fit; *stored says whether the sources are in it already. */
-SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o, const shs_sink *sink,
-                                        shs_ica *ica, int *stored) {
+SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o,
+                                        const shs_sink *sink, shs_ica *ica, int *stored) {
     const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
@@ -8846,6 +8863,7 @@ SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened
     rank = shs__whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
+    else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
     status = shs__agree(ctx, status);
     w.px = px, w.o = o, w.pca = &pca, w.sink = sink;
@@ -8876,7 +8894,8 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
     if (opened == SHS_OK) opened = shs__check_sink(sink);
     status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
-    if (status == SHS_OK && !stored) status = shs__pixels_map(&px, &map, made.precise, sink, 0);
+    if (status == SHS_OK)
+        status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__pixels_close(&px);

@@ -32,7 +32,7 @@ inline void project(__global const ELEM *panel, size_t p, int ld, int used, __gl
 #if MODE == 1
 /* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void whiten(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+void whiten(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
     __local ELEM deep[DEEP * OUTPUTS];
     ELEM y[OUTPUTS];
@@ -41,13 +41,13 @@ void whiten(__global const ELEM *panel, int ld, int used, __global const ELEM *m
     int o, here = (int)p < count && (!valid || valid[at + p]);
     project(panel, p, ld, used, matrix, padded, first, deep, y);
     for (o = 0; o < OUTPUTS && first + o < outputs; o++)
-        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)constant[first + o] : (real)0;
+        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;
 }
 #else
 
 /* The value of output `first + o`, or the squared length, in wide. */
 inline void values(__global const ELEM *panel, size_t p, int ld, int used, __global const ELEM *matrix,
-                   __global const wide *constant, int outputs, int padded, int first, __local ELEM *deep, wide *value) {
+                   __global const wide *added, int outputs, int padded, int first, __local ELEM *deep, wide *value) {
     ELEM y[OUTPUTS];
     int o;
 #if SQUARES
@@ -55,13 +55,13 @@ inline void values(__global const ELEM *panel, size_t p, int ld, int used, __glo
     for (first = 0; first < outputs; first += OUTPUTS) {
         project(panel, p, ld, used, matrix, padded, first, deep, y);
         for (o = 0; o < OUTPUTS && first + o < outputs; o++) {
-            wide v = constant[first + o] + (wide)y[o];
+            wide v = added[first + o] + (wide)y[o];
             value[0] += v * v;
         }
     }
 #else
     project(panel, p, ld, used, matrix, padded, first, deep, y);
-    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? constant[first + o] + (wide)y[o] : (wide)0;
+    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;
 #endif
 }
 
@@ -74,7 +74,7 @@ inline void values(__global const ELEM *panel, size_t p, int ld, int used, __glo
 #if MODE == 2
 /* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void extremes(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+void extremes(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
               int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,
               __global wide *high) {
     __local ELEM deep[DEEP * OUTPUTS];
@@ -82,17 +82,17 @@ void extremes(__global const ELEM *panel, int ld, int used, __global const ELEM 
     wide value[VALUES];
     const size_t p = get_global_id(0);
     const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;
-    int o, half, here = (int)p < count && (!valid || valid[at + p]);
-    values(panel, p, ld, used, matrix, constant, outputs, padded, first, deep, value);
+    int o, span, here = (int)p < count && (!valid || valid[at + p]);
+    values(panel, p, ld, used, matrix, added, outputs, padded, first, deep, value);
     for (o = 0; o < VALUES && first + o < written; o++) {
         barrier(CLK_LOCAL_MEM_FENCE);
         least[i] = here ? value[o] : end;
         most[i] = here ? value[o] : -end;
-        for (half = 128; half > 0; half >>= 1) {
+        for (span = 128; span > 0; span >>= 1) {
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (i < half) {
-                least[i] = least[i + half] < least[i] ? least[i + half] : least[i];
-                most[i] = most[i + half] > most[i] ? most[i + half] : most[i];
+            if (i < span) {
+                least[i] = least[i + span] < least[i] ? least[i + span] : least[i];
+                most[i] = most[i + span] > most[i] ? most[i + span] : most[i];
             }
         }
         if (i == 0) {
@@ -129,7 +129,7 @@ inline SINK to_sink(wide x) {
 
 /* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void store(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *constant, int outputs,
+void store(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
            int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,
            __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {
     __local ELEM deep[DEEP * OUTPUTS];
@@ -137,7 +137,7 @@ void store(__global const ELEM *panel, int ld, int used, __global const ELEM *ma
     const size_t p = get_global_id(0), q = p + at;
     const int first = (int)get_group_id(1) * OUTPUTS;
     int o, here;
-    values(panel, p, ld, used, matrix, constant, outputs, padded, first, deep, value);
+    values(panel, p, ld, used, matrix, added, outputs, padded, first, deep, value);
     if ((int)p >= count) return;
     here = !valid || valid[q];
     for (o = 0; o < VALUES && first + o < written; o++) {

@@ -95,7 +95,7 @@ void load(__global const VALUE *raw, __global const int *list, __global const re
           int ld) {
     __local wide add[256];
     const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);
-    int step, half;
+    int step, span;
     wide sum = 0;
 #if LAYOUT != 2
     const int b = (int)get_group_id(1);
@@ -106,9 +106,9 @@ void load(__global const VALUE *raw, __global const int *list, __global const re
         sum += (wide)x;
     }
     add[i] = sum;
-    for (half = 128; half > 0; half >>= 1) {
+    for (span = 128; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (i < half) add[i] += add[i + half];
+        if (i < span) add[i] += add[i + span];
     }
     if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];
 #else
@@ -126,9 +126,9 @@ void load(__global const VALUE *raw, __global const int *list, __global const re
         sum += (wide)x;
     }
     add[i] = sum;
-    for (half = 8; half > 0; half >>= 1) {
+    for (span = 8; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (column < half) add[i] += add[i + half];
+        if (column < span) add[i] += add[i + span];
     }
     if (column == 0 && base + row <= used) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)(base + row)] = add[i];
 #endif

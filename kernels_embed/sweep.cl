@@ -18,12 +18,12 @@ inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __gl
 /* The sum of x over the group of 256, valid in item 0. */
 inline wide group_sum(wide x, __local wide *add) {
     const int i = (int)get_local_id(0);
-    int half;
+    int span;
     barrier(CLK_LOCAL_MEM_FENCE);
     add[i] = x;
-    for (half = 128; half > 0; half >>= 1) {
+    for (span = 128; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (i < half) add[i] += add[i + half];
+        if (i < span) add[i] += add[i + span];
     }
     return add[0];
 }

@@ -19,7 +19,7 @@ static inline void *new_block(size_t count, size_t size) {
 
 #define NEW(type, count) ((type *)new_block((size_t)(count), sizeof(type)))
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static inline double largest_of(size_t n, const double *x) {
     double most = 0;
@@ -47,7 +47,7 @@ static inline void check_near(const char *what, size_t n, const double *a, const
     if (!(most <= bound)) fail_msg("%s: differ by %g > %g", what, most, bound);
 }
 
-/* ---- values of every type ---------------------------------------------------------------------------------------------- */
+/* ---- values of every type ---------------------------------------------------------------------------------------- */
 
 static inline int big_endian(void) {
     const uint16_t one = 1;
@@ -62,7 +62,15 @@ static inline void copy_value(void *to, const void *from, size_t size, int swapp
 }
 
 static inline double load_value(const void *at, shs_type type, int swapped) {
-    union { uint8_t u8; int16_t i16; uint16_t u16; int32_t i32; float f32; double f64; shs_real real; } v;
+    union {
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        float f32;
+        double f64;
+        shs_real real;
+    } v;
     copy_value(&v, at, shs_type_size(type), swapped);
     switch (type) {
     case SHS_U8: return v.u8;
@@ -77,7 +85,15 @@ static inline double load_value(const void *at, shs_type type, int swapped) {
 
 /* The value must fit the type. */
 static inline void store_value(void *at, shs_type type, int swapped, double value) {
-    union { uint8_t u8; int16_t i16; uint16_t u16; int32_t i32; float f32; double f64; shs_real real; } v;
+    union {
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        float f32;
+        double f64;
+        shs_real real;
+    } v;
     switch (type) {
     case SHS_U8: v.u8 = (uint8_t)value; break;
     case SHS_I16: v.i16 = (int16_t)value; break;
@@ -92,7 +108,7 @@ static inline void store_value(void *at, shs_type type, int swapped, double valu
 
 static inline int is_integer_type(shs_type type) { return type >= SHS_U8 && type <= SHS_I32; }
 
-/* ---- plain cubes: x[(line * samples + sample) * bands + band] in double ----------------------------------------------- */
+/* ---- plain cubes: x[(line * samples + sample) * bands + band] in double ------------------------------------------ */
 
 typedef struct plain_cube {
     int lines, samples, bands;
@@ -195,10 +211,10 @@ static inline double naive_map(const plain_cube *p, int outputs, const double *m
     return scale;
 }
 
-/* ---- cubes of every layout --------------------------------------------------------------------------------------------- */
+/* ---- cubes of every layout --------------------------------------------------------------------------------------- */
 
-static inline void strides_of(shs_interleave interleave, int lines, int samples, int bands, ptrdiff_t *sample,
-                              ptrdiff_t *line, ptrdiff_t *band) {
+static inline void strides_of(shs_interleave interleave, int lines, int samples, int bands, ptrdiff_t *sample, ptrdiff_t *line,
+                              ptrdiff_t *band) {
     *sample = interleave == SHS_BIP ? bands : 1;
     *line = interleave == SHS_BSQ ? samples : (ptrdiff_t)samples * bands;
     *band = interleave == SHS_BSQ ? (ptrdiff_t)lines * samples : interleave == SHS_BIL ? samples : 1;
@@ -236,7 +252,8 @@ static inline plain_cube plain_of(const shs_cube *cube) {
         for (b = 0; b < p.bands; b++) {
             ptrdiff_t band = cube->band_list ? cube->band_list[b] : b;
             ptrdiff_t at = (ptrdiff_t)(i / (size_t)p.samples) * ls + (ptrdiff_t)(i % (size_t)p.samples) * ss + band * bs;
-            pixel_of(&p, i)[b] = load_value((const unsigned char *)cube->pixels + at * (ptrdiff_t)size, cube->type, cube->swap_bytes);
+            pixel_of(&p, i)[b] =
+                load_value((const unsigned char *)cube->pixels + at * (ptrdiff_t)size, cube->type, cube->swap_bytes);
         }
     return p;
 }
@@ -270,8 +287,7 @@ static inline int stream_read(void *user, int first_line, int lines, void *block
     if (first_line == 0) {
         if (s->passes && s->next_line != c->lines) s->wrong = 1;
         s->passes++;
-    } else if (first_line != s->next_line)
-        s->wrong = 1;
+    } else if (first_line != s->next_line) s->wrong = 1;
     if (lines < 1 || first_line < 0 || first_line + lines > c->lines) {
         s->wrong = 1;
         return 1;
@@ -293,7 +309,7 @@ static inline shs_cube streamed(const shs_cube *cube, int block_lines, stream *s
     return t;
 }
 
-/* ---- sinks ------------------------------------------------------------------------------------------------------------- */
+/* ---- sinks ------------------------------------------------------------------------------------------------------- */
 
 #define UNTOUCHED 0x5a
 
@@ -352,7 +368,7 @@ static inline shs_sink collecting(const shs_sink *into, int lines, int samples, 
     return sink;
 }
 
-/* ---- real cubes and golden numbers ------------------------------------------------------------------------------------- */
+/* ---- real cubes and golden numbers ------------------------------------------------------------------------------- */
 
 typedef struct golden_cube {
     const char *name, *file;
@@ -409,7 +425,7 @@ static inline double *read_golden(const char *format, const char *name, size_t c
     return x;
 }
 
-/* ---- an allocator that fails at will, and a progress callback that cancels at will ------------------------------------- */
+/* ---- an allocator that fails at will, and a progress callback that cancels at will ------------------------------- */
 
 typedef struct faulty {
     int left;           /* allocations that still succeed; negative: all */
@@ -461,7 +477,7 @@ static inline void watch_attach(watch *w, int cancel_at, shs_context *ctx) {
     ctx->progress_fn = watch_progress, ctx->progress_user = w;
 }
 
-/* ---- ranks that are threads of this program ---------------------------------------------------------------------------- */
+/* ---- ranks that are threads of this program ---------------------------------------------------------------------- */
 
 #define MOST_RANKS 3
 

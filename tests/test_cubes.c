@@ -12,7 +12,7 @@
 static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
 #define TYPES (int)(sizeof types / sizeof types[0])
 
-/* ---- checks ------------------------------------------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 /* Mean and covariance of the pixels of the cube that `valid` names (NULL: all), against two naive passes. */
 static void check_moments(const shs_context *ctx, const shs_cube *cube, const plain_cube *p, const unsigned char *valid,
@@ -27,7 +27,8 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, const pl
     assert_true(moments.count == (shs_wide)count);
     assert_ok(shs_moments_finish(&moments, 0, m, c, p->bands));
     check_near("mean", B, m, mean, (precise ? 1e-13 : MEAN_BOUND) * largest_of(values_of(p), p->x));
-    check_near("covariance", B * B, c, covariance, (precise ? PRECISE_BOUND : COVARIANCE_BOUND) * largest_of(B * B, covariance));
+    check_near("covariance", B * B, c, covariance,
+               (precise ? PRECISE_BOUND : COVARIANCE_BOUND) * largest_of(B * B, covariance));
     shs_moments_free(ctx, &moments);
     free(mean), free(covariance), free(m), free(c);
 }
@@ -49,7 +50,8 @@ static shs_pixel_map random_map(int bands, int outputs, uint64_t seed) {
 static void map_free(shs_pixel_map *map) { free((void *)map->matrix), free((void *)map->centre), free((void *)map->offset); }
 
 /* Three outputs of a map, in every interleave of the sink. */
-static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_cube *p, int precise, shs_interleave interleave) {
+static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_cube *p, int precise,
+                      shs_interleave interleave) {
     shs_pixel_map map = random_map(p->bands, 3, 77);
     shs_sink sink = new_sink(SHS_F64, interleave, p->lines, p->samples, 3);
     plain_cube out;
@@ -63,7 +65,7 @@ static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_
     map_free(&map);
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------------------------------- */
+/* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
 static void check_layout(shs_type type, int lines, int samples, int bands, uint64_t seed) {
     plain_cube p = random_values(type, lines, samples, bands, seed);
@@ -103,7 +105,8 @@ static void test_one_answer_for_all_types(void **state) {
         assert_ok(shs_moments_create(NULL, 9, &moments));
         assert_ok(shs_moments_update(NULL, &moments, &cube, 1));
         assert_ok(shs_moments_finish(&moments, 0, t ? m : mean, t ? c : first, 9));
-        if (t) check_near("mean", 9, m, mean, 1e-13 * 256), check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
+        if (t)
+            check_near("mean", 9, m, mean, 1e-13 * 256), check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
         shs_moments_free(NULL, &moments);
         cube_free(&cube);
     }
@@ -112,7 +115,10 @@ static void test_one_answer_for_all_types(void **state) {
 
 static void test_band_lists(void **state) {
     static const int some[] = {7, 0, 12, 3}, reversed[] = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, one[] = {5};
-    static const struct { const int *list; int count; } lists[] = {{some, 4}, {reversed, 13}, {one, 1}};
+    static const struct {
+        const int *list;
+        int count;
+    } lists[] = {{some, 4}, {reversed, 13}, {one, 1}};
     int t, interleave, l;
     (void)state;
     for (t = 0; t < TYPES; t++)
@@ -139,7 +145,7 @@ static void test_band_lists(void **state) {
 static void check_strides(shs_type type, const ptrdiff_t *stride, size_t room, size_t origin, int misaligned) {
     plain_cube p = random_values(type, 11, 17, 5, 70), q;
     size_t size = shs_type_size(type), i;
-    unsigned char *memory = NEW(unsigned char, room * size + 8), *base = memory + misaligned;
+    unsigned char *memory = NEW(unsigned char, room *size + 8), *base = memory + misaligned;
     shs_cube cube = SHS_ZERO;
     memset(memory, 0xff, room * size + 8); /* NaN in floating types */
     cube.pixels = base + origin * size;
@@ -170,7 +176,7 @@ static void test_strides(void **state) {
     }
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void test_block_sizes(void **state) {
     static const int blocks[] = {1, 2, 7, 16, 28, 29, 40, 0};
@@ -222,11 +228,11 @@ static void test_streamed_sinks(void **state) {
                 assert_false(c.wrong || s.wrong);
                 assert_int_equal(c.next_line, 23);
                 assert_int_equal(s.passes, k & 1 ? 2 : 1);
-                if (is_integer_type(out_types[t]))
-                    assert_memory_equal(parts.pixels, whole.pixels, bytes);
+                if (is_integer_type(out_types[t])) assert_memory_equal(parts.pixels, whole.pixels, bytes);
                 else {
                     plain_cube a = sink_values(&whole, 23, 31, 4), b = sink_values(&parts, 23, 31, 4);
-                    check_near("sink", values_of(&a), b.x, a.x, BY_TYPE(1e-6, t == 2 ? 1e-6 : 1e-13) * largest_of(values_of(&a), a.x));
+                    check_near("sink", values_of(&a), b.x, a.x,
+                               BY_TYPE(1e-6, t == 2 ? 1e-6 : 1e-13) * largest_of(values_of(&a), a.x));
                     free(a.x), free(b.x);
                 }
                 cube_free(&cube);
@@ -236,7 +242,7 @@ static void test_streamed_sinks(void **state) {
     map_free(&map);
 }
 
-/* ---- missing pixels ---------------------------------------------------------------------------------------------------- */
+/* ---- missing pixels ---------------------------------------------------------------------------------------------- */
 
 /* Marks about every k-th pixel. */
 static unsigned char *random_mask(size_t pixels, int k, uint64_t seed) {
@@ -244,7 +250,8 @@ static unsigned char *random_mask(size_t pixels, int k, uint64_t seed) {
     shs_random r;
     size_t i;
     shs_random_seed(&r, seed);
-    for (i = 0; i < pixels; i++) mask[i] = (unsigned char)(shs_random_below(&r, (uint64_t)k) ? 1 + shs_random_below(&r, 255) : 0);
+    for (i = 0; i < pixels; i++)
+        mask[i] = (unsigned char)(shs_random_below(&r, (uint64_t)k) ? 1 + shs_random_below(&r, 255) : 0);
     return mask;
 }
 
@@ -421,7 +428,10 @@ static void test_bad_bands_dropped(void **state) {
 
 /* What a missing pixel becomes: the sink's value, else the cube's, else NaN, or 0 in integers. */
 static void test_nodata_of_outputs(void **state) {
-    static const struct { int sink, cube; double expected; } rules[] = {{1, 0, 9}, {1, 1, 9}, {0, 1, 7}, {0, 0, 0}};
+    static const struct {
+        int sink, cube;
+        double expected;
+    } rules[] = {{1, 0, 9}, {1, 1, 9}, {0, 1, 7}, {0, 0, 0}};
     plain_cube p = random_values(SHS_U8, 4, 5, 3, 180);
     unsigned char *mask = random_mask(20, 2, 181);
     shs_pixel_map map = random_map(3, 2, 182);
@@ -450,7 +460,7 @@ static void test_nodata_of_outputs(void **state) {
     map_free(&map);
 }
 
-/* ---- moments ----------------------------------------------------------------------------------------------------------- */
+/* ---- moments ----------------------------------------------------------------------------------------------------- */
 
 static shs_moments moments_of(const shs_context *ctx, const shs_cube *cube, int precise) {
     shs_moments m;
@@ -495,7 +505,8 @@ static void test_merge_in_any_order(void **state) {
                 shs_moments_free(NULL, &part);
             }
             assert_true(sum.count == 41 * 23);
-            check_finish(&sum, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-3, 1e-9), precise ? PRECISE_BOUND : COVARIANCE_BOUND);
+            check_finish(&sum, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-3, 1e-9),
+                         precise ? PRECISE_BOUND : COVARIANCE_BOUND);
             shs_moments_free(NULL, &sum);
         }
     free(p.x);
@@ -511,7 +522,8 @@ static void test_split_anywhere(void **state) {
     naive_moments(&p, NULL, mean, covariance);
     for (at = 1; at < 19; at++) {
         shs_cube first = slice_of(&cube, 0, at), second = slice_of(&cube, at, 19 - at);
-        shs_moments merged = moments_of(NULL, &first, 1), rest = moments_of(NULL, &second, 1), updated = moments_of(NULL, &first, 1);
+        shs_moments merged = moments_of(NULL, &first, 1), rest = moments_of(NULL, &second, 1),
+                    updated = moments_of(NULL, &first, 1);
         assert_ok(shs_moments_merge(&merged, &rest));
         check_finish(&merged, mean, covariance, 1e-8, PRECISE_BOUND);
         assert_ok(shs_moments_update(NULL, &updated, &second, 1));
@@ -617,7 +629,8 @@ static void test_large_offsets(void **state) {
             naive_moments(&p, NULL, mean, covariance);
             cube = cube_of(&p, floating[t], SHS_BSQ, 0);
             m = moments_of(NULL, &cube, precise);
-            check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9), precise ? PRECISE_BOUND : BY_TYPE(4e-6, 1e-12));
+            check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
+                         precise ? PRECISE_BOUND : BY_TYPE(4e-6, 1e-12));
             shs_moments_free(NULL, &m);
             free(p.x);
             cube_free(&cube);
@@ -662,7 +675,7 @@ static void test_finish(void **state) {
     cube_free(&cube);
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void check_thread_bits(shs_type type, int precise, int block_lines) {
     plain_cube p = random_values(type, 67, 71, 21, 250);
@@ -709,13 +722,14 @@ static void test_threads_give_the_same_bits(void **state) {
             for (blocks = 0; blocks < 2; blocks++) check_thread_bits(some[t], precise, 9 * blocks);
 }
 
-/* ---- sinks ------------------------------------------------------------------------------------------------------------- */
+/* ---- sinks ------------------------------------------------------------------------------------------------------- */
 
 /* Ties go away from zero, what does not fit is clamped; 0.49999997f + 0.5f is 1 in float, but its nearest integer is 0. */
 static void test_rounding_and_clamping(void **state) {
-    static const double values[] = {0,        0.5,    1.5,     2.5,      -0.5,    -1.5,    -2.5,  0.25,  -0.75, 254.5,
-                                    255.5,    256,    1e10,    -1e10,    32766.5, 32767.5, 40000, 65534.5, 65536, -32767.5,
-                                    -32768.5, -40000, 3e38,    -3e38,    8388607.5, -8388607.5, 100.25, 0.499999970197677612};
+    static const double values[] = {0,       0.5,     1.5,   2.5,       -0.5,       -1.5,     -2.5,
+                                    0.25,    -0.75,   254.5, 255.5,     256,        1e10,     -1e10,
+                                    32766.5, 32767.5, 40000, 65534.5,   65536,      -32767.5, -32768.5,
+                                    -40000,  3e38,    -3e38, 8388607.5, -8388607.5, 100.25,   0.499999970197677612};
     enum { COUNT = sizeof values / sizeof values[0] };
     static const double lowest[] = {0, 0, -32768, 0, -2147483648.0}, highest[] = {0, 255, 32767, 65535, 2147483647.0};
     plain_cube p = new_plain(1, COUNT, 1);
@@ -735,7 +749,8 @@ static void test_rounding_and_clamping(void **state) {
             out = sink_values(&sink, 1, COUNT, 1);
             for (i = 0; i < COUNT; i++) {
                 double expected = fmin(fmax(round(values[i]), lowest[t]), highest[t]);
-                if (out.x[i] != expected) fail_msg("%.17g becomes %.17g in type %d, precise %d", values[i], out.x[i], t, precise);
+                if (out.x[i] != expected)
+                    fail_msg("%.17g becomes %.17g in type %d, precise %d", values[i], out.x[i], t, precise);
             }
             free(out.x);
             sink_free(&sink);
@@ -788,12 +803,15 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
         for (i = 0; i < pixels_of(&p); i++)
             if (mask[i]) least = fmin(least, y[3 * i + (size_t)k]), most = fmax(most, y[3 * i + (size_t)k]);
         for (i = 0; i < pixels_of(&p); i++) {
-            double got = out.x[3 * i + (size_t)k], expected = k == 1 ? low : low + (high - low) * (y[3 * i + (size_t)k] - least) / (most - least);
+            double got = out.x[3 * i + (size_t)k],
+                   expected = k == 1 ? low : low + (high - low) * (y[3 * i + (size_t)k] - least) / (most - least);
             if (!mask[i]) {
                 assert_close(got, 99, 0);
                 continue;
             }
-            assert_close(got, expected, unit + (high - low) * (precise ? type == SHS_F32 ? 1e-6 : 1e-12 : BY_TYPE(2e-6, type == SHS_F32 ? 1e-6 : 1e-12)));
+            assert_close(got, expected,
+                         unit + (high - low) *
+                                    (precise ? type == SHS_F32 ? 1e-6 : 1e-12 : BY_TYPE(2e-6, type == SHS_F32 ? 1e-6 : 1e-12)));
             assert_true(got >= low && got <= high);
             got_least = fmin(got_least, got), got_most = fmax(got_most, got);
         }
@@ -871,12 +889,13 @@ static void test_shapes_of_maps(void **state) {
             }
 }
 
-/* ---- failures of the callbacks ------------------------------------------------------------------------------------------ */
+/* ---- failures of the callbacks ----------------------------------------------------------------------------------- */
 
 /* Bytes of moments, to see that a failed update left them alone. */
 static int same_moments(const shs_moments *a, const shs_moments *b) {
     size_t B = (size_t)a->bands, j;
-    if (a->count != b->count || memcmp(a->shift, b->shift, B * sizeof *a->shift) || memcmp(a->sum, b->sum, B * sizeof *a->sum)) return 0;
+    if (a->count != b->count || memcmp(a->shift, b->shift, B * sizeof *a->shift) || memcmp(a->sum, b->sum, B * sizeof *a->sum))
+        return 0;
     for (j = 0; j < B; j++)
         if (memcmp(a->products + j * (B + 1), b->products + j * (B + 1), (B - j) * sizeof *a->products)) return 0;
     return 1;
@@ -986,7 +1005,7 @@ static void test_cancelled_at_every_step(void **state) {
     cube_free(&cube), sink_free(&sink), map_free(&map);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void test_each_allocation_fails(void **state) {
     plain_cube p = random_values(SHS_I16, 20, 15, 6, 330);
@@ -1101,7 +1120,7 @@ static void test_memory_of_streams_is_bounded(void **state) {
     assert_in_range(shs_moments_update_workspace(&ctx, &cube, 0), 8000000, 100000000);
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
 typedef struct rank_work {
     shs_cube parts[MOST_RANKS];
@@ -1205,7 +1224,7 @@ static void test_failing_reduce(void **state) {
     cube_free(&cube);
 }
 
-/* ---- bad arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- bad arguments ----------------------------------------------------------------------------------------------- */
 
 /* What every call must say of this cube. */
 static void check_cube_status(const shs_cube *cube, int bands, shs_status expected) {
@@ -1307,9 +1326,12 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     assert_status(shs_cube_map(NULL, &cube, &map, 0, NULL), SHS_BAD_SINK);
     sink.pixels = NULL, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
     sink.type = SHS_TYPE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
-    sink.interleave = SHS_INTERLEAVE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
-    sink.rescale = 1, sink.low = 2, sink.high = 1, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
-    sink.rescale = 1, sink.low = NOT_A_NUMBER, sink.high = 1, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
+    sink.interleave = SHS_INTERLEAVE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
+    sink = good_sink;
+    sink.rescale = 1, sink.low = 2, sink.high = 1, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
+    sink = good_sink;
+    sink.rescale = 1, sink.low = NOT_A_NUMBER, sink.high = 1,
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
     ctx.alloc_fn = faulty_alloc;
     assert_status(shs_cube_map(&ctx, &cube, &map, 0, &good_sink), SHS_BAD_CONTEXT);
     for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)good_sink.pixels)[i], UNTOUCHED);
@@ -1327,7 +1349,7 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     cube_free(&cube), sink_free(&good_sink), map_free(&good_map);
 }
 
-/* ---- real cubes -------------------------------------------------------------------------------------------------------- */
+/* ---- real cubes -------------------------------------------------------------------------------------------------- */
 
 /* The means that numpy computed, from memory and in blocks of 16 lines. */
 static void check_golden_means(int which) {

@@ -1,7 +1,7 @@
 /* test_pca.c - principal components, minimum noise fraction and anomaly scores, against other systems and naive twins. */
 #include "test_cube_tools.h"
 
-/* ---- naive twins ------------------------------------------------------------------------------------------------------- */
+/* ---- naive twins ------------------------------------------------------------------------------------------------- */
 
 /* The inverse of A (n x n) by elimination with row exchanges. */
 static double *naive_inverse(int n, const double *A) {
@@ -99,13 +99,14 @@ static plain_cube smooth_cube(int lines, int samples, int bands, int rank, uint6
         double l = (double)(i / (size_t)samples), s = (double)(i % (size_t)samples), *x = pixel_of(&p, i);
         for (b = 0; b < bands; b++) x[b] = 200 + 7 * b + 0.2 * (1 + b % 5) * (double)shs_random_normal(&r);
         for (k = 0; k < rank; k++)
-            for (b = 0; b < bands; b++) x[b] += sin(0.05 * (k + 1) * s + 0.3 * k) * cos(0.07 * (k + 2) * l) * spectra[k * bands + b];
+            for (b = 0; b < bands; b++)
+                x[b] += sin(0.05 * (k + 1) * s + 0.3 * k) * cos(0.07 * (k + 2) * l) * spectra[k * bands + b];
     }
     free(spectra);
     return p;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static shs_cube cube_f64(const plain_cube *p) { return cube_of(p, SHS_F64, SHS_BIP, 0); }
 
@@ -130,8 +131,7 @@ static void check_components(const shs_pca *pca, const plain_cube *p, const doub
     assert_close(pca->total_variance, trace, bound * trace);
     CV = naive_product(0, B, K, B, C, pca->vectors), VV = naive_product(1, K, K, B, pca->vectors, pca->vectors);
     for (j = 0; j < K; j++) {
-        for (i = 0; i < B; i++)
-            assert_close(CV[j * B + i], pca->eigenvalues[j] * pca->vectors[j * B + i], bound * trace);
+        for (i = 0; i < B; i++) assert_close(CV[j * B + i], pca->eigenvalues[j] * pca->vectors[j * B + i], bound * trace);
         for (i = 0; i < K; i++) assert_close(VV[j * K + i], i == j, 1e-12);
         if (j) assert_true(pca->eigenvalues[j] <= pca->eigenvalues[j - 1]);
         for (i = 0; i < B; i++) {
@@ -145,9 +145,10 @@ static void check_components(const shs_pca *pca, const plain_cube *p, const doub
 
 static int same_bits(const shs_pca *a, const shs_pca *b) {
     size_t B = (size_t)a->bands, K = (size_t)a->components, w = sizeof(shs_wide);
-    return a->bands == b->bands && a->components == b->components && a->count == b->count && a->eigenvalue_count == b->eigenvalue_count &&
-           memcmp(&a->total_variance, &b->total_variance, w) == 0 && memcmp(a->mean, b->mean, B * w) == 0 &&
-           memcmp(a->scale, b->scale, B * w) == 0 && memcmp(a->eigenvalues, b->eigenvalues, (size_t)a->eigenvalue_count * w) == 0 &&
+    return a->bands == b->bands && a->components == b->components && a->count == b->count &&
+           a->eigenvalue_count == b->eigenvalue_count && memcmp(&a->total_variance, &b->total_variance, w) == 0 &&
+           memcmp(a->mean, b->mean, B * w) == 0 && memcmp(a->scale, b->scale, B * w) == 0 &&
+           memcmp(a->eigenvalues, b->eigenvalues, (size_t)a->eigenvalue_count * w) == 0 &&
            memcmp(a->vectors, b->vectors, B * K * w) == 0 && memcmp(a->forward, b->forward, B * K * w) == 0 &&
            memcmp(a->backward, b->backward, B * K * w) == 0;
 }
@@ -164,7 +165,7 @@ static shs_pca_options options_of(int components, int correlation, int sample, i
     return o;
 }
 
-/* ---- numpy's numbers --------------------------------------------------------------------------------------------------- */
+/* ---- numpy's numbers --------------------------------------------------------------------------------------------- */
 
 /* A precise float build has to do as well as a double one. */
 static void check_golden(int which) {
@@ -172,7 +173,8 @@ static void check_golden(int which) {
     const char *name = golden(which)->name;
     shs_cube cube = load_golden(which);
     int B = cube.bands, run, i, k;
-    double *mean = read_golden("pca_%s_mean.csv", name, (size_t)B), *values = read_golden("pca_%s_eigenvalues.csv", name, (size_t)B);
+    double *mean = read_golden("pca_%s_mean.csv", name, (size_t)B),
+           *values = read_golden("pca_%s_eigenvalues.csv", name, (size_t)B);
     double *vectors = read_golden("pca_%s_vectors10.csv", name, (size_t)B * 10);
     for (run = 0; run < 3; run++) {
         shs_pca_options o = options_of(runs[run].components, 0, 0, runs[run].precise);
@@ -249,7 +251,7 @@ static void test_grass_planes(void **state) {
     cube_free(&cube);
 }
 
-/* ---- components -------------------------------------------------------------------------------------------------------- */
+/* ---- components -------------------------------------------------------------------------------------------------- */
 
 static void test_covariance_and_correlation(void **state) {
     plain_cube p = mixed_cube(41, 53, 9, 4, 1, 1);
@@ -344,7 +346,7 @@ static void test_from_moments(void **state) {
     cube_free(&cube);
 }
 
-/* ---- pixels forth and back --------------------------------------------------------------------------------------------- */
+/* ---- pixels forth and back --------------------------------------------------------------------------------------- */
 
 static void test_transform_and_inverse(void **state) {
     plain_cube p = mixed_cube(23, 31, 8, 4, 1, 5);
@@ -471,8 +473,9 @@ static void test_missing_pixels(void **state) {
         int outputs = call == 3 ? 1 : 6;
         shs_sink sink = new_sink(SHS_F32, SHS_BIP, 19, 29, outputs);
         sink.rescale = call == 1, sink.low = 1, sink.high = 2;
-        assert_ok(call == 3 ? shs_rx(NULL, &cube, &o, &sink, &rank) : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
-                                                                               : shs_pca_transform(NULL, &pca, &cube, &sink));
+        assert_ok(call == 3   ? shs_rx(NULL, &cube, &o, &sink, &rank)
+                  : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
+                              : shs_pca_transform(NULL, &pca, &cube, &sink));
         out = sink_values(&sink, 19, 29, outputs);
         for (i = 0; i < pixels_of(&p); i++)
             for (k = 0; k < (size_t)outputs; k++)
@@ -487,7 +490,7 @@ static void test_missing_pixels(void **state) {
     cube_free(&cube);
 }
 
-/* ---- few pixels, few bands, no variance -------------------------------------------------------------------------------- */
+/* ---- few pixels, few bands, no variance -------------------------------------------------------------------------- */
 
 static void check_deficient(int lines, int samples, int bands, int dimensions, double level) {
     plain_cube p = mixed_cube(lines, samples, bands, 3, 1, 8), out;
@@ -517,9 +520,9 @@ static void check_deficient(int lines, int samples, int bands, int dimensions, d
 
 static void test_deficient_cubes(void **state) {
     (void)state;
-    check_deficient(2, 5, 24, 9, 0);    /* fewer pixels than bands */
-    check_deficient(1, 1, 24, 0, 0);    /* one pixel */
-    check_deficient(9, 11, 1, 1, 0);    /* one band */
+    check_deficient(2, 5, 24, 9, 0); /* fewer pixels than bands */
+    check_deficient(1, 1, 24, 0, 0); /* one pixel */
+    check_deficient(9, 11, 1, 1, 0); /* one band */
     check_deficient(1, 1, 1, 0, 0);
     check_deficient(1, 2, 2, 1, 0);
     check_deficient(20, 30, 7, 0, 37.5); /* constant */
@@ -567,7 +570,7 @@ static void test_rescaled_constant(void **state) {
     cube_free(&cube), sink_free(&sink);
 }
 
-/* ---- anomaly scores ---------------------------------------------------------------------------------------------------- */
+/* ---- anomaly scores ---------------------------------------------------------------------------------------------- */
 
 static double *naive_rx(const plain_cube *p, int sample) {
     int B = p->bands, a, b;
@@ -600,7 +603,8 @@ static void test_rx(void **state) {
         assert_ok(shs_rx(NULL, &used, run == 0 ? NULL : &o, &sink, run == 2 ? NULL : &rank));
         if (run != 2) assert_int_equal(rank, 8);
         out = sink_values(&sink, 33, 41, 1);
-        check_near("scores", pixels_of(&p), out.x, expected, (o.precise ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
+        check_near("scores", pixels_of(&p), out.x, expected,
+                   (o.precise ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
         free(expected), free(out.x);
         sink_free(&sink);
     }
@@ -627,7 +631,8 @@ static void test_rx_of_deficient_cubes(void **state) {
         assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
         assert_int_equal(rank, 3);
         out = sink_values(&sink, 33, 41, 1);
-        check_near("scores", pixels_of(&p), out.x, expected, (precise ? 1e-9 : BY_TYPE(1e-3, 1e-9)) * largest_of(pixels_of(&p), expected));
+        check_near("scores", pixels_of(&p), out.x, expected,
+                   (precise ? 1e-9 : BY_TYPE(1e-3, 1e-9)) * largest_of(pixels_of(&p), expected));
         for (i = 0; i < pixels_of(&p); i++) sum += out.x[i];
         assert_close(sum, 3.0 * (double)pixels_of(&p), (precise ? 1e-9 : BY_TYPE(1e-4, 1e-9)) * sum);
         o.components = 2;
@@ -660,7 +665,10 @@ static void test_rx_of_a_constant_cube(void **state) {
     cube_free(&cube), sink_free(&sink);
 }
 
-typedef struct scored { double score; int target; } scored;
+typedef struct scored {
+    double score;
+    int target;
+} scored;
 
 static int by_score(const void *a, const void *b) {
     double x = ((const scored *)a)->score, y = ((const scored *)b)->score;
@@ -704,7 +712,7 @@ static void test_rx_finds_aircraft(void **state) {
     cube_free(&cube);
 }
 
-/* ---- minimum noise fraction -------------------------------------------------------------------------------------------- */
+/* ---- minimum noise fraction -------------------------------------------------------------------------------------- */
 
 /* F N F' = 1, F C F' = the eigenvalues, backward undoes forward; eigenvalues are those of N^-1 C. */
 static void check_mnf(const shs_pca *mnf, int B, const double *C, const double *N, double bound) {
@@ -812,7 +820,8 @@ static void test_mnf_denoises(void **state) {
         for (i = 0; i < 24; i++) spectra[i] = 10 * (double)shs_random_normal(&r);
         for (i = 0; i < 2000; i++)
             for (b = 0; b < 12; b++)
-                pixel_of(&clean, i)[b] = 200 + 7 * (double)b + sin(0.05 * (double)(i % 50)) * cos(0.14 * (double)(i / 50)) * spectra[b] +
+                pixel_of(&clean, i)[b] = 200 + 7 * (double)b +
+                                         sin(0.05 * (double)(i % 50)) * cos(0.14 * (double)(i / 50)) * spectra[b] +
                                          sin(0.1 * (double)(i % 50) + 0.3) * cos(0.21 * (double)(i / 50)) * spectra[12 + b];
         free(spectra);
     }
@@ -877,7 +886,7 @@ static void test_mnf_without_noise(void **state) {
     cube_free(&column), cube_free(&constant);
 }
 
-/* ---- all that can go wrong, for every call ------------------------------------------------------------------------------ */
+/* ---- all that can go wrong, for every call ----------------------------------------------------------------------- */
 
 typedef struct scene {
     plain_cube p;
@@ -885,8 +894,8 @@ typedef struct scene {
     stream s;
     shs_moments moments;
     double *noise;
-    shs_pca pca;         /* fitted */
-    shs_pca made;        /* output of the calls that fit */
+    shs_pca pca;           /* fitted */
+    shs_pca made;          /* output of the calls that fit */
     shs_sink memory, sink; /* output of the others: collected from blocks */
     collector c;
     int rank;
@@ -897,7 +906,9 @@ enum { LINES = 14, SAMPLES = 17, BANDS = 5 };
 typedef shs_status (*call_fn)(const shs_context *ctx, scene *s);
 
 static shs_status call_fit(const shs_context *ctx, scene *s) { return shs_pca_fit(ctx, &s->blockwise, NULL, &s->made); }
-static shs_status call_from_moments(const shs_context *ctx, scene *s) { return shs_pca_from_moments(ctx, &s->moments, NULL, &s->made); }
+static shs_status call_from_moments(const shs_context *ctx, scene *s) {
+    return shs_pca_from_moments(ctx, &s->moments, NULL, &s->made);
+}
 static shs_status call_mnf(const shs_context *ctx, scene *s) { return shs_mnf_fit(ctx, &s->blockwise, NULL, &s->made); }
 static shs_status call_from_noise(const shs_context *ctx, scene *s) {
     return shs_mnf_from_noise(ctx, &s->moments, s->noise, BANDS, NULL, &s->made);
@@ -906,16 +917,26 @@ static shs_status call_transform(const shs_context *ctx, scene *s) {
     s->sink.rescale = 1, s->sink.low = 0, s->sink.high = 255;
     return shs_pca_transform(ctx, &s->pca, &s->blockwise, &s->sink);
 }
-static shs_status call_denoise(const shs_context *ctx, scene *s) { return shs_pca_denoise(ctx, &s->pca, 2, &s->blockwise, &s->sink); }
-static shs_status call_inverse(const shs_context *ctx, scene *s) { return shs_pca_inverse(ctx, &s->pca, &s->blockwise, &s->sink); }
+static shs_status call_denoise(const shs_context *ctx, scene *s) {
+    return shs_pca_denoise(ctx, &s->pca, 2, &s->blockwise, &s->sink);
+}
+static shs_status call_inverse(const shs_context *ctx, scene *s) {
+    return shs_pca_inverse(ctx, &s->pca, &s->blockwise, &s->sink);
+}
 static shs_status call_rx(const shs_context *ctx, scene *s) {
     s->c.outputs = 1;
     return shs_rx(ctx, &s->blockwise, NULL, &s->sink, &s->rank);
 }
 
-static shs_status call_run(const shs_context *ctx, scene *s) { return shs_pca_run(ctx, &s->blockwise, NULL, &s->sink, &s->made); }
+static shs_status call_run(const shs_context *ctx, scene *s) {
+    return shs_pca_run(ctx, &s->blockwise, NULL, &s->sink, &s->made);
+}
 
-static const struct { const char *name; call_fn call; int makes, writes; } calls[] = {
+static const struct {
+    const char *name;
+    call_fn call;
+    int makes, writes;
+} calls[] = {
     {"shs_pca_fit", call_fit, 1, 0},
     {"shs_pca_from_moments", call_from_moments, 1, 0},
     {"shs_mnf_fit", call_mnf, 1, 0},
@@ -965,7 +986,8 @@ static int all_untouched(const void *memory, size_t size) {
 static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty *f) {
     shs_status status = calls[c].call(ctx, s);
     if (status == SHS_OK && calls[c].makes) shs_pca_free(ctx, &s->made);
-    else if (!all_untouched(&s->made, sizeof s->made)) fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
+    else if (!all_untouched(&s->made, sizeof s->made))
+        fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
     if (status != SHS_OK && s->rank != -7) fail_msg("%s: %s, but the rank was set", calls[c].name, shs_status_name(status));
     if (f->outstanding) fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), f->outstanding);
     if (s->s.wrong || s->c.wrong) fail_msg("%s: lines out of order", calls[c].name);
@@ -1123,7 +1145,7 @@ static void test_results_in_an_arena(void **state) {
     scene_free(&s);
 }
 
-/* ---- threads and ranks ------------------------------------------------------------------------------------------------- */
+/* ---- threads and ranks ------------------------------------------------------------------------------------------- */
 
 static void test_threads_give_the_same_bits(void **state) {
     plain_cube p = smooth_cube(61, 71, 23, 5, 17);
@@ -1209,8 +1231,7 @@ static void rank_clean(rank_work *w, int ranks) {
             shs_context ctx = SHS_ZERO;
             ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
             shs_pca_free(&ctx, w->made + r);
-        } else
-            assert_true(all_untouched(w->made + r, sizeof w->made[r]));
+        } else assert_true(all_untouched(w->made + r, sizeof w->made[r]));
         assert_int_equal(w->f[r].outstanding, 0);
         sink_free(w->sinks + r);
     }
@@ -1273,7 +1294,8 @@ static void test_a_failing_rank_ends_both(void **state) {
                 run_ranks(2, rank_body, &w);
                 through = w.status[1] == SHS_OK;
                 if (w.status[0] == SHS_OK && !through && which < 2)
-                    fail_msg("call %d, fault %d, k %d: rank 1 says %s, rank 0 success", which, fault, k, shs_status_name(w.status[1]));
+                    fail_msg("call %d, fault %d, k %d: rank 1 says %s, rank 0 success", which, fault, k,
+                             shs_status_name(w.status[1]));
                 if (through) assert_ok(w.status[0]);
                 else {
                     assert_status(w.status[1], own[fault]);
@@ -1290,7 +1312,7 @@ static void test_a_failing_rank_ends_both(void **state) {
     cube_free(&cube);
 }
 
-/* ---- bad arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- bad arguments ----------------------------------------------------------------------------------------------- */
 
 static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status expected) {
     shs_pca made;

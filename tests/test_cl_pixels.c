@@ -1,0 +1,449 @@
+/* test_cl_pixels.c - the pixels session on an OpenCL device against the CPU: the same calls, with and without ctx.engine. */
+#include "test_cube_tools.h"
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------ */
+
+static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl = NULL;
+    memset(ctx, 0, sizeof *ctx);
+    o.memory_limit = memory_limit;
+    o.platform = getenv("SHS_CL_PLATFORM");
+    if (shs_cl_create(NULL, &o, &cl) != SHS_OK) {
+        print_message("skipped: there is no OpenCL device\n");
+        skip();
+    }
+    ctx->engine = shs_cl_engine(cl);
+    return cl;
+}
+
+static shs_cl *device;
+static shs_context on_device;
+
+static int open_shared(void **state) {
+    (void)state;
+    device = open_device(0, &on_device);
+    return 0;
+}
+
+static int close_shared(void **state) {
+    (void)state;
+    shs_cl_destroy(device);
+    device = NULL;
+    return 0;
+}
+
+#define assert_ok_cl(call)                                                                                                     \
+    do {                                                                                                                       \
+        shs_status s_ = (call);                                                                                                \
+        if (s_ != SHS_OK) fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device)); \
+    } while (0)
+
+/* Whether the device can do what is asked; a device without doubles says SHS_UNSUPPORTED. */
+static int can_double(void) { return shs_cl_about(device)->has_double || sizeof(shs_wide) == 4; }
+
+/* ---- cubes in every dress ---------------------------------------------------------------------------------------------- */
+
+typedef struct dressed {
+    shs_cube memory, cube; /* the pixels, and how they are given */
+    unsigned char *mask;
+    stream source;
+} dressed;
+
+enum { MASKED = 1, NODATA = 2, LISTED = 4, STREAMED = 8, SWAPPED = 16, SPOILT = 32 };
+
+static const int odd_bands[] = {4, 0, 2, 7, 5};
+
+static void dress(dressed *d, const plain_cube *p, shs_type type, shs_interleave interleave, int how) {
+    size_t i, pixels = pixels_of(p);
+    plain_cube q = *p;
+    q.x = NEW(double, values_of(p));
+    memcpy(q.x, p->x, values_of(p) * sizeof *q.x);
+    memset(d, 0, sizeof *d);
+    if (how & NODATA)
+        for (i = 0; i < pixels; i += 11) pixel_of(&q, i)[i % (size_t)p->bands] = 7;
+    if ((how & SPOILT) && !is_integer_type(type))
+        for (i = 3; i < pixels; i += 17) pixel_of(&q, i)[i % (size_t)p->bands] = i & 1 ? NOT_A_NUMBER : -ENDLESS;
+    d->memory = cube_of(&q, type, interleave, how & SWAPPED ? 1 : 0);
+    if (how & NODATA) d->memory.has_nodata = 1, d->memory.nodata = 7;
+    if (how & LISTED) d->memory.band_list = odd_bands, d->memory.band_count = 5;
+    if (how & MASKED) {
+        d->mask = NEW(unsigned char, pixels);
+        for (i = 0; i < pixels; i++) d->mask[i] = (unsigned char)(i % 5 ? 255 : 0);
+        d->memory.mask = d->mask;
+    }
+    d->cube = d->memory;
+    if (how & STREAMED) d->cube = streamed(&d->memory, 3, &d->source);
+    free(q.x);
+}
+
+static void undress(dressed *d) {
+    if (d->cube.read_fn) assert_int_equal(d->source.wrong, 0);
+    free(d->mask);
+    cube_free(&d->memory);
+}
+
+/* ---- moments ------------------------------------------------------------------------------------------------------------ */
+
+static void check_moments(const shs_context *ctx, const shs_cube *cube, int precise, double bound) {
+    int n = shs_cube_bands(cube);
+    size_t cells = (size_t)n * (size_t)n;
+    shs_moments a, b;
+    double *mean = NEW(double, n), *c = NEW(double, cells), *mean_cl = NEW(double, n), *c_cl = NEW(double, cells);
+    assert_ok(shs_moments_create(NULL, n, &a));
+    assert_ok(shs_moments_create(NULL, n, &b));
+    assert_ok(shs_moments_update(NULL, &a, cube, precise));
+    assert_ok_cl(shs_moments_update(ctx, &b, cube, precise));
+    assert_close(a.count, b.count, 0);
+    assert_ok(shs_moments_finish(&a, 0, mean, c, n));
+    assert_ok(shs_moments_finish(&b, 0, mean_cl, c_cl, n));
+    check_near("means", (size_t)n, mean, mean_cl, bound * largest_of((size_t)n, mean));
+    check_near("covariance", cells, c, c_cl, bound * largest_of(cells, c));
+    shs_moments_free(NULL, &a), shs_moments_free(NULL, &b);
+    free(mean), free(c), free(mean_cl), free(c_cl);
+}
+
+static void test_moments(void **state) {
+    static const int ways[] = {0, SWAPPED, MASKED, NODATA, LISTED, STREAMED, SPOILT, LISTED | STREAMED | SWAPPED | NODATA,
+                               MASKED | SPOILT | NODATA | LISTED, STREAMED | MASKED};
+    int type, interleave;
+    size_t way;
+    (void)state;
+    for (type = 0; type < SHS_TYPE_COUNT; type++)
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            plain_cube p = random_values((shs_type)type, 37, 41, 9, (uint64_t)(100 + type));
+            for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+                dressed d;
+                if (type == SHS_F64 && !can_double()) continue;
+                dress(&d, &p, (shs_type)type, (shs_interleave)interleave, ways[way]);
+                check_moments(&on_device, &d.cube, 0, BY_TYPE(2e-6, 1e-12));
+                if (can_double()) check_moments(&on_device, &d.cube, 1, 1e-11);
+                undress(&d);
+            }
+            free(p.x);
+        }
+}
+
+/* 8-bit sums are exact: bit by bit those of the CPU. */
+static void test_moments_of_bytes_are_exact(void **state) {
+    plain_cube p = random_values(SHS_U8, 61, 83, 70, 7);
+    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIL, 0);
+    shs_moments a, b;
+    size_t i;
+    int j;
+    (void)state;
+    assert_ok(shs_moments_create(NULL, 70, &a));
+    assert_ok(shs_moments_create(NULL, 70, &b));
+    assert_ok(shs_moments_update(NULL, &a, &cube, 0));
+    assert_ok_cl(shs_moments_update(&on_device, &b, &cube, 0));
+    for (i = 0; i < 70; i++) assert_close(a.sum[i], b.sum[i], 0);
+    for (j = 0; j < 70; j++)
+        for (i = (size_t)j; i < 70; i++) assert_close(a.products[(size_t)j * 70 + i], b.products[(size_t)j * 70 + i], 0);
+    shs_moments_free(NULL, &a), shs_moments_free(NULL, &b);
+    cube_free(&cube), free(p.x);
+}
+
+/* Every tile size, and numbers of bands that fill none. */
+static void test_moments_of_many_bands(void **state) {
+    static const int bands[] = {1, 2, 31, 33, 64, 65, 100, 129, 224};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bands / sizeof bands[0]; i++) {
+        plain_cube p = mixed_cube(29, 43, bands[i], 3, 0.5, i);
+        shs_cube cube = cube_of(&p, SHS_F32, i & 1 ? SHS_BIP : SHS_BSQ, 0);
+        check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
+        if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
+        cube_free(&cube), free(p.x);
+    }
+}
+
+/* Strides that are no interleave's: every second sample, lines from below. */
+static void test_odd_strides(void **state) {
+    plain_cube p = random_values(SHS_I16, 20, 30, 6, 5);
+    shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, 0), odd;
+    (void)state;
+    odd = cube;
+    odd.samples = 15;
+    odd.pixels = (const int16_t *)cube.pixels + 19 * 30;
+    odd.sample_stride = 2, odd.line_stride = -30, odd.band_stride = 600;
+    check_moments(&on_device, &odd, 0, BY_TYPE(2e-6, 1e-12));
+    cube_free(&cube), free(p.x);
+}
+
+/* ---- maps ---------------------------------------------------------------------------------------------------------------- */
+
+/* Both sinks, value by value. Integers may differ by one where the value is within rounding of a half, which is rare. */
+static void compare_sinks(const shs_sink *a, const shs_sink *b, int lines, int samples, int outputs, double bound) {
+    plain_cube x = sink_values(a, lines, samples, outputs), y = sink_values(b, lines, samples, outputs);
+    size_t i, off = 0, n = values_of(&x);
+    for (i = 0; i < n; i++) {
+        double d = fabs(x.x[i] - y.x[i]);
+        if (x.x[i] != x.x[i] && y.x[i] != y.x[i]) continue;
+        if (is_integer_type(a->type)) {
+            if (!(d <= 1)) fail_msg("value %zu: %g and %g", i, x.x[i], y.x[i]);
+            off += d > 0;
+        } else assert_close(x.x[i], y.x[i], bound);
+    }
+    if (off > n / 100) fail_msg("%zu of %zu integers differ", off, n);
+    free(x.x), free(y.x);
+}
+
+static void test_maps(void **state) {
+    const int lines = 23, samples = 31, outputs = 6;
+    plain_cube p = mixed_cube(lines, samples, 9, 3, 0.2, 3);
+    double matrix[6 * 9], centre[9], offset[6];
+    shs_pixel_map map = SHS_ZERO;
+    shs_random r;
+    int type, interleave, rescale, precise, i;
+    (void)state;
+    shs_random_seed(&r, 8);
+    for (i = 0; i < 54; i++) matrix[i] = (double)shs_random_normal(&r);
+    for (i = 0; i < 9; i++) centre[i] = 100 + (double)shs_random_normal(&r);
+    for (i = 0; i < 6; i++) offset[i] = 20.0 * i;
+    map.bands = 9, map.outputs = outputs, map.matrix = matrix, map.centre = centre, map.offset = offset;
+    for (type = 0; type < SHS_TYPE_COUNT; type++)
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
+            for (rescale = 0; rescale < 2; rescale++)
+                for (precise = 0; precise < 2; precise++) {
+                    dressed d;
+                    shs_sink a = new_sink((shs_type)type, (shs_interleave)interleave, lines, samples, outputs), b;
+                    shs_sink s;
+                    collector c;
+                    b = new_sink((shs_type)type, (shs_interleave)interleave, lines, samples, outputs);
+                    a.rescale = b.rescale = rescale;
+                    a.low = b.low = 3, a.high = b.high = 250;
+                    a.has_nodata = b.has_nodata = interleave == 1, a.nodata = b.nodata = 9;
+                    dress(&d, &p, SHS_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
+                    s = rescale ? collecting(&b, lines, samples, outputs, &c) : b;
+                    if (can_double() || (type != SHS_F64 && !precise)) {
+                        assert_ok(shs_cube_map(NULL, &d.cube, &map, precise, &a));
+                        assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precise, &s));
+                        compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_F64 ? 1e-10 : 2e-4);
+                    }
+                    undress(&d);
+                    sink_free(&a), sink_free(&b);
+                }
+    free(p.x);
+}
+
+/* ---- principal components ------------------------------------------------------------------------------------------------- */
+
+static double cosine(int n, const double *a, const double *b) {
+    double ab = 0, aa = 0, bb = 0;
+    int i;
+    for (i = 0; i < n; i++) ab += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
+    return fabs(ab) / sqrt(aa * bb);
+}
+
+static void check_pca(const shs_context *ctx, const shs_cube *cube, int k, int mnf) {
+    shs_pca_options o = SHS_ZERO;
+    shs_pca a, b;
+    int i;
+    o.components = k;
+    assert_ok((mnf ? shs_mnf_fit : shs_pca_fit)(NULL, cube, &o, &a));
+    assert_ok_cl((mnf ? shs_mnf_fit : shs_pca_fit)(ctx, cube, &o, &b));
+    for (i = 0; i < k; i++) {
+        assert_close(a.eigenvalues[i], b.eigenvalues[i], 1e-5 * a.eigenvalues[i]);
+        assert_true(cosine(a.bands, a.vectors + i * a.bands, b.vectors + i * a.bands) > 0.9999);
+    }
+    shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
+}
+
+static void test_golden_cubes(void **state) {
+    int which;
+    (void)state;
+    for (which = 0; which < GOLDEN_CUBES; which++) {
+        shs_cube cube = load_golden(which);
+        check_pca(&on_device, &cube, 5, 0);
+        cube_free(&cube);
+    }
+}
+
+static void test_mnf_and_rx(void **state) {
+    plain_cube p = mixed_cube(40, 33, 12, 4, 0.5, 9);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    shs_sink a = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1), b = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1);
+    (void)state;
+    if (can_double()) {
+        check_pca(&on_device, &cube, 4, 1);
+        assert_ok(shs_rx(NULL, &cube, NULL, &a, NULL));
+        assert_ok_cl(shs_rx(&on_device, &cube, NULL, &b, NULL));
+        compare_sinks(&a, &b, 40, 33, 1, 1e-3);
+    } else assert_status(shs_rx(&on_device, &cube, NULL, &b, NULL), SHS_UNSUPPORTED);
+    sink_free(&a), sink_free(&b);
+    cube_free(&cube), free(p.x);
+}
+
+/* Fit and transform in one call, the components of a real cube. */
+static void test_pca_run(void **state) {
+    shs_cube cube = load_golden(JASPER);
+    shs_sink a = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4), b = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4);
+    shs_pca_options o = SHS_ZERO;
+    plain_cube x, y;
+    (void)state;
+    o.components = 4;
+    assert_ok(shs_pca_run(NULL, &cube, &o, &a, NULL));
+    assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &b, NULL));
+    x = sink_values(&a, cube.lines, cube.samples, 4), y = sink_values(&b, cube.lines, cube.samples, 4);
+    check_near("components", values_of(&x), x.x, y.x, 1e-4 * largest_of(values_of(&x), x.x));
+    free(x.x), free(y.x);
+    sink_free(&a), sink_free(&b), cube_free(&cube);
+}
+
+/* ---- independent components --------------------------------------------------------------------------------------------- */
+
+static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *o) {
+    shs_ica a, b;
+    int m, n, i, j, k, l;
+    double *covariance, *ca, *cb;
+    shs_moments mo;
+    assert_ok(shs_ica_fit(NULL, cube, o, &a));
+    assert_ok_cl(shs_ica_fit(ctx, cube, o, &b));
+    m = a.components, n = a.bands;
+    assert_int_equal(b.components, m);
+    covariance = NEW(double, n * n), ca = NEW(double, n), cb = NEW(double, n);
+    assert_ok(shs_moments_create(NULL, n, &mo));
+    assert_ok(shs_moments_update(NULL, &mo, cube, 1));
+    assert_ok(shs_moments_finish(&mo, 0, ca, covariance, n));
+    for (i = 0; i < m; i++) { /* correlation of source i with the best of the others: u'Cv of unit sources */
+        double best = 0;
+        for (j = 0; j < m; j++) {
+            double uv = 0, uu = 0, vv = 0;
+            for (k = 0; k < n; k++)
+                for (l = 0; l < n; l++) {
+                    double c = covariance[k * n + l];
+                    uv += a.unmixing[k * m + i] * c * b.unmixing[l * m + j];
+                    uu += a.unmixing[k * m + i] * c * a.unmixing[l * m + i];
+                    vv += b.unmixing[k * m + j] * c * b.unmixing[l * m + j];
+                }
+            if (fabs(uv) / sqrt(uu * vv) > best) best = fabs(uv) / sqrt(uu * vv);
+        }
+        if (!(best > 0.999)) fail_msg("source %d: correlation %g", i, best);
+        assert_close(a.component[i].kurtosis, b.component[i].kurtosis, 1e-3 * (1 + fabs(a.component[i].kurtosis)));
+    }
+    shs_moments_free(NULL, &mo);
+    free(covariance), free(ca), free(cb);
+    shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
+}
+
+static void test_ica(void **state) {
+    plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
+    int contrast, approach, route;
+    (void)state;
+    for (contrast = 0; contrast < 3; contrast++)
+        for (approach = 0; approach < 2; approach++)
+            for (route = 0; route < (contrast ? 1 : 3); route++) {
+                shs_ica_options o = SHS_ZERO;
+                dressed d;
+                dress(&d, &p, SHS_F32, (shs_interleave)(contrast % 3), approach ? MASKED : STREAMED | SPOILT);
+                o.components = 4, o.contrast = (shs_contrast)contrast, o.approach = (shs_ica_approach)approach;
+                o.route = (shs_ica_route)route;
+                check_ica(&on_device, &d.cube, &o);
+                undress(&d);
+            }
+    free(p.x);
+}
+
+static void test_ica_of_golden_cube(void **state) {
+    shs_cube cube = load_golden(JASPER);
+    shs_ica_options o = SHS_ZERO;
+    (void)state;
+    o.components = 4;
+    check_ica(&on_device, &cube, &o);
+    cube_free(&cube);
+}
+
+/* ---- memory, repetition, failures --------------------------------------------------------------------------------------- */
+
+static void test_little_memory(void **state) {
+    plain_cube p = mixed_cube(400, 61, 10, 4, 0.01, 2);
+    shs_ica_options o = SHS_ZERO;
+    int interleave;
+    (void)state;
+    o.components = 4, o.contrast = SHS_TANH;
+    for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+        shs_cube cube = cube_of(&p, SHS_F32, (shs_interleave)interleave, 0);
+        shs_context ctx;
+        shs_cl *cl = open_device((size_t)1000000, &ctx); /* the cube takes as much */
+        check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
+        check_pca(&ctx, &cube, 4, 0);
+        check_ica(&ctx, &cube, &o);
+        assert_true(cl->in_use == 0);
+        shs_cl_destroy(cl);
+        cl = open_device(20000, &ctx); /* not even a panel */
+        {
+            shs_pca pca;
+            assert_status(shs_pca_fit(&ctx, &cube, NULL, &pca), SHS_NO_MEMORY);
+            assert_true(cl->in_use == 0);
+        }
+        shs_cl_destroy(cl);
+        cube_free(&cube);
+    }
+    free(p.x);
+}
+
+static void test_same_bits_again(void **state) {
+    plain_cube p = mixed_cube(70, 61, 20, 4, 0.1, 12);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    shs_moments m[2];
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        assert_ok(shs_moments_create(NULL, 20, m + i));
+        assert_ok_cl(shs_moments_update(&on_device, m + i, &cube, 0));
+    }
+    assert_memory_equal(m[0].sum, m[1].sum, 20 * sizeof(double));
+    assert_memory_equal(m[0].products, m[1].products, 400 * sizeof(double));
+    for (i = 0; i < 2; i++) shs_moments_free(NULL, m + i);
+    cube_free(&cube), free(p.x);
+}
+
+static int stop_at_once(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    (void)user, (void)phase, (void)step, (void)steps, (void)error;
+    return 1;
+}
+
+static void test_failures_of_streams(void **state) {
+    plain_cube p = mixed_cube(20, 21, 6, 2, 0.1, 12);
+    shs_cube memory = cube_of(&p, SHS_F32, SHS_BIP, 0), cube;
+    shs_sink into = new_sink(SHS_F32, SHS_BIP, 20, 21, 2), sink;
+    shs_pca_options o = SHS_ZERO;
+    shs_context ctx = on_device;
+    stream s;
+    collector c;
+    shs_pca pca;
+    (void)state;
+    o.components = 2;
+    cube = streamed(&memory, 3, &s);
+    s.fail_at = 2;
+    assert_status(shs_pca_fit(&on_device, &cube, &o, &pca), SHS_READ_FAILED);
+    cube = streamed(&memory, 3, &s);
+    sink = collecting(&into, 20, 21, 2, &c);
+    c.fail_at = 1;
+    assert_status(shs_pca_run(&on_device, &cube, &o, &sink, NULL), SHS_WRITE_FAILED);
+    ctx.progress_fn = stop_at_once;
+    assert_status(shs_pca_fit(&ctx, &memory, &o, &pca), SHS_CANCELLED);
+    assert_true(device->in_use == 0);
+    sink_free(&into), cube_free(&memory), free(p.x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_moments_of_bytes_are_exact),
+        cmocka_unit_test(test_moments_of_many_bands),
+        cmocka_unit_test(test_odd_strides),
+        cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_golden_cubes),
+        cmocka_unit_test(test_mnf_and_rx),
+        cmocka_unit_test(test_pca_run),
+        cmocka_unit_test(test_ica),
+        cmocka_unit_test(test_ica_of_golden_cube),
+        cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_same_bits_again),
+        cmocka_unit_test(test_failures_of_streams),
+    };
+    return cmocka_run_group_tests(tests, open_shared, close_shared);
+}
