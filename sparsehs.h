@@ -265,7 +265,7 @@ extern "C" {
     X(SHS_BAD_MOMENTS, "moments: NULL, or not those of as many bands")                                                 \
     X(SHS_NO_PIXELS, "pixels: too few valid ones")                                                                     \
     X(SHS_BAD_COMPONENTS, "components: negative, more than there are bands, or a rule out of its range")               \
-    X(SHS_ZERO_VARIANCE, "correlation: a band has no variance")                                                        \
+    X(SHS_ZERO_VARIANCE, "pixels: they have no variance, or under correlation a band has none")                           \
     X(SHS_RANK_TOO_LOW, "components: more than the pixels, or the noise, have dimensions")
 
 typedef enum shs_status {
@@ -779,8 +779,8 @@ typedef struct shs_moments {
 SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
 /* Adds the pixels of a cube with moments->bands bands in use. precise: products in shs_wide throughout (a float build sums
-   products in float within 512 pixels otherwise, an error near 1e-7 of the largest element). On failure the moments are as
-   before. */
+   products in float within 768 pixels otherwise: an error of 1e-6 of the largest element for few pixels, 1e-8 for many). On
+   failure the moments are as before. */
 SHS_API shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise);
 SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise);
 /* Adds the moments of other pixels of the same bands. */
@@ -905,7 +905,7 @@ typedef struct shs_ica_options {
     const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
-    int sample, precise;          /* as for PCA */
+    int sample, precise;          /* as for PCA; whitened pixels are shs_real all the same */
 } shs_ica_options;
 
 /* What became of one component. */
@@ -987,7 +987,7 @@ typedef struct shs_engine {
     shs_status (*pixels_open)(void *user, const shs_context *ctx, const shs_cube *cube, void **session);
     /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, else chosen. */
     shs_status (*pixels_moments)(void *session, int precise, int known, shs_real *shift, shs_wide *sums);
-    /* sums: pairs, n x n products of the differences of right neighbours (lower triangle). */
+    /* The differences of right neighbours: sums: pairs, n sums, n x n products (lower triangle). */
     shs_status (*pixels_noise)(void *session, shs_wide *sums);
     /* Extremes of every output of the map (or, with squares, of the squared length of the mapped pixel). */
     shs_status (*pixels_range)(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
@@ -7716,17 +7716,20 @@ SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_status opene
     return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
 }
 
-/* The ranks agree on how their fits went; where another failed, this one's result goes. */
-SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status mine, shs_pca *pca) {
-    shs_status all = shs__agree(ctx, mine);
-    if (mine == SHS_OK && all != SHS_OK) shs_pca_free(ctx, pca);
+/* The ranks agree on how their fits went; only when all went well is there a result. */
+SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
+    shs_status all = shs__agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
+    if (all == SHS_OK) *pca = *made;
+    else shs_pca_free(ctx, made);
     return all;
 }
 
 SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, shs_status opened, const shs_pca_options *o, shs_pca *pca) {
     shs_moments m;
+    shs_pca made = SHS_ZERO;
     shs_status status = shs__all_moments(px, opened, o->precise, &m);
-    if (status == SHS_OK) status = shs__agree_on_pca(px->ctx, shs_pca_from_moments(px->ctx, &m, o, pca), pca);
+    if (status == SHS_OK)
+        status = shs__agree_on_pca(px->ctx, shs_pca_from_moments(px->ctx, &m, o, &made), &made, pca);
     shs_moments_free(px->ctx, &m);
     return status;
 }
@@ -7757,7 +7760,7 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
 
 /* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
 
-/* Differences of right neighbours, both valid, and their products. A slot: pairs, then the lower triangle. */
+/* Differences of right neighbours, both valid. A slot: pairs, the sums, the lower triangle of the products. */
 SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     int used = pass->reader.view.used, pairs = 0, k, i = 0, b;
     const shs__panel *panel = &lane->panel;
@@ -7776,10 +7779,12 @@ SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs
         i += !panel->missing[k];
     }
     slot[0] += (shs_wide)pairs;
-    shs__wide_syrk(used, pairs, lane->wide, slot + 1);
+    for (k = 0; k < pairs; k++)
+        for (b = 0; b < used; b++) slot[1 + b] += *SHS__AT(lane->wide, used, b, k);
+    shs__wide_syrk(used, pairs, lane->wide, slot + 1 + used);
 }
 
-/* The noise covariance of a cube over all ranks: half the mean product of the differences, both triangles, into noise. */
+/* The noise covariance of a cube over all ranks: half that of the differences, both triangles, into noise. */
 SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
     const shs_context *ctx = px->ctx;
     shs__pass pass;
@@ -7792,7 +7797,7 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
     pass.work = shs__noise_panel;
     pass.phase = "noise";
     pass.neighbours = 1;
-    pass.slot_values = 1 + (size_t)n * (size_t)n;
+    pass.gram_order = 0;
     pass.wide_values = (size_t)n * SHS__PANEL_PIXELS;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
     status = shs__acquire(ctx, &l);
@@ -7807,7 +7812,8 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
     if (status == SHS_OK && !(pass.total[0] > 0)) status = SHS_NO_PIXELS;
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) {
-            shs_wide c = *SHS__AT(pass.total + 1, n, i, j) / (2 * pass.total[0]);
+            shs_wide pairs = pass.total[0], both = pass.total[1 + i] / pairs * pass.total[1 + j];
+            shs_wide c = (*SHS__AT(pass.total + 1 + n, n, i, j) - both) / (2 * pairs);
             *SHS__AT(noise, n, i, j) = *SHS__AT(noise, n, j, i) = c;
         }
     shs__release(ctx, &l);
@@ -7918,6 +7924,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
 SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
     shs__pixels px;
     shs_moments m;
+    shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide *noise;
     shs_status status = shs__pixels_open(ctx, cube, &px);
@@ -7929,7 +7936,7 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
         noise = status == SHS_OK ? SHS__CARVE(&l, shs_wide, cells) : NULL;
         if (status == SHS_OK) status = shs__noise(&px, noise);
         if (status == SHS_OK)
-            status = shs__agree_on_pca(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, mnf), mnf);
+            status = shs__agree_on_pca(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
         shs__release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
@@ -8632,7 +8639,7 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
 
 /* Kurtosis and negentropy of the sources W'z. */
 SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
-    const shs_wide gaussian = (shs_wide)0.37456721; /* E log cosh of a standard normal */
+    const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status;
     for (i = 0; i < m * m; i++) s->W[i] = (shs_real)W[i];
