@@ -4,27 +4,93 @@
    register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
    Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
 
-   The build says: ELEM (of panel and matrix), OUTPUTS, MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the
+   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the
    sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ, 1 BIL, 2 BIP), RESCALE. */
 
+#define BLOCKS (OUTPUTS / 4)
+
+#if DIRECT
+/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when
+   the outputs are few. The reading is that of pixels.cl (a program is one file): VALUE, WORK, AS_VALUE, BYTES, SWAP mean the
+   same, FROM is the slice's interleave. Values of missing pixels are whatever they are: the caller knows which to drop. */
+#define SOURCE                                                                                                        \
+    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \
+        ulong slice_pixels, int slice_samples, int bands
+#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands
+
+inline VALUE value_of(VALUE v) {
+#if !SWAP || BYTES == 1
+    return v;
+#elif BYTES == 2
+    return AS_VALUE(as_uchar2(v).s10);
+#elif BYTES == 4
+    return AS_VALUE(as_uchar4(v).s3210);
+#else
+    return AS_VALUE(as_uchar8(v).s76543210);
+#endif
+}
+
+/* x - shift of band b; pixels behind the last read the last. */
+inline ELEM element(SOURCE, size_t p, int b) {
+    size_t q = slice_at + min(p, (size_t)slice_count - 1), at;
+#if FROM == 0
+    at = q + (size_t)list[b] * slice_pixels;
+#elif FROM == 1
+    at = (q / (size_t)slice_samples * (size_t)bands + (size_t)list[b]) * (size_t)slice_samples + q % (size_t)slice_samples;
+#else
+    at = q * (size_t)bands + (size_t)list[b];
+#endif
+    return (ELEM)((WORK)value_of(raw[at]) - (WORK)shift[b]);
+}
+#else
+#define SOURCE __global const ELEM *panel, int ld
+#define PASS panel, ld
+#endif
+
+/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */
+#if DIRECT && FROM == 2
+#define TURNED 1
+#define DEEP 16
+#else
+#define TURNED 0
 #define DEEP 32
+#endif
+#define TILE_PITCH 257
+#if TURNED
+#define ROOM DEEP * TILE_PITCH
+#else
+#define ROOM 1
+#endif
 
 /* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a
    group must come here. */
-inline void project(__global const ELEM *panel, size_t p, int ld, int used, __global const ELEM *matrix, int padded, int first,
-                    __local ELEM *deep, ELEM *y) {
-    int b0, b, o;
-    for (o = 0; o < OUTPUTS; o++) y[o] = 0;
+inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,
+                    __local ELEM *tile, VEC4 *y) {
+    const int i = (int)get_local_id(0);
+    int b0, b, o, e;
+    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);
     for (b0 = 0; b0 < used; b0 += DEEP) {
-        int depth = min(DEEP, used - b0), e;
+        const int depth = min(DEEP, used - b0);
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (e = (int)get_local_id(0); e < depth * OUTPUTS; e += 256)
-            deep[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];
+        for (e = i; e < depth * OUTPUTS; e += 256)
+            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];
+#if TURNED
+        for (e = i; e < DEEP * 256; e += 256)
+            if (e % DEEP < depth)
+                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);
+#endif
         barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 8
         for (b = 0; b < depth; b++) {
+#if TURNED
+            ELEM x = tile[b * TILE_PITCH + i];
+#elif DIRECT
+            ELEM x = element(PASS, p, b0 + b);
+#else
             ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];
+#endif
 #pragma unroll
-            for (o = 0; o < OUTPUTS; o++) y[o] += deep[b * OUTPUTS + o] * x;
+            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;
         }
     }
 }
@@ -32,35 +98,38 @@ inline void project(__global const ELEM *panel, size_t p, int ld, int used, __gl
 #if MODE == 1
 /* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void whiten(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
+void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
-    __local ELEM deep[DEEP * OUTPUTS];
-    ELEM y[OUTPUTS];
+    __local VEC4 deep[DEEP * BLOCKS];
+    __local ELEM tile[ROOM];
+    VEC4 block[BLOCKS];
+    const ELEM *y = (const ELEM *)block;
     const size_t p = get_global_id(0);
     const int first = (int)get_group_id(1) * OUTPUTS;
     int o, here = (int)p < count && (!valid || valid[at + p]);
-    project(panel, p, ld, used, matrix, padded, first, deep, y);
+    project(PASS, p, used, matrix, padded, first, deep, tile, block);
     for (o = 0; o < OUTPUTS && first + o < outputs; o++)
         Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;
 }
 #else
 
 /* The value of output `first + o`, or the squared length, in wide. */
-inline void values(__global const ELEM *panel, size_t p, int ld, int used, __global const ELEM *matrix,
-                   __global const wide *added, int outputs, int padded, int first, __local ELEM *deep, wide *value) {
-    ELEM y[OUTPUTS];
+inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,
+                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {
+    VEC4 block[BLOCKS];
+    const ELEM *y = (const ELEM *)block;
     int o;
 #if SQUARES
     value[0] = 0;
     for (first = 0; first < outputs; first += OUTPUTS) {
-        project(panel, p, ld, used, matrix, padded, first, deep, y);
+        project(PASS, p, used, matrix, padded, first, deep, tile, block);
         for (o = 0; o < OUTPUTS && first + o < outputs; o++) {
             wide v = added[first + o] + (wide)y[o];
             value[0] += v * v;
         }
     }
 #else
-    project(panel, p, ld, used, matrix, padded, first, deep, y);
+    project(PASS, p, used, matrix, padded, first, deep, tile, block);
     for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;
 #endif
 }
@@ -74,16 +143,17 @@ inline void values(__global const ELEM *panel, size_t p, int ld, int used, __glo
 #if MODE == 2
 /* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void extremes(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
+void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
               int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,
               __global wide *high) {
-    __local ELEM deep[DEEP * OUTPUTS];
+    __local VEC4 deep[DEEP * BLOCKS];
+    __local ELEM tile[ROOM];
     __local wide least[256], most[256];
     wide value[VALUES];
     const size_t p = get_global_id(0);
     const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;
     int o, span, here = (int)p < count && (!valid || valid[at + p]);
-    values(panel, p, ld, used, matrix, added, outputs, padded, first, deep, value);
+    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);
     for (o = 0; o < VALUES && first + o < written; o++) {
         barrier(CLK_LOCAL_MEM_FENCE);
         least[i] = here ? value[o] : end;
@@ -129,15 +199,16 @@ inline SINK to_sink(wide x) {
 
 /* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void store(__global const ELEM *panel, int ld, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
+void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
            int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,
            __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {
-    __local ELEM deep[DEEP * OUTPUTS];
+    __local VEC4 deep[DEEP * BLOCKS];
+    __local ELEM tile[ROOM];
     wide value[VALUES];
     const size_t p = get_global_id(0), q = p + at;
     const int first = (int)get_group_id(1) * OUTPUTS;
     int o, here;
-    values(panel, p, ld, used, matrix, added, outputs, padded, first, deep, value);
+    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);
     if ((int)p >= count) return;
     here = !valid || valid[q];
     for (o = 0; o < VALUES && first + o < written; o++) {
