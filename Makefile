@@ -11,8 +11,8 @@ export SHS_DATA
 export OMP_WAIT_POLICY ?= passive
 
 HEADER := sparsehs.h
-TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
-EXAMPLES := $(patsubst examples/%.c,build/%,$(wildcard examples/*.c))
+TESTS := $(filter-out test_cl_%,$(patsubst tests/%.c,%,$(wildcard tests/test_*.c)))
+EXAMPLES := $(filter-out build/devices,$(patsubst examples/%.c,build/%,$(wildcard examples/*.c)))
 COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
 
 # With several goals and jobs, deps still comes first.
@@ -35,7 +35,8 @@ FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
-	check-warnings deps bench pictures clean
+	check-warnings deps bench pictures clean \
+	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl
 .DELETE_ON_ERROR:
 
 help:
@@ -45,6 +46,9 @@ help:
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
 	@echo "make bench           measure; writes build/bench.csv"
+	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
+	@echo "make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device"
+	@echo "make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv"
 	@echo "make pictures        draw the README's pictures anew"
 	@echo "make examples        build the examples into build/"
 	@echo "make clean           remove build/"
@@ -132,6 +136,87 @@ test-examples: build/quickstart build/embedded build/hypercube build/train
 check-links: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh
 
+# ---- OpenCL ----------------------------------------------------------------------------------------------------------
+
+HEADER_CL := sparsehs_cl.h
+KERNELS := $(sort $(wildcard kernels_embed/*.cl))
+CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
+CL_SOURCES := $(wildcard tests/test_cl_*.c tests/bench_cl.c examples/devices.c)
+# PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
+export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
+
+# Empty where there are no headers, or no library to link with.
+OPENCL = $(eval OPENCL := $$(call probe,-include CL/cl.h -lOpenCL))$(OPENCL)
+no_opencl = @echo "skipped: there are no OpenCL headers here, or no library to link with; make deps installs them"
+
+build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS)
+
+embed: build/embed_kernels
+	build/embed_kernels $(HEADER_CL) $(KERNELS)
+
+check-embed: build/embed_kernels
+	@cp $(HEADER_CL) build/embedded.h
+	@build/embed_kernels build/embedded.h $(KERNELS)
+	@cmp -s $(HEADER_CL) build/embedded.h || { echo "$(HEADER_CL) is not made from $(KERNELS): make embed"; exit 1; }
+
+# The library is opened at run time, so that the program runs anywhere.
+build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
+	$(if $(OPENCL),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
+
+define cl_variant
+build/cl-$(1)/%: tests/%.c tests/test.h tests/cl_shim.h $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
+	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) -o $$@ $$< $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
+build/cl-$(1)/test_cl_dynamic: LIBOPENCL :=
+build/cl-$(1):
+	@mkdir -p $$@
+endef
+LIBOPENCL := -lOpenCL
+$(foreach v,float double asan,$(eval $(call cl_variant,$(v))))
+
+test-cl: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) --no-print-directory run-cl,$(no_opencl))
+
+run-cl: build/devices $(foreach v,float double asan,$(CL_TESTS:%=build/cl-$(v)/%))
+	@build/devices
+	$(call run,$(filter-out build/devices,$^),ASAN_OPTIONS=detect_leaks=$(LEAKS) \
+		LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)
+
+# Every access of every kernel is checked; the checker's log must stay empty. test_cl_dynamic opens the real library.
+test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
+	@[ -n "$^" ] && command -v oclgrind >/dev/null || { echo "skipped: there is no oclgrind or no OpenCL here"; exit 0; }; \
+	for t in $^; do echo "== oclgrind $$t"; rm -f build/oclgrind.log; \
+		oclgrind --log build/oclgrind.log ./$$t || exit 1; \
+		[ ! -s build/oclgrind.log ] || { cat build/oclgrind.log; exit 1; }; \
+	done
+
+# COMPILER-LANGUAGE-VARIANT-LEVEL, as for sparsehs.h
+STRICT_dynamic := -DSPARSEHS_CL_DYNAMIC
+STRICT_CL := $(foreach c,$(COMPILERS),$(foreach l,c99 c++11,$(foreach v,float-O0 float-O3 double-O1 nodouble-O1 static-O1 \
+	dynamic-O1,build/warnings/cl/$(c)-$(l)-$(v).o)))
+STRICT_CL_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
+	$(CL_SOURCES:%.c=build/warnings/cl/$(c)-c99-$(v)-O2/%.o))) \
+	$(foreach c,$(COMPILERS),build/warnings/cl/$(c)-c99-float-O2/tools/embed_kernels.o)
+
+check-warnings-cl: $(if $(OPENCL),$(STRICT_CL) $(STRICT_CL_PROGRAMS)) | build $(BEFORE)
+	$(if $(OPENCL),@echo "No warning in $(words $^) compilations of OpenCL code with: $(COMPILERS).",$(no_opencl))
+
+$(STRICT_CL): build/warnings/cl/%.o: $(HEADER) $(HEADER_CL) | $(BEFORE)
+	@mkdir -p $(@D)
+	@$(call strict_cc,$*) -DSPARSEHS_IMPLEMENTATION -DSPARSEHS_CL_IMPLEMENTATION -c $(HEADER_CL) -o $@
+
+$(STRICT_CL_PROGRAMS): build/warnings/cl/%.o: $(CL_SOURCES) tests/test.h tests/cl_shim.h tools/embed_kernels.c $(HEADER) \
+		$(HEADER_CL) | $(BEFORE)
+	@mkdir -p $(@D)
+	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
+		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
+
+bench-cl: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) --no-print-directory build/bench_cl && build/bench_cl,$(no_opencl))
+
+build/bench_cl: tests/bench_cl.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
+	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) -o $@ $< $(LDFLAGS) -lOpenCL -lm
+
 # ---- warnings: COMPILER-LANGUAGE-VARIANT-LEVEL, each compiled once ---------------------------------------------------
 
 STRICT := -Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align \
@@ -151,7 +236,7 @@ strict = $(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(foreach o,O0 O1 O3,$(1)
 	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
 STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))
 # A program is C99; tests may have larger frames, since cmocka's macros fill them.
-SOURCES := $(wildcard tests/test_*.c examples/*.c)
+SOURCES := $(filter-out $(CL_SOURCES),$(wildcard tests/test_*.c examples/*.c))
 STRICT_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
 	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O2/%.o)))
 

@@ -50,7 +50,7 @@ inline ELEM element(SOURCE, size_t p, int b) {
 /* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */
 #if DIRECT && FROM == 2
 #define TURNED 1
-#define DEEP 16
+#define DEEP 16 /* more is slower: fewer groups fit */
 #else
 #define TURNED 0
 #define DEEP 32

@@ -51,10 +51,11 @@ inline int finite_elem(ELEM x) {
 __kernel void validity(__global const VALUE *raw, __global const int *list, __global const real *shift, __global uchar *valid,
                        ulong pixels, int samples, int bands, int used, wide nodata) {
     size_t p = get_global_id(0);
-    int b, good;
+    int good;
     if (p >= pixels) return;
     good = valid[p] != 0;
-    for (b = 0; b < used; b++) {
+#if NODATA || FLOATING
+    for (int b = 0; b < used; b++) {
         VALUE v = value_of(raw[place(p, list[b], pixels, samples, bands)]);
 #if NODATA
         good &= (wide)v != nodata;
@@ -63,6 +64,7 @@ __kernel void validity(__global const VALUE *raw, __global const int *list, __gl
         good &= finite_elem((ELEM)((WORK)v - (WORK)shift[b]));
 #endif
     }
+#endif
     valid[p] = (uchar)(good != 0);
 }
 

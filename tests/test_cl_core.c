@@ -1,0 +1,851 @@
+/* test_cl_core.c - the OpenCL runtime: devices, programs, memory, queues, times; and every call and allocation that
+   fails. */
+#include "test.h"
+#include "cl_shim.h"
+
+static const char *const source_add[] = {"__kernel void add(__global real *x, const uint n, const real by) {\n",
+                                         "    const uint i = get_global_id(0);\n",
+                                         "    if (i < n) x[i] += by * FACTOR;\n",
+                                         "}\n",
+                                         "__kernel void twice(__global real *x) { x[get_global_id(0)] *= 2; }\n",
+                                         NULL};
+static const char *const source_broken[] = {"__kernel void add(__global real *x) {\n", "    x[0] = no_such_name;\n", "}\n",
+                                            NULL};
+
+enum { COUNT = 1000, GLOBAL = 1024 };
+
+static shs_cl *new_cl(const shs_cl_options *options) {
+    shs_cl *cl = NULL;
+    assert_ok(shs_cl_create(NULL, options, &cl));
+    assert_non_null(cl);
+    return cl;
+}
+
+/* Nothing is left of cl. */
+static void end_cl(shs_cl *cl) {
+    shs_cl_destroy(cl);
+    assert_int_equal(shim.live, 0);
+}
+
+/* x[i] = i on the way there, i + 2 * factor on the way back. */
+static shs_status run_add(shs_cl *cl, const char *options, shs_real *x) {
+    const size_t bytes = COUNT * sizeof *x, global = GLOBAL, local = 64;
+    const cl_uint n = COUNT;
+    const shs_real by = 2;
+    cl_kernel kernel;
+    cl_mem buffer = NULL;
+    int i;
+    shs_status status = shs__cl_kernel(cl, source_add, options, "add", &kernel);
+    for (i = 0; i < COUNT; i++) x[i] = (shs_real)i;
+    if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &buffer);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, buffer, 0, bytes, x);
+    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer);
+    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 1, sizeof n, &n);
+    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 2, sizeof by, &by);
+    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &global, &local, "add");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, bytes, x);
+    shs__cl_release(cl, &buffer);
+    return status;
+}
+
+static void check_added(const shs_real *x, int factor) {
+    int i;
+    for (i = 0; i < COUNT; i++) assert_true(x[i] == (shs_real)(i + 2 * factor));
+}
+
+static void check_add(shs_cl *cl, const char *options, int factor) {
+    shs_real *x = (shs_real *)malloc(COUNT * sizeof *x);
+    assert_non_null(x);
+    assert_ok(run_add(cl, options, x));
+    check_added(x, factor);
+    free(x);
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static void test_list(void **state) {
+    shs_cl_device *d = (shs_cl_device *)calloc(64, sizeof *d);
+    int count = -1, again = -1, i;
+    (void)state;
+    assert_non_null(d);
+    assert_ok(shs_cl_list(NULL, d, 64, &count));
+    assert_in_range(count, 1, 64);
+    for (i = 0; i < count; i++) {
+        assert_true(d[i].name[0] && d[i].platform[0] && d[i].version[0]);
+        assert_true(d[i].memory >= d[i].max_alloc && d[i].max_alloc > 0 && d[i].max_group > 0 && d[i].units > 0);
+        assert_in_range(d[i].kind, SHS_CL_GPU, SHS_CL_CPU);
+        if (i > 0) assert_true(d[i - 1].kind <= d[i].kind);
+    }
+    memset(d, 0x55, sizeof *d);
+    assert_ok(shs_cl_list(NULL, d, 0, &again));
+    assert_int_equal(again, count);
+    assert_int_equal(d->name[0], 0x55);
+    assert_status(shs_cl_list(NULL, d, 64, NULL), SHS_BAD_OUTPUT);
+    free(d);
+}
+
+static void test_list_order(void **state) {
+    static const char *const names[SHIM_PRETENDED] = {"Old Card",   "Game Card A1",    "Broken Card",   "Science Card B2",
+                                                      "Grid Array", "Quiet Processor", "Loud Processor"};
+    static const int usable[SHIM_PRETENDED] = {0, BY_TYPE(1, 0), 0, 1, 1, 1, 1};
+    shs_cl_device *d = (shs_cl_device *)calloc(SHIM_PRETENDED, sizeof *d);
+    int count = 0, i;
+    (void)state;
+    assert_non_null(d);
+    shim.pretend = 1;
+    assert_ok(shs_cl_list(NULL, d, SHIM_PRETENDED, &count));
+    assert_true(count >= SHIM_PRETENDED && count % SHIM_PRETENDED == 0); /* once a platform */
+    if (count == SHIM_PRETENDED)
+        for (i = 0; i < count; i++) {
+            assert_string_equal(d[i].name, names[i]);
+            assert_int_equal(d[i].usable, usable[i]);
+        }
+    free(d);
+}
+
+/* The name of the device that these options lead to; the status where to none. */
+static void check_pick(shs_cl_options options, const char *expected) {
+    shs_cl *cl = (shs_cl *)(void *)&options;
+    char reason[100] = "";
+    shs_status status;
+    options.reason = reason;
+    options.reason_size = sizeof reason;
+    status = shs_cl_create(NULL, &options, &cl);
+    if (!expected) {
+        assert_status(status, SHS_UNSUPPORTED);
+        assert_string_equal(reason, "no usable OpenCL device matches the options");
+        assert_null(cl);
+    } else {
+        assert_ok(status);
+        assert_string_equal(shs_cl_device_name(cl), expected);
+        assert_string_equal(shs_cl_about(cl)->name, expected);
+        assert_string_equal(reason, "");
+    }
+    end_cl(cl);
+}
+
+static size_t load_nothing(void *user, const char *key, void *data, size_t size) {
+    (void)user, (void)key, (void)data, (void)size;
+    return 0;
+}
+
+static void test_pick(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    const shs_cl_options zero = SHS_ZERO;
+    (void)state;
+    shim.pretend = 1;
+    check_pick(o, BY_TYPE("Game Card A1", "Science Card B2"));
+    o.index = BY_TYPE(1, 0), check_pick(o, "Science Card B2");
+    o = zero, o.kind = SHS_CL_GPU, o.name = "SCIENCE", check_pick(o, "Science Card B2");
+    o = zero, o.kind = SHS_CL_CPU, check_pick(o, "Quiet Processor");
+    o.index = 1, check_pick(o, "Loud Processor");
+    o = zero, o.name = "processor", check_pick(o, "Quiet Processor");
+    o.platform = shs_cl_device_name(NULL), check_pick(o, "Quiet Processor"); /* "" is part of every name */
+    o.platform = "no such platform", check_pick(o, NULL);
+    o = zero, o.name = "no such device", check_pick(o, NULL);
+    o = zero, o.name = "old", check_pick(o, NULL);
+    o = zero, o.name = "broken", check_pick(o, NULL);
+    o = zero, o.kind = SHS_CL_CPU, o.name = "card", check_pick(o, NULL);
+    /* Without a compiler a device is of use only where programs are kept. */
+    o = zero, o.kind = SHS_CL_ACCELERATOR, check_pick(o, NULL);
+    o.load_fn = load_nothing, check_pick(o, "Grid Array");
+    o = zero, o.index = 1000, check_pick(o, NULL);
+}
+
+static void test_pick_platform(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *first, *named;
+    char upper[64];
+    size_t i;
+    (void)state;
+    first = new_cl(NULL);
+    strcpy(upper, shs_cl_about(first)->platform);
+    for (i = 0; upper[i]; i++)
+        if (upper[i] >= 'a' && upper[i] <= 'z') upper[i] = (char)(upper[i] - 'a' + 'A');
+    o.platform = upper;
+    named = new_cl(&o);
+    assert_string_equal(shs_cl_about(named)->platform, shs_cl_about(first)->platform);
+    shs_cl_destroy(named);
+    end_cl(first);
+}
+
+static void test_bad_options(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    const shs_cl_options zero = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_cl *cl;
+    int something = 0;
+    (void)state;
+    assert_status(shs_cl_create(NULL, NULL, NULL), SHS_BAD_OUTPUT);
+    o.index = -1;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    assert_null(cl);
+    o = zero, o.device_id = &something;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    o = zero, o.queue = &something;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    o = zero, something = 9, memcpy(&o.kind, &something, sizeof something);
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    ctx.threads = -1;
+    assert_status(shs_cl_create(&ctx, NULL, &cl), SHS_BAD_CONTEXT);
+    assert_null(cl);
+    assert_int_equal(shim.calls, 0);
+}
+
+/* What a program sees where the loader is installed but no driver. */
+static void test_no_platform(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl;
+    char reason[12];
+    int count = -1;
+    (void)state;
+    shim.fail_at = 0, shim.lost = 1, shim.error = -1001;
+    assert_ok(shs_cl_list(NULL, NULL, 0, &count));
+    assert_int_equal(count, 0);
+    o.reason = reason, o.reason_size = sizeof reason;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_UNSUPPORTED);
+    assert_null(cl);
+    assert_string_equal(reason, "there is no"); /* cut to size */
+    assert_status(shs_cl_create(NULL, NULL, &cl), SHS_UNSUPPORTED);
+}
+
+static void test_null_object(void **state) {
+    (void)state;
+    shs_cl_destroy(NULL);
+    assert_null(shs_cl_engine(NULL));
+    assert_null(shs_cl_about(NULL));
+    assert_null(shs_cl_host_alloc(NULL, 10));
+    shs_cl_host_free(NULL, NULL);
+    assert_string_equal(shs_cl_device_name(NULL), "");
+    assert_string_equal(shs_cl_build_log(NULL), "");
+    assert_string_equal(shs_cl_error_text(NULL), "CL_SUCCESS");
+    assert_status(shs_cl_stage_times(NULL, NULL, 0, NULL, 0), SHS_BAD_OPTIONS);
+}
+
+static void test_engine(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    (void)state;
+    assert_non_null(shs_cl_engine(cl));
+    assert_ptr_equal(shs_cl_engine(cl)->user, cl);
+    assert_string_equal(shs_cl_build_log(cl), "");
+    assert_string_equal(shs_cl_error_text(cl), "CL_SUCCESS");
+    end_cl(cl);
+}
+
+/* ---- the caller's own -------------------------------------------------------------------------------------------- */
+
+static cl_uint context_references(cl_context context) {
+    cl_uint n = 0;
+    assert_int_equal(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof n, &n, NULL), CL_SUCCESS);
+    return n;
+}
+
+static cl_uint queue_references(cl_command_queue queue) {
+    cl_uint n = 0;
+    assert_int_equal(clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof n, &n, NULL), CL_SUCCESS);
+    return n;
+}
+
+static void test_own_context(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *found = new_cl(NULL), *cl;
+    cl_device_id device = found->device;
+    cl_int error;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error), disorderly;
+    cl_uint of_context = context_references(context), of_queue = queue_references(queue);
+    (void)state;
+    assert_int_equal(error, CL_SUCCESS);
+    end_cl(found);
+
+    o.context = context, o.device_id = device, o.queue = queue, o.profile = 1;
+    cl = new_cl(&o);
+    assert_ptr_equal(cl->context, context);
+    assert_ptr_equal(cl->queue[0], queue);
+    check_add(cl, "-D FACTOR=3", 3);
+    end_cl(cl);
+
+    o.device_id = NULL, o.queue = NULL;
+    cl = new_cl(&o);
+    assert_ptr_equal(cl->device, device);
+    check_add(cl, "-D FACTOR=3", 3);
+    end_cl(cl);
+
+    disorderly = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
+    if (!error) {
+        o.queue = disorderly;
+        assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+        assert_null(cl);
+        assert_int_equal(shim.live, 0);
+        clReleaseCommandQueue(disorderly);
+    }
+    assert_int_equal(context_references(context), of_context);
+    assert_int_equal(queue_references(queue), of_queue);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(context);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static void test_programs_are_kept(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    cl_kernel add, again, twice;
+    long builds;
+    (void)state;
+    builds = shim.builds;
+    check_add(cl, "-D FACTOR=1", 1);
+    check_add(cl, "-D FACTOR=1", 1);
+    assert_int_equal(shim.builds, builds + 1);
+    check_add(cl, "-D FACTOR=7", 7);
+    assert_int_equal(shim.builds, builds + 2);
+    assert_ok(shs__cl_kernel(cl, source_add, "-D FACTOR=1", "add", &add));
+    assert_ok(shs__cl_kernel(cl, source_add, "-D FACTOR=1", "twice", &twice));
+    assert_ok(shs__cl_kernel(cl, source_add, "-D FACTOR=1", "add", &again));
+    assert_ptr_equal(add, again);
+    assert_ptr_not_equal(add, twice);
+    assert_int_equal(shim.builds, builds + 2);
+    assert_in_range(shs__cl_group_limit(cl, add), 1, cl->max_group);
+    end_cl(cl);
+}
+
+static void test_build_failure(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    cl_kernel kernel = NULL;
+    (void)state;
+    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_ENGINE_FAILED);
+    assert_null(kernel);
+    assert_non_null(strstr(shs_cl_build_log(cl), "no_such_name"));
+    assert_string_equal(shs_cl_error_text(cl), "CL_BUILD_PROGRAM_FAILURE");
+    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_ENGINE_FAILED);
+    assert_status(shs__cl_kernel(cl, source_add, "-D FACTOR=1", "no_such_kernel", &kernel), SHS_ENGINE_FAILED);
+    assert_string_equal(shs_cl_error_text(cl), "CL_INVALID_KERNEL_NAME");
+    check_add(cl, "-D FACTOR=1", 1);
+    end_cl(cl);
+}
+
+/* Kernels are told of the device's doubles and of the types. */
+static void test_defines(void **state) {
+    static const char *const source[] = {
+        "#if HAS_DOUBLE != EXPECTED || !defined(IS_CPU) || !defined(NV_PTX)\n", "#error a define is wrong\n", "#endif\n",
+        "__kernel void sizes(__global uint *out) { out[0] = sizeof(real); out[1] = sizeof(wide); }\n", NULL};
+    const size_t one = 1;
+    shs_cl_options o = SHS_ZERO;
+    int single;
+    (void)state;
+    for (single = 0; single < 2; single++) {
+        cl_uint sizes[2] = {0, 0};
+        cl_kernel kernel;
+        cl_mem buffer = NULL;
+        shs_cl *cl;
+        int expected;
+        o.single_only = single;
+        cl = new_cl(&o);
+        expected = cl->about.has_double && sizeof(shs_wide) == 8 && BY_TYPE(!single, 1);
+        assert_int_equal(cl->has_double, expected);
+        assert_ok(shs__cl_kernel(cl, source, expected ? "-D EXPECTED=1" : "-D EXPECTED=0", "sizes", &kernel));
+        assert_ok(shs__cl_buffer(cl, sizeof sizes, &buffer));
+        assert_ok(shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer));
+        assert_ok(shs__cl_run(cl, 0, kernel, 1, &one, NULL, "sizes"));
+        assert_ok(shs__cl_read(cl, 0, buffer, 0, sizeof sizes, sizes));
+        assert_int_equal(sizes[0], sizeof(shs_real));
+        assert_int_equal(sizes[1], expected ? 8 : 4);
+        shs__cl_release(cl, &buffer);
+        end_cl(cl);
+    }
+}
+
+/* ---- stored binaries --------------------------------------------------------------------------------------------- */
+
+/* A store of a few entries in memory. */
+enum { ENTRIES = 16 };
+typedef struct store {
+    char key[ENTRIES][64];
+    unsigned char *data[ENTRIES];
+    size_t size[ENTRIES];
+    int count, loads, stores;
+    int lie; /* load_fn gives less than it promised */
+} store;
+
+static int store_find(const store *s, const char *key) {
+    int i;
+    for (i = 0; i < s->count && strcmp(s->key[i], key) != 0;) i++;
+    return i;
+}
+
+static size_t store_load(void *user, const char *key, void *data, size_t size) {
+    store *s = (store *)user;
+    int i = store_find(s, key);
+    s->loads++;
+    if (i == s->count) return 0;
+    if (size > 0) memcpy(data, s->data[i], size < s->size[i] ? size : s->size[i]);
+    return s->lie && size > 0 ? s->size[i] - 1 : s->size[i];
+}
+
+static void store_store(void *user, const char *key, const void *data, size_t size) {
+    store *s = (store *)user;
+    int i = store_find(s, key);
+    size_t k;
+    for (k = 0; key[k]; k++) assert_non_null(strchr("abcdefghijklmnopqrstuvwxyz0123456789-", key[k]));
+    assert_in_range(i, 0, ENTRIES - 1);
+    assert_in_range(k, 1, 63);
+    if (i == s->count) s->count++, strcpy(s->key[i], key);
+    free(s->data[i]);
+    s->data[i] = (unsigned char *)malloc(size);
+    assert_non_null(s->data[i]);
+    memcpy(s->data[i], data, size);
+    s->size[i] = size;
+    s->stores++;
+}
+
+static void store_end(store *s) {
+    int i;
+    for (i = 0; i < s->count; i++) free(s->data[i]);
+    free(s);
+}
+
+static store *store_begin(shs_cl_options *o) {
+    store *s = (store *)calloc(1, sizeof *s);
+    assert_non_null(s);
+    o->load_fn = store_load;
+    o->store_fn = store_store;
+    o->store_user = s;
+    return s;
+}
+
+/* A fresh object, which runs the kernel; returns how many programs it built from source. */
+static long built_with(const shs_cl_options *o) {
+    shs_cl *cl = new_cl(o);
+    long before = shim.builds;
+    check_add(cl, "-D FACTOR=5", 5);
+    end_cl(cl);
+    return shim.builds - before;
+}
+
+static void test_binaries(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    int entry;
+    (void)state;
+    assert_int_equal(built_with(&o), 1);
+    assert_true(s->stores >= 1);
+    entry = s->count - 1; /* on NVIDIA's platform the probe is stored before it */
+    assert_true(s->size[entry] > SHS__CL_SEAL);
+    assert_int_equal(built_with(&o), 0);
+
+    s->data[entry][s->size[entry] / 2] ^= 1; /* damaged */
+    assert_int_equal(built_with(&o), 1);
+    assert_int_equal(built_with(&o), 0); /* and mended */
+    s->data[entry][20] ^= 1;             /* its seal */
+    assert_int_equal(built_with(&o), 1);
+    s->size[entry] -= 3; /* cut */
+    assert_int_equal(built_with(&o), 1);
+    s->size[entry] = SHS__CL_SEAL; /* empty */
+    assert_int_equal(built_with(&o), 1);
+    s->lie = 1;
+    assert_int_equal(built_with(&o) >= 1, 1);
+    s->lie = 0;
+    assert_int_equal(built_with(&o), 0);
+    assert_true(s->loads > 0);
+    store_end(s);
+}
+
+/* Sealed, but nothing that the driver knows. */
+static void test_refused_binary(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    int entry;
+    (void)state;
+    assert_int_equal(built_with(&o), 1);
+    entry = s->count - 1;
+    memset(s->data[entry], 'x', s->size[entry]);
+    shs__cl_seal(s->data[entry], s->data[entry] + SHS__CL_SEAL, s->size[entry] - SHS__CL_SEAL);
+    assert_int_equal(built_with(&o), 1);
+    assert_int_equal(built_with(&o), 0);
+    store_end(s);
+}
+
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
+
+typedef struct trials {
+    int calls, broken; /* every choice fails */
+    shs_wide seconds[4];
+} trials;
+
+static shs_status trial(void *arg, int choice, shs_wide *seconds) {
+    trials *t = (trials *)arg;
+    t->calls++;
+    *seconds = t->seconds[choice];
+    return t->broken || choice == 3 ? SHS_NO_MEMORY : SHS_OK;
+}
+
+static void test_tuning(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    trials t = {0, 0, {3, 1, 2, 0}};
+    shs_cl *cl = new_cl(&o);
+    int choice = -1, calls, entry;
+    (void)state;
+    assert_ok(shs__cl_tune(cl, "gemm 64", 4, trial, &t, &choice));
+    assert_int_equal(choice, 1);
+    calls = t.calls;
+    t.seconds[0] = 0;
+    assert_ok(shs__cl_tune(cl, "gemm 64", 4, trial, &t, &choice));
+    assert_int_equal(choice, 1);
+    assert_int_equal(t.calls, calls);
+    assert_ok(shs__cl_tune(cl, "gemm 65", 4, trial, &t, &choice));
+    assert_int_equal(choice, 0);
+    t.broken = 1;
+    assert_status(shs__cl_tune(cl, "gemm 66", 4, trial, &t, &choice), SHS_UNSUPPORTED);
+    end_cl(cl);
+
+    entry = s->count - 2; /* that of "gemm 64" */
+    cl = new_cl(&o);      /* knows it from the store */
+    assert_ok(shs__cl_tune(cl, "gemm 64", 4, trial, &t, &choice));
+    assert_int_equal(choice, 1);
+    end_cl(cl);
+    t.broken = 0;
+    s->data[entry][SHS__CL_SEAL] = 77; /* sealed, but no choice */
+    shs__cl_seal(s->data[entry], s->data[entry] + SHS__CL_SEAL, 1);
+    cl = new_cl(&o);
+    assert_ok(shs__cl_tune(cl, "gemm 64", 4, trial, &t, &choice));
+    assert_int_equal(choice, 0);
+    end_cl(cl);
+    store_end(s);
+}
+
+/* ---- memory and queues ------------------------------------------------------------------------------------------- */
+
+static void test_memory_limit(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    cl_mem a = NULL, b = NULL, c = NULL;
+    shs_cl *cl;
+    (void)state;
+    o.memory_limit = 1000000;
+    cl = new_cl(&o);
+    assert_ok(shs__cl_buffer(cl, 600000, &a));
+    assert_status(shs__cl_buffer(cl, 400001, &b), SHS_NO_MEMORY);
+    assert_null(b);
+    assert_ok(shs__cl_buffer(cl, 400000, &b));
+    assert_int_equal(cl->in_use, 1000000);
+    assert_status(shs__cl_buffer(cl, 1, &c), SHS_NO_MEMORY);
+    shs__cl_release(cl, &a);
+    assert_null(a);
+    assert_int_equal(cl->in_use, 400000);
+    assert_ok(shs__cl_buffer(cl, 0, &c));
+    assert_status(shs__cl_buffer(cl, SIZE_MAX, &a), SHS_NO_MEMORY);
+    shs__cl_release(cl, &a);
+    shs__cl_release(cl, &b);
+    shs__cl_release(cl, &c);
+    assert_int_equal(cl->in_use, 0);
+    end_cl(cl);
+}
+
+static void test_pinned(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    cl_mem buffer = NULL;
+    shs_real *x = (shs_real *)shs_cl_host_alloc(cl, COUNT * sizeof *x), *y, other = 0;
+    int i;
+    (void)state;
+    y = (shs_real *)shs_cl_host_alloc(cl, COUNT * sizeof *y);
+    assert_true(x && y && x != y);
+    for (i = 0; i < COUNT; i++) x[i] = (shs_real)i, y[i] = -1;
+    assert_ok(shs__cl_buffer(cl, COUNT * sizeof *x, &buffer));
+    assert_ok(shs__cl_write_later(cl, 1, buffer, 0, COUNT * sizeof *x, x));
+    assert_ok(shs__cl_read_later(cl, 1, buffer, 0, COUNT * sizeof *x, y));
+    assert_ok(shs__cl_finish(cl, 1));
+    assert_memory_equal(x, y, COUNT * sizeof *x);
+    shs__cl_release(cl, &buffer);
+    shs_cl_host_free(cl, &other); /* none of its own: left alone */
+    shs_cl_host_free(cl, NULL);
+    shs_cl_host_free(cl, x);
+    assert_ptr_equal(cl->pinned->memory, y);
+    end_cl(cl); /* y goes with it */
+}
+
+/* A transfer in one queue, work in the other, in the order that the events say. */
+static shs_status run_overlapped(shs_cl *cl, shs_real *x) {
+    const size_t bytes = GLOBAL * sizeof *x, half = bytes / 2, global = GLOBAL;
+    cl_event sent = NULL, done = NULL;
+    cl_mem there = NULL, copied = NULL;
+    cl_kernel kernel;
+    shs_status status = shs__cl_kernel(cl, source_add, "-D FACTOR=2", "twice", &kernel);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &there);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &copied);
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 1, there, 0, bytes, x);
+    if (status == SHS_OK) status = shs__cl_mark(cl, 1, &sent);
+    if (status == SHS_OK) status = shs__cl_after(cl, 0, sent);
+    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof there, &there);
+    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &global, NULL, "twice");
+    if (status == SHS_OK) status = shs__cl_clear(cl, 0, copied, 0, bytes);
+    if (status == SHS_OK) status = shs__cl_copy(cl, 0, there, half, copied, half, half);
+    if (status == SHS_OK) status = shs__cl_mark(cl, 0, &done);
+    if (status == SHS_OK) status = shs__cl_wait(cl, done);
+    if (status == SHS_OK) status = shs__cl_read_later(cl, 1, copied, 0, bytes, x);
+    shs__cl_finish(cl, 0); /* also where something failed: x and the buffers are in use until then */
+    if (status == SHS_OK) status = shs__cl_finish(cl, 1);
+    else shs__cl_finish(cl, 1);
+    shs__cl_forget(cl, &sent);
+    shs__cl_forget(cl, &done);
+    shs__cl_release(cl, &there);
+    shs__cl_release(cl, &copied);
+    return status;
+}
+
+static void check_overlapped(const shs_real *x) {
+    int i;
+    for (i = 0; i < GLOBAL; i++) assert_true(x[i] == (i < GLOBAL / 2 ? 0 : (shs_real)(2 * i)));
+}
+
+static void test_queues(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    shs_real *x = (shs_real *)malloc(GLOBAL * sizeof *x);
+    const size_t none[2] = {64, 0};
+    int i;
+    (void)state;
+    assert_non_null(x);
+    for (i = 0; i < GLOBAL; i++) x[i] = (shs_real)i;
+    assert_ok(run_overlapped(cl, x));
+    check_overlapped(x);
+    assert_ok(shs__cl_wait(cl, NULL));
+    assert_ok(shs__cl_after(cl, 0, NULL));
+    assert_ok(shs__cl_flush(cl, 0));
+    assert_ok(shs__cl_run(cl, 0, NULL, 2, none, NULL, "nothing"));
+    assert_ok(shs__cl_write(cl, 0, NULL, 0, 0, NULL));
+    assert_ok(shs__cl_read(cl, 0, NULL, 0, 0, NULL));
+    free(x);
+    end_cl(cl);
+}
+
+static void test_wrap(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    const size_t global = GLOBAL, bytes = GLOBAL * sizeof(shs_real);
+    unsigned char *block = (unsigned char *)malloc(bytes + 4096);
+    shs_real *x = (shs_real *)(void *)(block + (4096 - (uintptr_t)block % 4096)), *seen;
+    cl_kernel kernel;
+    cl_mem buffer = NULL;
+    int i;
+    (void)state;
+    assert_non_null(block);
+    for (i = 0; i < GLOBAL; i++) x[i] = (shs_real)i;
+    assert_ok(shs__cl_kernel(cl, source_add, "-D FACTOR=2", "twice", &kernel));
+    assert_ok(shs__cl_wrap(cl, bytes, x, &buffer));
+    assert_int_equal(cl->in_use, 0);
+    assert_ok(shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer));
+    assert_ok(shs__cl_run(cl, 0, kernel, 1, &global, NULL, "twice"));
+    seen = (shs_real *)malloc(bytes);
+    assert_non_null(seen);
+    assert_ok(shs__cl_read(cl, 0, buffer, 0, bytes, seen));
+    for (i = 0; i < GLOBAL; i++) assert_true(seen[i] == (shs_real)(2 * i));
+    shs__cl_release(cl, &buffer);
+    free(seen);
+    free(block);
+    end_cl(cl);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+static const shs_cl_stage *stage_named(const shs_cl_stage *stages, int count, const char *name) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (strcmp(stages[i].name, name) == 0) return stages + i;
+    fail_msg("there is no stage %s", name);
+    return NULL;
+}
+
+static void test_profile(void **state) {
+    enum { RUNS = SHS__CL_PENDING + 20 };
+    shs_cl_options o = SHS_ZERO;
+    shs_cl_stage stages[16];
+    const shs_cl_stage *add;
+    shs_cl *cl;
+    int count = 0, i;
+    (void)state;
+    o.profile = 1;
+    cl = new_cl(&o);
+    for (i = 0; i < RUNS; i++) check_add(cl, "-D FACTOR=1", 1);
+    assert_ok(shs_cl_stage_times(cl, NULL, 0, &count, 0));
+    assert_in_range(count, 3, 16);
+    assert_ok(shs_cl_stage_times(cl, stages, 16, &count, 1));
+    add = stage_named(stages, count, "add");
+    assert_int_equal(add->runs, RUNS);
+    assert_int_equal(add->builds, 1);
+    assert_true(add->seconds > 0 && add->seconds < 60);
+    assert_true(add->build_seconds >= 0 && add->build_seconds < 60);
+    assert_int_equal(stage_named(stages, count, "upload")->runs, RUNS);
+    assert_int_equal(stage_named(stages, count, "download")->runs, RUNS);
+    check_add(cl, "-D FACTOR=1", 1);
+    assert_ok(shs_cl_stage_times(cl, stages, 16, &count, 0));
+    assert_int_equal(stage_named(stages, count, "add")->runs, 1);
+    assert_int_equal(stage_named(stages, count, "add")->builds, 0);
+    assert_status(shs_cl_stage_times(cl, stages, 16, NULL, 0), SHS_BAD_OUTPUT);
+    check_add(cl, "-D FACTOR=1", 1); /* its events go with the object */
+    end_cl(cl);
+}
+
+static void test_no_profile(void **state) {
+    shs_cl_stage stages[4];
+    shs_cl *cl = new_cl(NULL);
+    int count = 0;
+    (void)state;
+    check_add(cl, "-D FACTOR=1", 1);
+    assert_ok(shs_cl_stage_times(cl, stages, 4, &count, 0));
+    assert_int_equal(stage_named(stages, count, "add")->builds, 1); /* building is always measured */
+    assert_int_equal(stage_named(stages, count, "add")->runs, 0);
+    end_cl(cl);
+}
+
+/* ---- everything that can fail, fails once ------------------------------------------------------------------------ */
+
+/* An allocator that counts, and refuses one block. */
+typedef struct counter {
+    long calls, fail_at, live;
+} counter;
+
+static void *counter_alloc(void *user, size_t size) {
+    counter *c = (counter *)user;
+    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
+    if (!block) return NULL;
+    memset(block, 0xa5, size); /* nobody may count on zeros */
+    c->live++;
+    return block;
+}
+
+static void counter_free(void *user, void *block) {
+    ((counter *)user)->live--;
+    free(block);
+}
+
+/* Uses all of the runtime; wrong results fail the test where everything was reported as fine. */
+static shs_status everything(const shs_context *ctx, const shs_cl_options *options, shs_real *x) {
+    shs_cl *cl = NULL;
+    shs_cl_stage stages[8];
+    void *pinned;
+    int count = 0, i;
+    shs_status status = shs_cl_list(ctx, NULL, 0, &count);
+    if (status != SHS_OK) return status;
+    status = shs_cl_create(ctx, options, &cl);
+    assert_int_equal(cl != NULL, status == SHS_OK);
+    if (status != SHS_OK) return status;
+    status = run_add(cl, "-D FACTOR=5", x);
+    if (status == SHS_OK) check_added(x, 5);
+    for (i = 0; i < GLOBAL; i++) x[i] = (shs_real)i;
+    if (status == SHS_OK) {
+        status = run_overlapped(cl, x);
+        if (status == SHS_OK) check_overlapped(x);
+    }
+    pinned = shs_cl_host_alloc(cl, 100);
+    if (status == SHS_OK && !pinned) status = SHS_NO_MEMORY;
+    if (pinned) memset(pinned, 1, 100);
+    if (status == SHS_OK) status = shs_cl_stage_times(cl, stages, 8, &count, 0);
+    if (count & 1) shs_cl_host_free(cl, pinned);
+    shs_cl_destroy(cl);
+    return status;
+}
+
+static void check_everything(int lost, int allocations, const shs_cl_options *options) {
+    shs_real *x = (shs_real *)malloc(GLOBAL * sizeof *x);
+    shs_context ctx = SHS_ZERO;
+    counter c = {0, -1, 0};
+    long calls, k, refused = 0;
+    assert_non_null(x);
+    ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+    assert_ok(everything(&ctx, options, x));
+    calls = allocations ? c.calls : shim.calls;
+    assert_true(calls > 10);
+    for (k = 0; k < calls; k++) {
+        shs_status status;
+        shim_begin();
+        c.calls = 0, c.fail_at = -1;
+        if (allocations) c.fail_at = k;
+        else shim.fail_at = k, shim.lost = lost;
+        status = everything(&ctx, options, x);
+        if (shim.live != 0 || c.live != 0)
+            fail_msg("failure %ld (%s) of %ld: %ld objects and %ld blocks are left", k, shim.first ? shim.first : "alloc",
+                     calls, shim.live, c.live);
+        if (allocations) assert_true(status == SHS_OK || status == SHS_NO_MEMORY || status == SHS_UNSUPPORTED);
+        else
+            assert_true(status == SHS_OK || status == SHS_ENGINE_FAILED || status == SHS_UNSUPPORTED ||
+                        status == SHS_NO_MEMORY);
+        refused += status != SHS_OK;
+    }
+    assert_true(refused > calls / 4); /* failures do come through */
+    shim_begin();
+    assert_ok(everything(&ctx, options, x));
+    free(x);
+}
+
+static void test_calls_fail(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    (void)state;
+    check_everything(0, 0, &o);
+}
+
+static void test_calls_fail_profiling(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    (void)state;
+    o.profile = 1;
+    check_everything(0, 0, &o);
+    store_end(s);
+}
+
+static void test_device_lost(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    (void)state;
+    o.profile = 1;
+    check_everything(1, 0, &o);
+}
+
+static void test_allocations_fail(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    (void)state;
+    o.profile = 1;
+    check_everything(0, 1, &o);
+    store_end(s);
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------ */
+
+static int setup(void **state) {
+    (void)state;
+    shim_begin();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_list, setup),
+        cmocka_unit_test_setup(test_list_order, setup),
+        cmocka_unit_test_setup(test_pick, setup),
+        cmocka_unit_test_setup(test_pick_platform, setup),
+        cmocka_unit_test_setup(test_bad_options, setup),
+        cmocka_unit_test_setup(test_no_platform, setup),
+        cmocka_unit_test_setup(test_null_object, setup),
+        cmocka_unit_test_setup(test_engine, setup),
+        cmocka_unit_test_setup(test_own_context, setup),
+        cmocka_unit_test_setup(test_programs_are_kept, setup),
+        cmocka_unit_test_setup(test_build_failure, setup),
+        cmocka_unit_test_setup(test_defines, setup),
+        cmocka_unit_test_setup(test_binaries, setup),
+        cmocka_unit_test_setup(test_refused_binary, setup),
+        cmocka_unit_test_setup(test_tuning, setup),
+        cmocka_unit_test_setup(test_memory_limit, setup),
+        cmocka_unit_test_setup(test_pinned, setup),
+        cmocka_unit_test_setup(test_queues, setup),
+        cmocka_unit_test_setup(test_wrap, setup),
+        cmocka_unit_test_setup(test_profile, setup),
+        cmocka_unit_test_setup(test_no_profile, setup),
+        cmocka_unit_test_setup(test_calls_fail, setup),
+        cmocka_unit_test_setup(test_calls_fail_profiling, setup),
+        cmocka_unit_test_setup(test_device_lost, setup),
+        cmocka_unit_test_setup(test_allocations_fail, setup),
+    };
+    int count = 0;
+    shim_begin();
+    if (shs_cl_list(NULL, NULL, 0, &count) != SHS_OK || count == 0) {
+        print_message("skipped: there is no OpenCL device\n");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
