@@ -8,12 +8,12 @@
    no BLAS, no build system, and, with an arena, no heap.
 
    TABLE OF CONTENTS
-       1  configuration            5  symmetric eigenproblem
-       2  context                  6  sparse coding            (Batch-OMP)
-       3  random numbers           7  dictionary learning      (AK-SVD, PAK-SVD)
-       4  dense linear algebra     8  patches                  (images in and out)
-       9  cubes and streaming     10  principal components     (PCA, MNF, RX)
-      11  independent components  (FastICA)
+        1  configuration                                7  dictionary learning      (AK-SVD, PAK-SVD)
+        2  context: memory, threads, ranks, engine      8  patches                  (images in and out)
+        3  random numbers                               9  cubes and streaming
+        4  dense linear algebra                        10  principal components     (PCA, MNF, RX)
+        5  symmetric eigenproblem                      11  independent components   (FastICA)
+        6  sparse coding  (Batch-OMP)
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first.
 
    CONVENTIONS
@@ -24,9 +24,9 @@
      `shs_omp_options o = SHS_ZERO;`.
    - Every function that can fail returns shs_status, and shs_status_text() explains it. On failure the outputs are
      untouched unless the function says otherwise, nothing leaks, and your input is never modified.
-   - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: every call
-     takes its scratch memory from the context in ONE block, whose size shs_..._workspace() computes. Hand the library
-     an arena over a static buffer of that size and it never touches the heap.
+   - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes
+     from the context, in ONE block for every call that has a shs_..._workspace() query beside it. Hand the library an
+     arena over a static buffer of that size and it never touches the heap.
    - A NULL context means: malloc and free, all processors when compiled with OpenMP, no progress, one rank, the CPU.
 
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_IMPLEMENTATION)
