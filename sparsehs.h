@@ -966,6 +966,7 @@ typedef struct shs_signals_job {
 
 typedef struct shs_engine {
     void *user;
+    int fallback; /* non-zero: where an opening, moments or a map is SHS_UNSUPPORTED, the CPU does it */
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
@@ -4788,6 +4789,11 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
     return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
 }
 
+/* Whether the CPU does a stage: there is no engine, or it said that it cannot and may be stood in for. */
+SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
+    return !engine || (engine->fallback && status == SHS_UNSUPPORTED);
+}
+
 SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
     shs_signals_job job = SHS_ZERO;
@@ -4830,10 +4836,12 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     shs__coder_layout(&l, &c, workers);
     if (!shs__all_finite(ctx, p, m, Y, ldy, c.flags)) status = SHS_SIGNALS_NOT_FINITE;
-    else if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
     else {
-        shs__coder_dictionary(ctx, &c, D, ldd);
-        status = shs__coder_run(ctx, &c, "coding", &own);
+        if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
+        if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) {
+            shs__coder_dictionary(ctx, &c, D, ldd);
+            status = shs__coder_run(ctx, &c, "coding", &own);
+        }
     }
     shs__release(ctx, &l);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
@@ -5319,6 +5327,7 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
 typedef struct shs__learner {
     shs__signals cpu;
     const shs_context *ctx;
+    const shs_engine *engine; /* NULL: the CPU */
     void *remote;
     int p, n;
     size_t m;
@@ -5340,7 +5349,7 @@ typedef struct shs__learner {
 
 enum { SHS__PANEL = 32 };
 
-SHS__PRIVATE const shs_engine *shs__engine_of(const shs__learner *w) { return w->ctx ? w->ctx->engine : NULL; }
+SHS__PRIVATE const shs_engine *shs__engine_of(const shs__learner *w) { return w->engine; }
 
 SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_omp_report *report) {
     const shs_engine *e = shs__engine_of(w);
@@ -5849,7 +5858,7 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
 /* Everything that can fail on one rank alone, before the first collective step. */
 SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                           shs_codes *codes) {
-    const shs_engine *e = shs__engine_of(w);
+    const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
     int workers = shs__workers(w->ctx);
     shs_status status;
     shs__learner_layout(l, w, stride, !codes, workers);
@@ -5865,7 +5874,9 @@ SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int s
         job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
         job.coding = &w->coding;
         job.learning = 1;
-        return e->signals_open(e->user, w->ctx, &job, &w->remote);
+        status = e->signals_open(e->user, w->ctx, &job, &w->remote);
+        if (status == SHS_OK) w->engine = e;
+        return shs__cpu_turn(e, status) ? SHS_OK : status;
     }
     return SHS_OK;
 }
@@ -6277,7 +6288,8 @@ SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__appr
     w->coder.m = count;
     w->coder.chunks = shs__chunk_count(count, w->coder.group);
     w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
-    status = ctx && ctx->engine ? shs__engine_code(ctx, &w->coder, report) : shs__coder_run(ctx, &w->coder, NULL, report);
+    status = ctx && ctx->engine ? shs__engine_code(ctx, &w->coder, report) : SHS_OK;
+    if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) status = shs__coder_run(ctx, &w->coder, NULL, report);
     if (status != SHS_OK) return status;
     synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
     synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
@@ -6882,7 +6894,7 @@ SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube 
     if (status != SHS_OK || !ctx || !ctx->engine || !ctx->engine->pixels_open) return status;
     status = ctx->engine->pixels_open(ctx->engine->user, ctx, cube, &px->remote);
     if (status == SHS_OK) px->engine = ctx->engine;
-    return status;
+    return shs__cpu_turn(ctx->engine, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
@@ -7107,7 +7119,8 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     if (px->engine) {
         for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
         status = px->engine->pixels_moments(px->remote, precise, moments->count > 0, shift, pass.total);
-    } else status = shs__moments_run(ctx, &pass, moments, shift);
+    }
+    if (shs__cpu_turn(px->engine, status)) status = shs__moments_run(ctx, &pass, moments, shift);
     if (status == SHS_OK) shs__moments_add(moments, shift, pass.total);
     shs__release(ctx, &l);
     return status;
@@ -7468,17 +7481,19 @@ SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_ma
     const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
     size_t n = (size_t)job->written;
+    int here;
     shs_status status;
     pass->work = shs__range_panel;
     pass->phase = "range";
     pass->extremes = 1;
-    if (px->engine)
-        status = px->engine->pixels_range(px->remote, map, pass->reader.precise, job->squares, job->low, job->high);
-    else status = shs__pass_run(ctx, pass);
+    status = px->engine ? px->engine->pixels_range(px->remote, map, pass->reader.precise, job->squares, job->low, job->high)
+                        : SHS_OK;
+    here = shs__cpu_turn(px->engine, status);
+    if (here) status = shs__pass_run(ctx, pass);
     status = shs__agree(ctx, status);
     if (status != SHS_OK) return status;
-    if (!px->engine) memcpy(job->low, pass->total, n * sizeof(shs_wide));
-    if (!px->engine) memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
+    if (here) memcpy(job->low, pass->total, n * sizeof(shs_wide));
+    if (here) memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
     status = shs__reduce(ctx, job->low, n, SHS_REDUCE_MIN);
     if (status == SHS_OK) status = shs__reduce(ctx, job->high, n, SHS_REDUCE_MAX);
     pass->slots = NULL;
@@ -7492,9 +7507,12 @@ SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map 
     shs_status status = SHS_OK;
     int line;
     if (job->sink->rescale) status = shs__map_range(px, map, pass);
-    if (status == SHS_OK && px->engine)
-        return px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
-                                      job->missing);
+    if (status == SHS_OK && px->engine) {
+        status = px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
+                                        job->missing);
+        if (!shs__cpu_turn(px->engine, status)) return status;
+        status = SHS_OK;
+    }
     pass->slots = NULL;
     pass->work = shs__map_panel;
     pass->phase = "transform";
@@ -7805,7 +7823,8 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
         shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
         memset(shift, 0, (size_t)n * sizeof(shs_real));
         pass.reader.shift = shift;
-        status = px->engine ? px->engine->pixels_noise(px->remote, pass.total) : shs__pass_run(ctx, &pass);
+        if (px->engine) status = px->engine->pixels_noise(px->remote, pass.total);
+        if (shs__cpu_turn(px->engine, status)) status = shs__pass_run(ctx, &pass);
     }
     status = shs__agree(ctx, status);
     if (status == SHS_OK) status = shs__reduce(ctx, pass.total, pass.slot_values, SHS_REDUCE_SUM);

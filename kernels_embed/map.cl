@@ -4,8 +4,9 @@
    register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
    Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
 
-   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the
-   sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ, 1 BIL, 2 BIP), RESCALE. */
+   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store,
+   1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ,
+   1 BIL, 2 BIP), RESCALE. */
 
 #define BLOCKS (OUTPUTS / 4)
 

@@ -419,7 +419,11 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
 /* ======================================================================================================================== */
 #ifdef OMP_GENERAL
 
+#if GROUP == 1
+#define SYNC()
+#else
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#endif
 #define REFRESHES 4
 
 /* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global
@@ -537,18 +541,12 @@ int measure(pursuit *w) {
     return w->reached;
 }
 
-int confirm(pursuit *w) {
-    solve(w);
-    return measure(w);
-}
-
 /* Starts again from the explicit residual: alpha = D'r less what is left of it in the span. */
-void refresh(pursuit *w) {
+void correlate(pursuit *w) {
     int i, k;
-    if (confirm(w)) return;
     for (i = w->lane; i < w->n; i += GROUP) w->alpha[i] = dot_atom(w, i, w->r);
     SYNC();
-    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]];
+    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */
     SYNC();
     project(w, w->r);
     for (i = w->lane; i < w->n; i += GROUP) {
@@ -557,7 +555,6 @@ void refresh(pursuit *w) {
         w->alpha[i] = a;
     }
     SYNC();
-    w->guard = GUARD * fabs(w->alpha[strongest(w)]);
 }
 
 /* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */
@@ -616,43 +613,50 @@ int append(pursuit *w, int j, real *inverse, real *t) {
 
 int standing(const pursuit *w) { return verdict(w->residual2, w->base2, w->smallest, w->tolerance2); }
 
+/* Every helper is called from one place only: compilers for devices inline them all. */
 void pursue(pursuit *w) {
-    int j = strongest(w);
-    w->guard = GUARD * fabs(w->alpha[j]);
+    int fresh = 1;
     while (!w->reached && w->chosen < w->limit) {
-        int k = w->chosen, may_refresh = w->tolerance2 > 0 && w->refreshes < REFRESHES, decided;
+        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;
         real inverse, t;
-        if (!append(w, j, &inverse, &t)) {
-            if (!may_refresh || w->stable) break;
-            refresh(w);
-            j = strongest(w);
-            continue;
+        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);
+        fresh = 0;
+        if (append(w, j, &inverse, &t)) {
+            int decided = standing(w);
+            w->reached = decided == BELOW;
+            if (w->reached || w->chosen == w->limit) break;
+            advance(w, k, j, inverse, t);
+            in_doubt = decided == UNSURE;
+        } else {
+            if (!(w->tolerance2 > 0) || !may_refresh || w->stable) break;
+            in_doubt = 1;
         }
-        decided = standing(w);
-        w->reached = decided == BELOW;
-        if (w->reached || w->chosen == w->limit) break;
-        advance(w, k, j, inverse, t);
-        if (decided == UNSURE && may_refresh) refresh(w);
-        else if (decided == UNSURE) w->reached = confirm(w);
-        j = strongest(w);
+        if (!TOLERANT || !in_doubt) continue;
+        solve(w);
+        if (measure(w) || !may_refresh) continue;
+        correlate(w);
+        fresh = 1;
     }
 }
 
-/* The coefficients. Where the tolerance is still in doubt they are refined against the explicit residual, which settles it. */
-void finish(pursuit *w) {
+/* The coefficients. Where the tolerance is still in doubt they are refined, twice at most, against the explicit residual, which
+   settles it. With `only_measure` they are good, and the residual is what is asked for. */
+void finish(pursuit *w, int only_measure) {
     int tries, k;
-    for (tries = 0; tries < 2 && !w->reached && standing(w) != ABOVE; tries++) {
-        if (confirm(w)) return;
+    for (tries = 0;; tries++) {
+        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
+        if (!only_measure) solve(w);
+        if (!in_doubt && (w->stable || !(w->base2 > 0) || w->residual2 > TRUST2 * w->base2)) break;
+        if (measure(w) || !in_doubt) break;
         for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);
         SYNC();
         project(w, w->alpha);
     }
-    solve(w);
-    if (!w->stable && w->base2 > 0 && w->residual2 <= TRUST2 * w->base2) measure(w);
 }
 
-/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With
-   `settle` only what the other kernels have left open. */
+/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group.
+   With `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and
+   forms D'y itself, by the same chain of fma as the matrix product. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
             __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
@@ -661,10 +665,11 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
             __global real *restrict scratch, ulong each, int n, int padded, int p, int stride, __global const real *restrict D,
             __global const real *restrict Y, int settle) {
     __local real sizes[GROUP];
-    __local int places[GROUP];
+    __local int places[GROUP], open[GROUP];
     __local wide sums[GROUP];
+    const size_t look = settle ? GROUP : 1;
     pursuit w;
-    size_t own;
+    size_t base, own;
     int i;
     w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);
     w.D = D, w.G = G;
@@ -674,36 +679,42 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     w.t = w.L + stride * stride;
     w.r = w.t + stride;
     w.B = w.r + max(p, stride);
-    for (own = get_group_id(0); own < count; own += get_num_groups(0)) {
-        const size_t at = first + own;
-        int before = settle ? state[at] : DOUBTFUL;
-        if (!(before & (DOUBTFUL | UNPROVEN))) continue;
-        w.y = Y + at * (size_t)p;
-        w.x = coefs + at * (size_t)stride;
-        w.atoms = atoms + at * (size_t)stride;
-        w.limit = limit_of(at, limit, limits);
-        w.tolerance2 = tolerance2_of(at, tolerance, tolerances);
-        w.base2 = w.residual2 = norms2[at];
-        w.refreshes = w.stable = 0;
-        w.smallest = 1;
-        SYNC(); /* state has been read by all */
-        if (before & DOUBTFUL) {
+    for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {
+        const size_t end = min((ulong)(base + look), count);
+        SYNC();
+        open[w.lane] = !settle ? DOUBTFUL : base + (size_t)w.lane < count ? state[first + base + (size_t)w.lane] : 0;
+        SYNC();
+        for (own = base; own < end; own++) {
+            const size_t at = first + own;
+            const int task = open[own - base];
+            if (!(task & (DOUBTFUL | UNPROVEN))) continue;
+            w.y = Y + at * (size_t)p;
+            w.x = coefs + at * (size_t)stride;
+            w.atoms = atoms + at * (size_t)stride;
+            w.limit = limit_of(at, limit, limits);
+            w.tolerance2 = tolerance2_of(at, tolerance, tolerances);
+            w.base2 = w.residual2 = norms2[at];
+            w.refreshes = w.stable = 0;
+            w.smallest = 1;
             w.chosen = 0;
             w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;
-            for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];
+            if (task & DOUBTFUL) {
+                for (i = w.lane; i < n; i += GROUP)
+                    w.alpha[i] = settle ? dot_atom(&w, i, w.y) : alphas[own * (size_t)padded + (size_t)i];
+                SYNC();
+                pursue(&w);
+            } else {
+                w.chosen = used[at];
+                w.residual2 = 0;
+            }
+            finish(&w, !(task & DOUBTFUL));
+            if (w.lane == 0) {
+                used[at] = w.chosen;
+                errors2[at] = (real)w.residual2;
+                state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;
+            }
             SYNC();
-            pursue(&w);
-            finish(&w);
-        } else {
-            w.chosen = used[at];
-            measure(&w);
         }
-        if (w.lane == 0) {
-            used[at] = w.chosen;
-            errors2[at] = (real)w.residual2;
-            state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;
-        }
-        SYNC();
     }
 }
 #endif

@@ -42,15 +42,20 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulo
     if (i < m && get_local_id(0) == 0) squares[i] = sum;
 }
 
-/* ||y||^2 of signals first .. first+count-1. */
+/* ||y||^2 of signals first .. first+count-1; bad is set where one holds NaN or infinity. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,
                                                                             __global const real *restrict Y,
-                                                                            __global wide *restrict squares) {
+                                                                            __global wide *restrict squares,
+                                                                            __global int *restrict bad) {
     __local wide room[LANES * ROWS];
     size_t i = get_global_id(1), column = (first + i) * (size_t)p;
     wide sum = 0;
     int r;
-    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) sum = fma((wide)Y[column + (size_t)r], (wide)Y[column + (size_t)r], sum);
+    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) {
+        real y = Y[column + (size_t)r];
+        sum = fma((wide)y, (wide)y, sum);
+        if (!isfinite(y)) *bad = 1;
+    }
     sum = over_lanes(sum, room);
     if (i < count && get_local_id(0) == 0) squares[first + i] = sum;
 }

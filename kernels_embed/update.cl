@@ -103,6 +103,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int f
     __local uint signals[STRETCH];
     __local real weights[STRETCH];
     __local real rows[ROWS * LANES];
+    __local wide shares[LANES];
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;
     const uint mine = stretches[first] + (uint)get_group_id(0);
     int low = first, high = n, r, u, count;
@@ -135,8 +136,11 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int f
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);
+    if (y == 0) shares[lane] = energy;
+    barrier(CLK_LOCAL_MEM_FENCE);
     if (id > 0) return;
-    for (u = 0; u < count; u++) energy = fma((wide)weights[u], (wide)weights[u], energy);
+    for (u = 1; u < LANES; u++) energy += shares[u];
     energies[get_group_id(0)] = energy;
 }
 
@@ -172,28 +176,29 @@ real over_lanes(real value, __local real *room) {
     return value;
 }
 
-/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal: first all x_new of the group from the E they
-   share, then E and the codes. Atoms outside the group are passed over, but by all lanes together. */
+/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass over
+   what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
-update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
+update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
                __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,
                __global real *restrict E, int want_residual) {
-    __local real room[LANES * ROWS];
+    __local real room[LANES], x_new[STRIDE];
     const size_t i = get_global_id(1), at = i * STRIDE;
-    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;
+    const int lane = (int)get_local_id(0), have = used[i];
     __global real *e = E + i * (size_t)p;
-    real x_new[STRIDE];
-    int k, r;
-    for (k = 0; k < STRIDE; k++) {
-        int a = k < have ? atoms[at + (size_t)k] - first : -1;
+    int k, r, touched = 0;
+    for (k = 0; k < have; k++) {
+        int a = atoms[at + (size_t)k] - first;
         real sum = 0;
-        x_new[k] = 0;
-        if (a >= 0 && a < count)
-            for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
+        if (a < 0 || a >= count) continue;
+        for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
         sum = over_lanes(sum, room);
-        if (a >= 0 && a < count) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);
+        if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);
+        touched = 1;
     }
-    for (r = lane; want_residual && i < m && r < p; r += LANES) {
+    if (!touched) return;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (r = lane; want_residual && r < p; r += LANES) {
         real left = e[r];
         for (k = 0; k < have; k++) {
             int a = atoms[at + (size_t)k] - first;

@@ -37,7 +37,8 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
     shs_status status = shs__cl_signals_open(d->cl, ctx, job, session);
     shs__cl_signals *s = (shs__cl_signals *)*session;
     if (status != SHS_OK || d->coder < 0 || !s->use_gram) return status;
-    if ((d->coder == SHS__CL_WARP || d->coder == SHS__CL_WARP_KEEP) && s->coder == SHS__CL_GENERAL) return status; /* too large for it */
+    if (d->coder == SHS__CL_WARP && s->coder == SHS__CL_GENERAL) return status; /* too large for it */
+    if (d->coder == SHS__CL_WARP_KEEP && s->padded * s->stride > 256) return status; /* long to compile for a processor */
     s->coder = (shs__cl_coder)d->coder;
     return status;
 }
@@ -269,8 +270,7 @@ static void test_gemm(void **state) {
 /* ---- coding ------------------------------------------------------------------------------------------------------------------ */
 
 static void test_shapes(void **state) {
-    static const int shapes[][4] = {{1, 1, 20, 1},   {16, 32, 300, 1},  {8, 20, 500, 3},  {16, 40, 700, 5},
-                                    {64, 96, 400, 8}, {64, 128, 200, 16}, {30, 250, 100, 7}, {100, 256, 60, 40}};
+    static const int shapes[][4] = {{1, 1, 20, 1}, {8, 20, 500, 3}, {16, 40, 700, 5}, {30, 120, 100, 7}, {100, 256, 60, 40}};
     size_t q;
     (void)state;
     for (q = 0; q < sizeof shapes / sizeof *shapes; q++) {
@@ -326,17 +326,17 @@ static void test_tolerances(void **state) {
     }
     {
         shs_omp_options o = SHS_ZERO;
-        o.sparsity = 10;
+        o.sparsity = 12;
         o.tolerance_each = each;
-        check_problem(&w, &o, 10);
+        check_problem(&w, &o, 12);
         o.sparsity_each = limits;
         check_problem(&w, &o, 12);
         o.tolerance_each = NULL;
-        check_problem(&w, &o, 15);
+        check_problem(&w, &o, 12);
         o.sparsity_each = NULL;
         o.sparsity = 0;
         o.tolerance = (shs_real)0.2;
-        check_problem(&w, &o, 20);
+        check_problem(&w, &o, 12);
     }
     free(each);
     free(limits);
@@ -414,6 +414,33 @@ static void test_options(void **state) {
     free(G);
     free(wide);
     free(D);
+    free_problem(&w);
+}
+
+/* The device finds what is not a number itself. */
+static void test_not_finite(void **state) {
+    problem w = new_problem(12, 20, 100, 2, 91);
+    int how;
+    (void)state;
+    for (how = 0; how < 2; how++) {
+        shs_omp_options o = SHS_ZERO;
+        shs_omp_report report;
+        shs_signals_job job = SHS_ZERO;
+        void *session = NULL;
+        device d;
+        int value;
+        o.sparsity = 2;
+        job.p = 12, job.n = 20, job.m = w.m, job.Y = w.Y, job.ldy = 12, job.stride = 2, job.coding = &o;
+        open_device(&d, setups + how, 0);
+        for (value = 0; value < 3; value++) {
+            w.Y[12 * 99 + 11] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
+            on_device(&d, shs__cl_signals_open(d.cl, NULL, &job, &session));
+            on_device(&d, shs__cl_signals_dictionary(session, w.D, 12));
+            assert_status(shs__cl_signals_code(session, NULL, NULL, &report), value ? SHS_SIGNALS_NOT_FINITE : SHS_OK);
+            shs__cl_signals_close(session);
+        }
+        close_device(&d);
+    }
     free_problem(&w);
 }
 
@@ -519,7 +546,7 @@ static void check_history(const learned *a, const learned *b, int iterations) {
     for (k = 0; k < iterations; k++) {
         double bound = k < 3 ? BY_TYPE(1e-5, 1e-9) : BY_TYPE(3e-3, 1e-8);
         assert_close(a->history[k].rmse_coding, b->history[k].rmse_coding, bound * (double)a->history[k].rmse_coding);
-        assert_close(a->history[k].rmse_update, b->history[k].rmse_update, bound * (double)a->history[k].rmse_update);
+        assert_close(a->history[k].rmse_update, b->history[k].rmse_update, bound * fabs((double)a->history[k].rmse_update));
         assert_close(a->history[k].mean_atoms, b->history[k].mean_atoms, 0.01 * (double)a->history[k].mean_atoms);
     }
 }
@@ -670,6 +697,7 @@ int main(void) {
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_learning),

@@ -1,0 +1,50 @@
+/* Lists the OpenCL devices, with the properties that matter here.
+       cc -DSPARSEHS_CL_DYNAMIC devices.c -lm && ./a.out
+   The first one that says "usable" is the one that shs_cl_create takes unless it is told otherwise. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+
+static const char *kind_name(shs_cl_kind kind) {
+    return kind == SHS_CL_GPU ? "GPU" : kind == SHS_CL_CPU ? "CPU" : "accelerator";
+}
+
+static double megabytes(size_t bytes) { return (double)bytes / (1024 * 1024); }
+
+static void print_device(int index, const shs_cl_device *d) {
+    printf("%d  %s\n", index, d->name);
+    printf("   platform     %s\n", d->platform);
+    printf("   kind         %s, %s\n", kind_name(d->kind), d->usable ? "usable" : "not usable");
+    printf("   version      %s, driver %s\n", d->version, d->driver);
+    printf("   units        %d at %d MHz\n", d->units, d->clock_mhz);
+    printf("   memory       %.0f MB, one buffer at most %.0f MB%s\n", megabytes(d->memory), megabytes(d->max_alloc),
+           d->unified ? ", shared with the host" : "");
+    printf("   work-groups  up to %lu work-items, %.0f KB local memory\n", (unsigned long)d->max_group,
+           (double)d->local_bytes / 1024);
+    printf("   doubles      %s\n", d->has_double ? "yes" : "no");
+    printf("   compiler     %s\n", d->has_compiler ? "yes" : "no: it runs stored programs only");
+}
+
+int main(void) {
+    shs_cl_device *devices = NULL;
+    int count = 0, i;
+    shs_status status = shs_cl_list(NULL, NULL, 0, &count);
+    if (status == SHS_OK && count > 0) {
+        devices = (shs_cl_device *)calloc((size_t)count, sizeof *devices);
+        status = devices ? shs_cl_list(NULL, devices, count, &count) : SHS_NO_MEMORY;
+    }
+    if (status != SHS_OK) {
+        fprintf(stderr, "The devices cannot be listed: %s.\n", shs_status_text(status));
+        free(devices);
+        return 1;
+    }
+    if (count == 0)
+        printf("There is no OpenCL device here: no OpenCL library, or no driver for it to find.\n"
+               "sparsehs runs on the CPU without one; a driver for the CPU is packaged as pocl-opencl-icd.\n");
+    for (i = 0; i < count; i++) print_device(i, devices + i);
+    free(devices);
+    return 0;
+}

@@ -1,0 +1,5429 @@
+/* sparsehs_cl.h - v0.1.0 - the stages of sparsehs.h on any OpenCL 1.2 device.
+   MIT or public domain, as you choose: the licence is at the very end.
+
+   Do this:
+       #define SPARSEHS_IMPLEMENTATION
+       #define SPARSEHS_CL_IMPLEMENTATION
+       #include "sparsehs_cl.h"
+   in exactly ONE C or C++ file; everywhere else include it without the defines. Link with -lOpenCL -lm. Then
+
+       shs_cl *cl;
+       if (shs_cl_create(&ctx, NULL, &cl) == SHS_OK) ctx.engine = shs_cl_engine(cl);
+
+   moves every later call that takes ctx to the device; shs_cl_destroy(cl) when the last of them is done.
+
+   TABLE OF CONTENTS
+       1  options and devices     2  programs and their binaries     3  times     4  host memory
+   then the implementation: runtime, kernels, signals session, pixels session, engine.
+
+   OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_CL_IMPLEMENTATION)
+       SPARSEHS_CL_IMPLEMENTATION  impl  compile the implementation here; SPARSEHS_IMPLEMENTATION must stand in the same file
+       SPARSEHS_CL_DYNAMIC         impl  open the OpenCL library at run time: nothing to link with (-ldl on old systems), and
+                                         the program starts where there is no OpenCL at all
+       SPARSEHS_CL_LIBRARY         impl  the name of that library, a string
+       SPARSEHS_CL_SHIM(function)  impl  the name to call in place of an OpenCL function, for tests that count and fail calls
+   and those of sparsehs.h: SPARSEHS_DOUBLE needs a device with doubles, SPARSEHS_NO_DOUBLE uses none.
+
+   The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
+   tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
+*/
+#ifndef SPARSEHS_CL_H
+#define SPARSEHS_CL_H
+
+#include "sparsehs.h"
+
+/* Like sparsehs.h: each precision has its own link names. */
+#if defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)
+#define shs_cl_list SHS__LINK(cl_list)
+#define shs_cl_create SHS__LINK(cl_create)
+#define shs_cl_destroy SHS__LINK(cl_destroy)
+#define shs_cl_engine SHS__LINK(cl_engine)
+#define shs_cl_about SHS__LINK(cl_about)
+#define shs_cl_device_name SHS__LINK(cl_device_name)
+#define shs_cl_build_log SHS__LINK(cl_build_log)
+#define shs_cl_error_text SHS__LINK(cl_error_text)
+#define shs_cl_stage_times SHS__LINK(cl_stage_times)
+#define shs_cl_host_alloc SHS__LINK(cl_host_alloc)
+#define shs_cl_host_free SHS__LINK(cl_host_free)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ================================================================================================================== */
+/* 1  OPTIONS AND DEVICES                                                                                             */
+/* ================================================================================================================== */
+
+typedef enum shs_cl_kind { SHS_CL_ANY = 0, SHS_CL_GPU, SHS_CL_ACCELERATOR, SHS_CL_CPU } shs_cl_kind;
+
+/* What is known about a device without using it. Texts that are too long are cut. */
+typedef struct shs_cl_device {
+    char platform[64], name[128], version[64], driver[64];
+    shs_cl_kind kind;
+    int usable;       /* available, OpenCL 1.2, and with doubles where shs_real is double */
+    int has_compiler; /* without one, programs come from load_fn only */
+    int has_double;
+    int unified; /* shares the host's memory */
+    int units, clock_mhz;
+    size_t memory, max_alloc; /* bytes; of one buffer at most */
+    size_t local_bytes, max_group;
+} shs_cl_device;
+
+/* All devices: GPUs first, then accelerators, then CPUs; count gets how many there are, devices (may be NULL) the first
+   `capacity` of them. Where there is no OpenCL, count is 0: no error. */
+SHS_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
+
+typedef struct shs_cl_options {
+    /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
+       first. */
+    shs_cl_kind kind;
+    const char *platform, *name; /* parts of the platform's and the device's name, in any case; NULL = any */
+    int index;
+
+    /* Or the caller's own cl_context, cl_device_id (NULL: the context's first) and in-order cl_command_queue (NULL:
+       one of its own). They are retained, and released by shs_cl_destroy. */
+    void *context, *device_id, *queue;
+
+    size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
+    int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
+    int profile;         /* non-zero: measure, see shs_cl_stage_times */
+    int fallback;        /* non-zero: what the device cannot do is done on the CPU; 0 = SHS_UNSUPPORTED */
+
+    /* Where built programs and tuning are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
+       copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is
+       first asked with size 0). What comes back damaged, or is refused by the driver, is built anew. */
+    size_t (*load_fn)(void *user, const char *key, void *data, size_t size);
+    void (*store_fn)(void *user, const char *key, const void *data, size_t size);
+    void *store_user;
+
+    /* Where shs_cl_create failed: why, in a sentence. NULL = not wanted. */
+    char *reason;
+    size_t reason_size;
+} shs_cl_options;
+
+/* A device with its queues, programs and memory. Not for several threads at once. */
+typedef struct shs_cl shs_cl;
+
+/* options may be NULL. Takes memory from ctx's allocator, which must stay valid until shs_cl_destroy.
+   SHS_UNSUPPORTED: no device that matches; SHS_ENGINE_FAILED: the driver refused; *cl is then NULL. */
+SHS_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **cl);
+/* NULL is fine. Sessions that use it must be closed. */
+SHS_API void shs_cl_destroy(shs_cl *cl);
+/* For shs_context.engine; lives as long as cl. NULL for NULL: the CPU. */
+SHS_API const shs_engine *shs_cl_engine(shs_cl *cl);
+/* The device in use. */
+SHS_API const shs_cl_device *shs_cl_about(const shs_cl *cl);
+SHS_API const char *shs_cl_device_name(const shs_cl *cl);
+
+/* ================================================================================================================== */
+/* 2  PROGRAMS                                                                                                        */
+/* ================================================================================================================== */
+
+/* What the compiler said about the last program that it refused; "" when there is none. Valid until the next call. */
+SHS_API const char *shs_cl_build_log(const shs_cl *cl);
+/* The last OpenCL error, "CL_OUT_OF_RESOURCES", or "CL_SUCCESS". */
+SHS_API const char *shs_cl_error_text(const shs_cl *cl);
+
+/* ================================================================================================================== */
+/* 3  TIMES                                                                                                           */
+/* ================================================================================================================== */
+
+/* Times on the device's own clock (options.profile), and what building its programs took on the host's (always). */
+typedef struct shs_cl_stage {
+    const char *name;
+    size_t runs, builds;
+    shs_wide seconds, build_seconds;
+} shs_cl_stage;
+
+/* Waits for the device. count gets the number of stages so far, stages (may be NULL) the first `capacity` of them; with
+   `restart` counting begins anew. */
+SHS_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capacity, int *count, int restart);
+
+/* ================================================================================================================== */
+/* 4  HOST MEMORY                                                                                                     */
+/* ================================================================================================================== */
+
+/* Pinned host memory, which the device reads and writes at the full speed of the bus. Signals, pixels and outputs may
+   lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. */
+SHS_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
+SHS_API void shs_cl_host_free(shs_cl *cl, void *memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPARSEHS_CL_H */
+
+/* ################################################################################################################## */
+/* IMPLEMENTATION. Stop now, if you are only interested in the API.                                                   */
+/* ################################################################################################################## */
+
+#if defined(SPARSEHS_CL_IMPLEMENTATION) || defined(__INTELLISENSE__) || defined(__CLANGD__)
+#ifndef SPARSEHS_CL_IMPLEMENTATION_ONCE
+#define SPARSEHS_CL_IMPLEMENTATION_ONCE
+
+#ifndef SPARSEHS_IMPLEMENTATION_ONCE
+#error "sparsehs_cl: define SPARSEHS_IMPLEMENTATION in the same file as SPARSEHS_CL_IMPLEMENTATION"
+#endif
+
+/* ================================================================================================================== */
+/* RUNTIME                                                                                                            */
+/* ================================================================================================================== */
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#ifdef __APPLE__
+#include <OpenCL/opencl.h>
+#else
+#include <CL/cl.h>
+#endif
+#include <time.h>
+
+#ifdef SPARSEHS_CL_DYNAMIC
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+typedef FARPROC shs__cl_address;
+#define SHS__CL_OPEN(name) ((void *)LoadLibraryA(name))
+#define SHS__CL_FIND(library, name) GetProcAddress((HMODULE)(library), name)
+#else
+#include <dlfcn.h>
+typedef void *shs__cl_address;
+#define SHS__CL_OPEN(name) dlopen(name, RTLD_NOW | RTLD_LOCAL)
+#define SHS__CL_FIND(library, name) dlsym(library, name)
+#endif
+#ifndef SPARSEHS_CL_LIBRARY
+#if defined(_WIN32)
+#define SPARSEHS_CL_LIBRARY "OpenCL.dll"
+#elif defined(__APPLE__)
+#define SPARSEHS_CL_LIBRARY "/System/Library/Frameworks/OpenCL.framework/OpenCL"
+#else
+#define SPARSEHS_CL_LIBRARY "libOpenCL.so.1"
+#endif
+#endif
+#endif
+
+/* ---- the OpenCL functions in use --------------------------------------------------------------------------------- */
+
+#define SHS__CL_FUNCTIONS(X)                                                                                                   \
+    X(cl_int, clGetPlatformIDs, (cl_uint, cl_platform_id *, cl_uint *))                                                        \
+    X(cl_int, clGetPlatformInfo, (cl_platform_id, cl_platform_info, size_t, void *, size_t *))                                 \
+    X(cl_int, clGetDeviceIDs, (cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *))                            \
+    X(cl_int, clGetDeviceInfo, (cl_device_id, cl_device_info, size_t, void *, size_t *))                                       \
+    X(cl_int, clRetainDevice, (cl_device_id))                                                                                  \
+    X(cl_int, clReleaseDevice, (cl_device_id))                                                                                 \
+    X(cl_context, clCreateContext,                                                                                             \
+      (const cl_context_properties *, cl_uint, const cl_device_id *,                                                           \
+       void(CL_CALLBACK *)(const char *, const void *, size_t, void *), void *, cl_int *))                                     \
+    X(cl_int, clRetainContext, (cl_context))                                                                                   \
+    X(cl_int, clReleaseContext, (cl_context))                                                                                  \
+    X(cl_int, clGetContextInfo, (cl_context, cl_context_info, size_t, void *, size_t *))                                       \
+    X(cl_command_queue, clCreateCommandQueue, (cl_context, cl_device_id, cl_command_queue_properties, cl_int *))               \
+    X(cl_int, clRetainCommandQueue, (cl_command_queue))                                                                        \
+    X(cl_int, clReleaseCommandQueue, (cl_command_queue))                                                                       \
+    X(cl_int, clGetCommandQueueInfo, (cl_command_queue, cl_command_queue_info, size_t, void *, size_t *))                      \
+    X(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *))                   \
+    X(cl_program, clCreateProgramWithBinary,                                                                                   \
+      (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **, cl_int *, cl_int *))                 \
+    X(cl_int, clBuildProgram,                                                                                                  \
+      (cl_program, cl_uint, const cl_device_id *, const char *, void(CL_CALLBACK *)(cl_program, void *), void *))              \
+    X(cl_int, clGetProgramInfo, (cl_program, cl_program_info, size_t, void *, size_t *))                                       \
+    X(cl_int, clGetProgramBuildInfo, (cl_program, cl_device_id, cl_program_build_info, size_t, void *, size_t *))              \
+    X(cl_int, clReleaseProgram, (cl_program))                                                                                  \
+    X(cl_kernel, clCreateKernel, (cl_program, const char *, cl_int *))                                                         \
+    X(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                                                      \
+    X(cl_int, clGetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))        \
+    X(cl_int, clReleaseKernel, (cl_kernel))                                                                                    \
+    X(cl_mem, clCreateBuffer, (cl_context, cl_mem_flags, size_t, void *, cl_int *))                                            \
+    X(cl_int, clGetMemObjectInfo, (cl_mem, cl_mem_info, size_t, void *, size_t *))                                             \
+    X(cl_int, clReleaseMemObject, (cl_mem))                                                                                    \
+    X(cl_int, clEnqueueWriteBuffer,                                                                                            \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))                \
+    X(cl_int, clEnqueueReadBuffer,                                                                                             \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))                      \
+    X(cl_int, clEnqueueWriteBufferRect,                                                                                        \
+      (cl_command_queue, cl_mem, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t,      \
+       const void *, cl_uint, const cl_event *, cl_event *))                                                                   \
+    X(cl_int, clEnqueueReadBufferRect,                                                                                         \
+      (cl_command_queue, cl_mem, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t,      \
+       void *, cl_uint, const cl_event *, cl_event *))                                                                         \
+    X(cl_int, clEnqueueCopyBuffer,                                                                                             \
+      (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))                       \
+    X(cl_int, clEnqueueFillBuffer,                                                                                             \
+      (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))                 \
+    X(void *, clEnqueueMapBuffer,                                                                                              \
+      (cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint, const cl_event *, cl_event *, cl_int *))      \
+    X(cl_int, clEnqueueUnmapMemObject, (cl_command_queue, cl_mem, void *, cl_uint, const cl_event *, cl_event *))              \
+    X(cl_int, clEnqueueNDRangeKernel,                                                                                          \
+      (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *,        \
+       cl_event *))                                                                                                            \
+    X(cl_int, clEnqueueMarkerWithWaitList, (cl_command_queue, cl_uint, const cl_event *, cl_event *))                          \
+    X(cl_int, clEnqueueBarrierWithWaitList, (cl_command_queue, cl_uint, const cl_event *, cl_event *))                         \
+    X(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                                                                    \
+    X(cl_int, clGetEventProfilingInfo, (cl_event, cl_profiling_info, size_t, void *, size_t *))                                \
+    X(cl_int, clReleaseEvent, (cl_event))                                                                                      \
+    X(cl_int, clFlush, (cl_command_queue))                                                                                     \
+    X(cl_int, clFinish, (cl_command_queue))
+
+/* Every call goes through SHS__CL, where a variable `cl` must be in scope: the table of entries is the object's own,
+   so that there is nothing global. */
+#if defined(SPARSEHS_CL_SHIM)
+#define SHS__CL(function) ((void)cl, SPARSEHS_CL_SHIM(function))
+#elif defined(SPARSEHS_CL_DYNAMIC)
+typedef struct shs__cl_api {
+#define SHS__CL_ENTRY(type, function, arguments) type(CL_API_CALL *function) arguments;
+    SHS__CL_FUNCTIONS(SHS__CL_ENTRY)
+#undef SHS__CL_ENTRY
+} shs__cl_api;
+#define SHS__CL(function) (cl->api.function)
+#else
+#define SHS__CL(function) ((void)cl, function)
+#endif
+
+/* ---- the object -------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_named {
+    struct shs__cl_named *next;
+    const char *name;
+    cl_kernel kernel;
+} shs__cl_named;
+
+typedef struct shs__cl_program {
+    struct shs__cl_program *next;
+    const char *const *source;
+    char *options; /* behind the struct */
+    cl_program program;
+    shs__cl_named *kernels;
+} shs__cl_program;
+
+typedef struct shs__cl_pinned {
+    struct shs__cl_pinned *next;
+    cl_mem buffer;
+    void *memory;
+} shs__cl_pinned;
+
+typedef struct shs__cl_stage_node {
+    struct shs__cl_stage_node *next;
+    shs_cl_stage stage;
+} shs__cl_stage_node;
+
+typedef struct shs__cl_tuned {
+    struct shs__cl_tuned *next;
+    char key[56];
+    int choice;
+} shs__cl_tuned;
+
+enum { SHS__CL_PENDING = 256 };
+
+struct shs_cl {
+    shs_context ctx; /* for its allocator */
+    shs_cl_options options;
+    shs_cl_device about;
+    shs_engine engine;
+
+    cl_context context;
+    cl_device_id device;
+    cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
+    int has_double, is_cpu, is_nvidia, unified, ptx, fallback;
+    size_t local_bytes, max_group, max_alloc, limit, in_use;
+    cl_uint units;
+
+    shs__cl_program *programs;
+    shs__cl_pinned *pinned;
+    shs__cl_tuned *tuned;
+    shs__cl_stage_node *stages;
+    int profiles[2]; /* whether the queue measures */
+    struct {
+        cl_event event;
+        shs__cl_stage_node *node;
+    } pending[SHS__CL_PENDING];
+    int pendings;
+
+    cl_int error;
+    const char *why; /* what shs_cl_create stumbled over */
+    char *log;
+#if defined(SPARSEHS_CL_DYNAMIC) && !defined(SPARSEHS_CL_SHIM)
+    shs__cl_api api;
+#endif
+};
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE const char *shs__cl_error_name(cl_int error) {
+#define SHS__CL_CASE(code)                                                                                                     \
+    case code: return #code;
+    switch (error) {
+        SHS__CL_CASE(CL_SUCCESS)
+        SHS__CL_CASE(CL_DEVICE_NOT_FOUND)
+        SHS__CL_CASE(CL_DEVICE_NOT_AVAILABLE)
+        SHS__CL_CASE(CL_COMPILER_NOT_AVAILABLE)
+        SHS__CL_CASE(CL_MEM_OBJECT_ALLOCATION_FAILURE)
+        SHS__CL_CASE(CL_OUT_OF_RESOURCES)
+        SHS__CL_CASE(CL_OUT_OF_HOST_MEMORY)
+        SHS__CL_CASE(CL_PROFILING_INFO_NOT_AVAILABLE)
+        SHS__CL_CASE(CL_MEM_COPY_OVERLAP)
+        SHS__CL_CASE(CL_BUILD_PROGRAM_FAILURE)
+        SHS__CL_CASE(CL_MAP_FAILURE)
+        SHS__CL_CASE(CL_MISALIGNED_SUB_BUFFER_OFFSET)
+        SHS__CL_CASE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        SHS__CL_CASE(CL_INVALID_VALUE)
+        SHS__CL_CASE(CL_INVALID_PLATFORM)
+        SHS__CL_CASE(CL_INVALID_DEVICE)
+        SHS__CL_CASE(CL_INVALID_CONTEXT)
+        SHS__CL_CASE(CL_INVALID_QUEUE_PROPERTIES)
+        SHS__CL_CASE(CL_INVALID_COMMAND_QUEUE)
+        SHS__CL_CASE(CL_INVALID_HOST_PTR)
+        SHS__CL_CASE(CL_INVALID_MEM_OBJECT)
+        SHS__CL_CASE(CL_INVALID_BINARY)
+        SHS__CL_CASE(CL_INVALID_BUILD_OPTIONS)
+        SHS__CL_CASE(CL_INVALID_PROGRAM)
+        SHS__CL_CASE(CL_INVALID_PROGRAM_EXECUTABLE)
+        SHS__CL_CASE(CL_INVALID_KERNEL_NAME)
+        SHS__CL_CASE(CL_INVALID_KERNEL_DEFINITION)
+        SHS__CL_CASE(CL_INVALID_KERNEL)
+        SHS__CL_CASE(CL_INVALID_ARG_INDEX)
+        SHS__CL_CASE(CL_INVALID_ARG_VALUE)
+        SHS__CL_CASE(CL_INVALID_ARG_SIZE)
+        SHS__CL_CASE(CL_INVALID_KERNEL_ARGS)
+        SHS__CL_CASE(CL_INVALID_WORK_DIMENSION)
+        SHS__CL_CASE(CL_INVALID_WORK_GROUP_SIZE)
+        SHS__CL_CASE(CL_INVALID_WORK_ITEM_SIZE)
+        SHS__CL_CASE(CL_INVALID_GLOBAL_OFFSET)
+        SHS__CL_CASE(CL_INVALID_EVENT_WAIT_LIST)
+        SHS__CL_CASE(CL_INVALID_EVENT)
+        SHS__CL_CASE(CL_INVALID_OPERATION)
+        SHS__CL_CASE(CL_INVALID_BUFFER_SIZE)
+        SHS__CL_CASE(CL_INVALID_GLOBAL_WORK_SIZE)
+    default: return "an error that OpenCL 1.2 does not name";
+    }
+#undef SHS__CL_CASE
+}
+
+/* The status of an OpenCL error, which is remembered for shs_cl_error_text. */
+SHS__PRIVATE shs_status shs__cl_check(shs_cl *cl, cl_int error) {
+    if (error == CL_SUCCESS) return SHS_OK;
+    cl->error = error;
+    if (error == CL_OUT_OF_HOST_MEMORY || error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE)
+        return SHS_NO_MEMORY;
+    return SHS_ENGINE_FAILED;
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+/* Appends to a text of `size` bytes, which always ends in a zero; what does not fit is left out. */
+SHS__PRIVATE void shs__cl_append(char *text, size_t size, const char *more) {
+    size_t used = strlen(text), room = size - used - 1, length = shs__zmin(strlen(more), room);
+    memcpy(text + used, more, length);
+    text[used + length] = 0;
+}
+
+SHS__PRIVATE int shs__cl_lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+/* Whether part occurs in text, in any case. */
+SHS__PRIVATE int shs__cl_contains(const char *text, const char *part) {
+    for (;; text++) {
+        size_t i = 0;
+        while (part[i] && shs__cl_lower(text[i]) == shs__cl_lower(part[i])) i++;
+        if (!part[i]) return 1;
+        if (!*text) return 0;
+    }
+}
+
+/* FNV-1a. */
+SHS__PRIVATE uint64_t shs__cl_hash(uint64_t hash, const void *data, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    size_t i;
+    for (i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
+    return hash;
+}
+
+SHS__PRIVATE void shs__cl_append_hex(char *text, size_t size, uint64_t value) {
+    char digits[17];
+    int i;
+    for (i = 15; i >= 0; i--, value >>= 4) digits[i] = "0123456789abcdef"[value & 15];
+    digits[16] = 0;
+    shs__cl_append(text, size, digits);
+}
+
+/* ---- memory on the host ------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE void *shs__cl_alloc(shs_cl *cl, size_t bytes) {
+    void *block = shs__alloc(&cl->ctx, shs__zmax(bytes, 1));
+    if (block) memset(block, 0, bytes);
+    return block;
+}
+
+SHS__PRIVATE void shs__cl_free(shs_cl *cl, void *block) { shs__free(&cl->ctx, block); }
+
+/* ---- the host's clock -------------------------------------------------------------------------------------------- */
+
+/* Processor time where the language offers no better clock. */
+SHS__PRIVATE shs_wide shs__cl_now(void) {
+#ifdef TIME_UTC
+    struct timespec t;
+    if (timespec_get(&t, TIME_UTC)) return (shs_wide)(t.tv_sec % 1000000) + (shs_wide)t.tv_nsec * (shs_wide)1e-9;
+#endif
+    return (shs_wide)clock() / (shs_wide)CLOCKS_PER_SEC;
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+/* The record of a stage, made on first use; NULL without memory, which costs no more than the record. */
+SHS__PRIVATE shs__cl_stage_node *shs__cl_stage_of(shs_cl *cl, const char *name) {
+    shs__cl_stage_node **at = &cl->stages;
+    while (*at && strcmp((*at)->stage.name, name) != 0) at = &(*at)->next;
+    if (!*at) {
+        *at = (shs__cl_stage_node *)shs__cl_alloc(cl, sizeof **at);
+        if (*at) (*at)->stage.name = name;
+    }
+    return *at;
+}
+
+/* Adds up what the device has measured; waits for it. */
+SHS__PRIVATE shs_status shs__cl_collect(shs_cl *cl) {
+    shs_status status = SHS_OK;
+    int i;
+    for (i = 0; i < cl->pendings; i++) {
+        cl_event event = cl->pending[i].event;
+        shs_cl_stage *stage = &cl->pending[i].node->stage;
+        cl_ulong begin = 0, end = 0;
+        cl_int error = SHS__CL(clWaitForEvents)(1, &event);
+        if (!error) error = SHS__CL(clGetEventProfilingInfo)(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
+        if (!error) error = SHS__CL(clGetEventProfilingInfo)(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+        if (!error && end > begin) stage->seconds += (shs_wide)(end - begin) * (shs_wide)1e-9;
+        if (!error) stage->runs++;
+        else status = shs__cl_check(cl, error);
+        SHS__CL(clReleaseEvent)(event);
+    }
+    cl->pendings = 0;
+    return status;
+}
+
+/* Takes over an event that measures a run of the stage. */
+SHS__PRIVATE shs_status shs__cl_measure(shs_cl *cl, cl_event event, const char *stage) {
+    shs_status status = cl->pendings == SHS__CL_PENDING ? shs__cl_collect(cl) : SHS_OK;
+    shs__cl_stage_node *node = shs__cl_stage_of(cl, stage);
+    if (!node) {
+        SHS__CL(clReleaseEvent)(event);
+        return status;
+    }
+    cl->pending[cl->pendings].event = event;
+    cl->pending[cl->pendings++].node = node;
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capacity, int *count, int restart) {
+    shs__cl_stage_node *node;
+    shs_status status;
+    int have = 0;
+    if (!cl) return SHS_BAD_OPTIONS;
+    if (!count) return SHS_BAD_OUTPUT;
+    status = shs__cl_collect(cl);
+    for (node = cl->stages; node; node = node->next, have++) {
+        if (stages && have < capacity) stages[have] = node->stage;
+        if (!restart) continue;
+        node->stage.runs = node->stage.builds = 0;
+        node->stage.seconds = node->stage.build_seconds = 0;
+    }
+    *count = have;
+    return status;
+}
+
+/* ---- memory on the device ---------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer) {
+    cl_int error = CL_SUCCESS;
+    bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
+    *buffer = NULL;
+    if (bytes > cl->max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
+    *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    if (error) *buffer = NULL;
+    else cl->in_use += bytes;
+    return shs__cl_check(cl, error);
+}
+
+/* The host's memory as a buffer, without a copy where they share it; not counted. The memory must not be touched by
+   the host while the buffer lives, except through a map. */
+SHS__PRIVATE shs_status shs__cl_wrap(shs_cl *cl, size_t bytes, void *memory, cl_mem *buffer) {
+    cl_int error = CL_SUCCESS;
+    *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory, &error);
+    if (error) *buffer = NULL;
+    return shs__cl_check(cl, error);
+}
+
+/* Gives a buffer of shs__cl_buffer or shs__cl_wrap back; NULL is fine. */
+SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer) {
+    cl_mem_flags flags = 0;
+    size_t bytes = 0;
+    if (!*buffer) return;
+    SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    if (!(flags & CL_MEM_USE_HOST_PTR)) cl->in_use -= shs__zmin(bytes, cl->in_use);
+    SHS__CL(clReleaseMemObject)(*buffer);
+    *buffer = NULL;
+}
+
+SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
+    shs__cl_pinned *p;
+    cl_int error = CL_SUCCESS;
+    if (!cl) return NULL;
+    p = (shs__cl_pinned *)shs__cl_alloc(cl, sizeof *p);
+    if (!p) return NULL;
+    bytes = shs__zmax(bytes, 16);
+    p->buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
+    if (!error) {
+        p->memory = SHS__CL(clEnqueueMapBuffer)(cl->queue[1], p->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
+                                                NULL, &error);
+        if (error) SHS__CL(clReleaseMemObject)(p->buffer);
+    }
+    if (error) {
+        cl->error = error;
+        shs__cl_free(cl, p);
+        return NULL;
+    }
+    p->next = cl->pinned;
+    cl->pinned = p;
+    return p->memory;
+}
+
+SHS__PUBLIC void shs_cl_host_free(shs_cl *cl, void *memory) {
+    shs__cl_pinned **at, *p;
+    if (!cl || !memory) return;
+    for (at = &cl->pinned; *at && (*at)->memory != memory;) at = &(*at)->next;
+    p = *at;
+    if (!p) return;
+    *at = p->next;
+    SHS__CL(clEnqueueUnmapMemObject)(cl->queue[1], p->buffer, memory, 0, NULL, NULL);
+    SHS__CL(clFinish)(cl->queue[1]);
+    SHS__CL(clReleaseMemObject)(p->buffer);
+    shs__cl_free(cl, p);
+}
+
+/* ---- queues ------------------------------------------------------------------------------------------------------ */
+
+/* Ends a transfer or a run: the event goes to the stage where the queue measures, and (or) to the caller. */
+SHS__PRIVATE shs_status shs__cl_enqueued(shs_cl *cl, cl_int error, cl_event event, const char *stage) {
+    shs_status status = shs__cl_check(cl, error);
+    if (status == SHS_OK && event) status = shs__cl_measure(cl, event, stage);
+    return status;
+}
+
+/* Blocking. */
+SHS__PRIVATE shs_status shs__cl_write(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
+    cl_event event = NULL;
+    cl_int error;
+    if (bytes == 0) return SHS_OK;
+    error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, CL_TRUE, offset, bytes, from, 0, NULL,
+                                          cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, "upload");
+}
+
+/* Blocking. */
+SHS__PRIVATE shs_status shs__cl_read(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+    cl_event event = NULL;
+    cl_int error;
+    if (bytes == 0) return SHS_OK;
+    error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, CL_TRUE, offset, bytes, to, 0, NULL,
+                                         cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, "download");
+}
+
+/* Returns at once; `from` must stay as it is until the queue has come there. */
+SHS__PRIVATE shs_status shs__cl_write_later(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes,
+                                            const void *from) {
+    cl_event event = NULL;
+    cl_int error;
+    if (bytes == 0) return SHS_OK;
+    error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, CL_FALSE, offset, bytes, from, 0, NULL,
+                                          cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, "upload");
+}
+
+SHS__PRIVATE shs_status shs__cl_read_later(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+    cl_event event = NULL;
+    cl_int error;
+    if (bytes == 0) return SHS_OK;
+    error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, CL_FALSE, offset, bytes, to, 0, NULL,
+                                         cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, "download");
+}
+
+/* Sets bytes to zero; offset and bytes are multiples of 4. */
+SHS__PRIVATE shs_status shs__cl_clear(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes) {
+    const cl_uint zero = 0;
+    if (bytes == 0) return SHS_OK;
+    return shs__cl_check(
+        cl, SHS__CL(clEnqueueFillBuffer)(cl->queue[queue], buffer, &zero, sizeof zero, offset, bytes, 0, NULL, NULL));
+}
+
+SHS__PRIVATE shs_status shs__cl_copy(shs_cl *cl, int queue, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
+                                     size_t bytes) {
+    if (bytes == 0) return SHS_OK;
+    return shs__cl_check(
+        cl, SHS__CL(clEnqueueCopyBuffer)(cl->queue[queue], from, to, from_offset, to_offset, bytes, 0, NULL, NULL));
+}
+
+/* An event that comes true when the queue has done all that it holds now. Give it to shs__cl_after or shs__cl_wait. */
+SHS__PRIVATE shs_status shs__cl_mark(shs_cl *cl, int queue, cl_event *event) {
+    cl_int error;
+    *event = NULL;
+    error = SHS__CL(clEnqueueMarkerWithWaitList)(cl->queue[queue], 0, NULL, event);
+    if (!error) error = SHS__CL(clFlush)(cl->queue[queue]);
+    return shs__cl_check(cl, error);
+}
+
+/* What is enqueued from here on waits for the event, which stays the caller's. */
+SHS__PRIVATE shs_status shs__cl_after(shs_cl *cl, int queue, cl_event event) {
+    if (!event) return SHS_OK;
+    return shs__cl_check(cl, SHS__CL(clEnqueueBarrierWithWaitList)(cl->queue[queue], 1, &event, NULL));
+}
+
+/* The host waits for the event; NULL has come true. */
+SHS__PRIVATE shs_status shs__cl_wait(shs_cl *cl, cl_event event) {
+    return event ? shs__cl_check(cl, SHS__CL(clWaitForEvents)(1, &event)) : SHS_OK;
+}
+
+SHS__PRIVATE void shs__cl_forget(shs_cl *cl, cl_event *event) {
+    if (*event) SHS__CL(clReleaseEvent)(*event);
+    *event = NULL;
+}
+
+SHS__PRIVATE shs_status shs__cl_flush(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFlush)(cl->queue[queue])); }
+SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])); }
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__cl_arg(shs_cl *cl, cl_kernel kernel, cl_uint index, size_t size, const void *value) {
+    return shs__cl_check(cl, SHS__CL(clSetKernelArg)(kernel, index, size, value));
+}
+
+/* Enqueues global work-items; each dimension a multiple of local's (NULL: the driver chooses). An empty one runs nothing. */
+SHS__PRIVATE shs_status shs__cl_run(shs_cl *cl, int queue, cl_kernel kernel, int dims, const size_t *global,
+                                    const size_t *local, const char *stage) {
+    cl_event event = NULL;
+    cl_int error;
+    int d;
+    for (d = 0; d < dims; d++)
+        if (global[d] == 0) return SHS_OK;
+    error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[queue], kernel, (cl_uint)dims, NULL, global, local, 0, NULL,
+                                            cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, stage);
+}
+
+/* Work-items that a group of this kernel may have. */
+SHS__PRIVATE size_t shs__cl_group_limit(shs_cl *cl, cl_kernel kernel) {
+    size_t limit = 0;
+    cl_int error = SHS__CL(clGetKernelWorkGroupInfo)(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL);
+    return error || limit == 0 ? 1 : shs__zmin(limit, cl->max_group);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+/* What every program is told about the device, before its own options; the text is the caller's to free. */
+SHS__PRIVATE char *shs__cl_all_options(shs_cl *cl, const char *options) {
+    size_t size = strlen(options) + 256;
+    char *text = (char *)shs__cl_alloc(cl, size);
+    if (!text) return NULL;
+    shs__cl_append(text, size, "-cl-std=CL1.2");
+    shs__cl_append(text, size, sizeof(shs_real) == 8 ? " -D real=double" : " -D real=float");
+    shs__cl_append(text, size, cl->has_double ? " -D wide=double -D HAS_DOUBLE=1" : " -D wide=float -D HAS_DOUBLE=0");
+    shs__cl_append(text, size, cl->is_cpu ? " -D IS_CPU=1" : " -D IS_CPU=0");
+    shs__cl_append(text, size, cl->ptx ? " -D NV_PTX=1 " : " -D NV_PTX=0 ");
+    shs__cl_append(text, size, options);
+    return text;
+}
+
+/* The lines of a source as one text, the caller's to free. Devices without doubles would refuse the pragma. */
+SHS__PRIVATE char *shs__cl_join(shs_cl *cl, const char *const *lines) {
+    const char *pragma = cl->has_double ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#line 1\n" : "";
+    size_t size = strlen(pragma) + 1, used = 0, i;
+    char *text;
+    for (i = 0; lines[i]; i++) size += strlen(lines[i]);
+    text = (char *)shs__cl_alloc(cl, size);
+    if (!text) return NULL;
+    memcpy(text, pragma, strlen(pragma));
+    used = strlen(pragma);
+    for (i = 0; lines[i]; i++) {
+        size_t length = strlen(lines[i]);
+        memcpy(text + used, lines[i], length);
+        used += length;
+    }
+    return text;
+}
+
+SHS__PRIVATE void shs__cl_keep_log(shs_cl *cl, cl_program program) {
+    size_t size = 0;
+    shs__cl_free(cl, cl->log);
+    cl->log = NULL;
+    if (SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size == 0) return;
+    cl->log = (char *)shs__cl_alloc(cl, size + 1);
+    if (cl->log) SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, size, cl->log, NULL);
+}
+
+/* The same program on another device or driver is another one. 128 bits: nobody meets a collision. */
+SHS__PRIVATE void shs__cl_key(shs_cl *cl, const char *kind, const char *text, const char *options, char *key, size_t size) {
+    uint64_t seed[2] = {14695981039346656037u, 0x9e3779b97f4a7c15u};
+    int i;
+    key[0] = 0;
+    shs__cl_append(key, size, kind);
+    for (i = 0; i < 2; i++) {
+        uint64_t hash = shs__cl_hash(seed[i], text, strlen(text) + 1);
+        hash = shs__cl_hash(hash, options, strlen(options) + 1);
+        hash = shs__cl_hash(hash, cl->about.platform, strlen(cl->about.platform) + 1);
+        hash = shs__cl_hash(hash, cl->about.name, strlen(cl->about.name) + 1);
+        hash = shs__cl_hash(hash, cl->about.version, strlen(cl->about.version) + 1);
+        hash = shs__cl_hash(hash, cl->about.driver, strlen(cl->about.driver) + 1);
+        shs__cl_append_hex(key, size, hash);
+    }
+}
+
+/* What is stored begins with a mark, its size and its hash, because drivers have crashed on damaged binaries. */
+enum { SHS__CL_SEAL = 24 };
+
+SHS__PRIVATE void shs__cl_seal(unsigned char *seal, const void *data, uint64_t size) {
+    uint64_t hash = shs__cl_hash(14695981039346656037u, data, (size_t)size);
+    memcpy(seal, "shs-cl-1", 8);
+    memcpy(seal + 8, &size, 8);
+    memcpy(seal + 16, &hash, 8);
+}
+
+/* What load_fn has under key, without the seal: *data points into the block returned, which is the caller's to free.
+   NULL: nothing fit for use. */
+SHS__PRIVATE void *shs__cl_load(shs_cl *cl, const char *key, const unsigned char **data, size_t *size) {
+    unsigned char seal[SHS__CL_SEAL], *block;
+    size_t stored = 0;
+    if (cl->options.load_fn) stored = cl->options.load_fn(cl->options.store_user, key, NULL, 0);
+    if (stored <= SHS__CL_SEAL || stored > SIZE_MAX / 2) return NULL;
+    block = (unsigned char *)shs__cl_alloc(cl, stored);
+    if (!block) return NULL;
+    if (cl->options.load_fn(cl->options.store_user, key, block, stored) == stored) {
+        *data = block + SHS__CL_SEAL;
+        *size = stored - SHS__CL_SEAL;
+        shs__cl_seal(seal, *data, *size);
+        if (memcmp(seal, block, sizeof seal) == 0) return block;
+    }
+    shs__cl_free(cl, block);
+    return NULL;
+}
+
+/* block has room for the seal before the `size` bytes to be stored. */
+SHS__PRIVATE void shs__cl_store(shs_cl *cl, const char *key, unsigned char *block, size_t size) {
+    shs__cl_seal(block, block + SHS__CL_SEAL, size);
+    cl->options.store_fn(cl->options.store_user, key, block, size + SHS__CL_SEAL);
+}
+
+/* NULL: not stored, damaged, or refused by the driver. */
+SHS__PRIVATE cl_program shs__cl_program_stored(shs_cl *cl, const char *key, const char *options) {
+    const unsigned char *binary = NULL;
+    size_t size = 0;
+    cl_int error = CL_SUCCESS, binary_status = CL_SUCCESS;
+    cl_program program = NULL;
+    void *block = shs__cl_load(cl, key, &binary, &size);
+    if (!block) return NULL;
+    program = SHS__CL(clCreateProgramWithBinary)(cl->context, 1, &cl->device, &size, &binary, &binary_status, &error);
+    shs__cl_free(cl, block);
+    if (error) return NULL;
+    if (!binary_status) error = SHS__CL(clBuildProgram)(program, 1, &cl->device, options, NULL, NULL);
+    if (!binary_status && !error) return program;
+    SHS__CL(clReleaseProgram)(program);
+    return NULL;
+}
+
+/* Not being able to store is no error: the program works. */
+SHS__PRIVATE void shs__cl_program_store(shs_cl *cl, cl_program program, const char *key) {
+    size_t size = 0;
+    unsigned char *block, *binary;
+    if (!cl->options.store_fn) return;
+    if (SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || size == 0) return;
+    block = (unsigned char *)shs__cl_alloc(cl, size + SHS__CL_SEAL);
+    if (!block) return;
+    binary = block + SHS__CL_SEAL;
+    if (!SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
+        shs__cl_store(cl, key, block, size);
+    shs__cl_free(cl, block);
+}
+
+SHS__PRIVATE shs_status shs__cl_program_built(shs_cl *cl, const char *text, const char *options, cl_program *program) {
+    cl_int error = CL_SUCCESS;
+    *program = SHS__CL(clCreateProgramWithSource)(cl->context, 1, &text, NULL, &error);
+    if (error) {
+        *program = NULL;
+        return shs__cl_check(cl, error);
+    }
+    error = SHS__CL(clBuildProgram)(*program, 1, &cl->device, options, NULL, NULL);
+    if (!error) return SHS_OK;
+    shs__cl_keep_log(cl, *program);
+    SHS__CL(clReleaseProgram)(*program);
+    *program = NULL;
+    return shs__cl_check(cl, error);
+}
+
+/* From what is stored, else from source. */
+SHS__PRIVATE shs_status shs__cl_program_make(shs_cl *cl, const char *const *source, const char *options, cl_program *program) {
+    char *all = shs__cl_all_options(cl, options), *text = shs__cl_join(cl, source), key[56];
+    shs_status status = all && text ? SHS_OK : SHS_NO_MEMORY;
+    *program = NULL;
+    if (status == SHS_OK) {
+        shs__cl_key(cl, "program-", text, all, key, sizeof key);
+        *program = shs__cl_program_stored(cl, key, all);
+        if (!*program) {
+            status = shs__cl_program_built(cl, text, all, program);
+            if (status == SHS_OK) shs__cl_program_store(cl, *program, key);
+        }
+    }
+    shs__cl_free(cl, text);
+    shs__cl_free(cl, all);
+    return status;
+}
+
+/* The program of (source, options) from the object, built on first use; build time goes to the stage `name`. */
+SHS__PRIVATE shs_status shs__cl_program_of(shs_cl *cl, const char *const *source, const char *options, const char *name,
+                                           shs__cl_program **found) {
+    shs__cl_program *p;
+    shs__cl_stage_node *node;
+    shs_wide begin;
+    shs_status status;
+    for (p = cl->programs; p; p = p->next)
+        if (p->source == source && strcmp(p->options, options) == 0) break;
+    *found = p;
+    if (p) return SHS_OK;
+    p = (shs__cl_program *)shs__cl_alloc(cl, sizeof *p + strlen(options) + 1);
+    if (!p) return SHS_NO_MEMORY;
+    p->source = source;
+    p->options = (char *)(p + 1);
+    memcpy(p->options, options, strlen(options) + 1);
+    begin = shs__cl_now();
+    status = shs__cl_program_make(cl, source, options, &p->program);
+    if (status != SHS_OK) {
+        shs__cl_free(cl, p);
+        return status;
+    }
+    node = shs__cl_stage_of(cl, name);
+    if (node) {
+        node->stage.builds++;
+        node->stage.build_seconds += shs__cl_now() - begin;
+    }
+    p->next = cl->programs;
+    cl->programs = p;
+    *found = p;
+    return SHS_OK;
+}
+
+/* The kernel `name` (a literal) of the program that source, one of the arrays below, gives with these options. It
+   stays the object's: its arguments may have been set by others since. */
+SHS__PRIVATE shs_status shs__cl_kernel(shs_cl *cl, const char *const *source, const char *options, const char *name,
+                                       cl_kernel *kernel) {
+    shs__cl_program *program;
+    shs__cl_named *k;
+    cl_int error = CL_SUCCESS;
+    shs_status status = shs__cl_program_of(cl, source, options, name, &program);
+    *kernel = NULL;
+    if (status != SHS_OK) return status;
+    for (k = program->kernels; k && strcmp(k->name, name) != 0;) k = k->next;
+    if (!k) {
+        k = (shs__cl_named *)shs__cl_alloc(cl, sizeof *k);
+        if (!k) return SHS_NO_MEMORY;
+        k->name = name;
+        k->kernel = SHS__CL(clCreateKernel)(program->program, name, &error);
+        if (error) {
+            shs__cl_free(cl, k);
+            return shs__cl_check(cl, error);
+        }
+        k->next = program->kernels;
+        program->kernels = k;
+    }
+    *kernel = k->kernel;
+    return SHS_OK;
+}
+
+SHS__PRIVATE void shs__cl_program_free(shs_cl *cl, shs__cl_program *p) {
+    while (p->kernels) {
+        shs__cl_named *k = p->kernels;
+        p->kernels = k->next;
+        SHS__CL(clReleaseKernel)(k->kernel);
+        shs__cl_free(cl, k);
+    }
+    SHS__CL(clReleaseProgram)(p->program);
+    shs__cl_free(cl, p);
+}
+
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
+
+/* Runs choice number `choice` once and says how long it took; a status other than SHS_OK only rules the choice out. */
+typedef shs_status (*shs__cl_trial_fn)(void *arg, int choice, shs_wide *seconds);
+
+SHS__PRIVATE int shs__cl_fastest(int choices, shs__cl_trial_fn trial, void *arg) {
+    shs_wide best_seconds = 0;
+    int choice, best = -1;
+    for (choice = 0; choice < choices; choice++) {
+        shs_wide seconds = 0, again = 0;
+        if (trial(arg, choice, &seconds) != SHS_OK) continue; /* the first run warms up: it may compile */
+        if (trial(arg, choice, &seconds) != SHS_OK || trial(arg, choice, &again) != SHS_OK) continue;
+        if (again < seconds) seconds = again;
+        if (best >= 0 && seconds >= best_seconds) continue;
+        best = choice;
+        best_seconds = seconds;
+    }
+    return best;
+}
+
+/* Which of several ways is fastest for `what` (a text that names stage and shape) on this device: known to the
+   object, else stored, else measured and stored. SHS_UNSUPPORTED: none of them works. */
+SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, shs__cl_trial_fn trial, void *arg,
+                                     int *choice) {
+    shs__cl_tuned *t, made = SHS_ZERO;
+    const unsigned char *data = NULL;
+    unsigned char sealed[SHS__CL_SEAL + 1];
+    size_t size = 0;
+    void *block;
+    shs__cl_key(cl, "tuning-", what, "", made.key, sizeof made.key);
+    for (t = cl->tuned; t && strcmp(t->key, made.key) != 0;) t = t->next;
+    *choice = t ? t->choice : -1;
+    if (t) return SHS_OK;
+    block = shs__cl_load(cl, made.key, &data, &size);
+    made.choice = block && size == 1 && *data < choices ? *data : -1;
+    shs__cl_free(cl, block);
+    if (made.choice < 0) {
+        made.choice = shs__cl_fastest(choices, trial, arg);
+        if (made.choice < 0) return SHS_UNSUPPORTED;
+        sealed[SHS__CL_SEAL] = (unsigned char)made.choice;
+        if (cl->options.store_fn) shs__cl_store(cl, made.key, sealed, 1);
+    }
+    *choice = made.choice;
+    t = (shs__cl_tuned *)shs__cl_alloc(cl, sizeof *t);
+    if (!t) return SHS_OK; /* it will be measured again */
+    *t = made;
+    t->next = cl->tuned;
+    cl->tuned = t;
+    return SHS_OK;
+}
+
+/* ---- kernels, as strings ----------------------------------------------------------------------------------------- */
+
+/* [kernels] made by `make embed` from kernels_embed/: edit those files, not these lines. */
+SHS__PRIVATE const char *const shs__cl_source_fourth[] = {
+    "/* fourth.cl - all products z_a z_b, a <= b, of whitened pixels: their Gram matrix (moments.cl) is the fourth moments of z,\n",
+    "   after which FastICA with g(y) = y^3 needs no pixel again. One work-item a pixel; neighbours read and write neighbours.\n",
+    "   Q: plane b (b + 1) / 2 + a holds z_a z_b of ld pixels. Missing pixels are zero and stay so. */\n",
+    "__kernel void pairs(__global const real *Z, ulong from, ulong ldz, int m, __global real *Q, ulong ld) {\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    int a, b;\n",
+    "    size_t plane = 0;\n",
+    "    for (b = 0; b < m; b++) {\n",
+    "        real zb = Z[from + (ulong)b * ldz + p];\n",
+    "        for (a = 0; a <= b; a++, plane++) Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;\n",
+    "    }\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
+    "/* gemm.cl: C = alpha op(A) op(B) + beta C, column-major, op(A) M x K, op(B) K x N; beta = 0 never reads C.\n",
+    "\n",
+    "   Build options: TRANS_A, TRANS_B (0 or 1); VECTOR_A, VECTOR_B: 1 where the leading dimension is a multiple of four, so that\n",
+    "   four neighbours may be read at once.\n",
+    "\n",
+    "   A group of 16 x 16 work-items computes a tile of 128 x 128 of C, each item 8 x 8 of it in registers:\n",
+    "\n",
+    "               16 items x 4 columns    16 items x 4 columns (the same items again)\n",
+    "              +----------------------+----------------------+\n",
+    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     Quarters, because four neighbours come in one read\n",
+    "     x 4 rows |                      |                      |     of 16 bytes and 16 items then read 256 bytes in a\n",
+    "              +----------------------+----------------------+     row: no two of them want the same bank of the\n",
+    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     local memory.\n",
+    "     x 4 rows |                      |                      |\n",
+    "              +----------------------+----------------------+\n",
+    "\n",
+    "   The long dimension is walked in steps of 16: the group brings 16 x 128 values of each factor to local memory, ordered by\n",
+    "   k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;\n",
+    "   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.\n",
+    "\n",
+    "   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same\n",
+    "   product has the same bits wherever it is computed, in gemm_plain too. */\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define REAL4_(type) type##4\n",
+    "#define REAL4(type) REAL4_(type)\n",
+    "typedef REAL4(real) quad;\n",
+    "\n",
+    "#define TILE 128\n",
+    "#define STEP 16\n",
+    "#define EDGE (TILE + 4) /* rows of a local tile start in different banks, and still on 16 bytes */\n",
+    "\n",
+    "/* Whether k runs along the memory of a factor. */\n",
+    "#define ALONG_A TRANS_A\n",
+    "#define ALONG_B (!TRANS_B)\n",
+    "\n",
+    "/* ---- bringing a tile: four neighbours at a time, two such quads an item ---------------------------------------------- */\n",
+    "\n",
+    "/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */\n",
+    "quad along_k(__global const real *column, int k, int K, int vector) {\n",
+    "    quad q = (quad)(0);\n",
+    "    if (vector && k + 4 <= K) return *(__global const quad *)(column + k);\n",
+    "    if (k < K) q.x = column[k];\n",
+    "    if (k + 1 < K) q.y = column[k + 1];\n",
+    "    if (k + 2 < K) q.z = column[k + 2];\n",
+    "    if (k + 3 < K) q.w = column[k + 3];\n",
+    "    return q;\n",
+    "}\n",
+    "\n",
+    "/* Rows r .. r+3 at one k; what lies outside is never stored, so the last row stands in for it. */\n",
+    "quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, int vector) {\n",
+    "    __global const real *column = F + (size_t)k * ld;\n",
+    "    if (k >= K) return (quad)(0);\n",
+    "    if (vector && r + 4 <= rows) return *(__global const quad *)(column + r);\n",
+    "    return (quad)(column[min(r, rows - 1)], column[min(r + 1, rows - 1)], column[min(r + 2, rows - 1)],\n",
+    "                  column[min(r + 3, rows - 1)]);\n",
+    "}\n",
+    "\n",
+    "/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a column,\n",
+    "   64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */\n",
+    "quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {\n",
+    "    if (along) {\n",
+    "        int column = min(first + id / 4 + 64 * half_, rows - 1);\n",
+    "        return along_k(F + (size_t)column * ld, k0 + id % 4 * 4, K, vector);\n",
+    "    }\n",
+    "    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * half_, K, vector);\n",
+    "}\n",
+    "\n",
+    "void put(__local real *tile, int along, int id, int half_, quad q) {\n",
+    "    if (along) {\n",
+    "        __local real *to = tile + id % 4 * 4 * EDGE + id / 4 + 64 * half_;\n",
+    "        to[0] = q.x, to[EDGE] = q.y, to[2 * EDGE] = q.z, to[3 * EDGE] = q.w;\n",
+    "    } else {\n",
+    "        *(__local quad *)(tile + (id / 32 + 8 * half_) * EDGE + id % 32 * 4) = q;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* ---- the product ------------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "#define ROW_TIMES(column, b)                                                                                           \\\n",
+    "    low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \\\n",
+    "    high[column] = fma(a_high, (quad)(b), high[column]);\n",
+    "\n",
+    "/* One column of four rows into C. */\n",
+    "void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {\n",
+    "    real value[4];\n",
+    "    int i;\n",
+    "    sum *= alpha;\n",
+    "    if (beta == 0 && aligned && row + 4 <= M) {\n",
+    "        *(__global quad *)(C + row) = sum;\n",
+    "        return;\n",
+    "    }\n",
+    "    value[0] = sum.x, value[1] = sum.y, value[2] = sum.z, value[3] = sum.w;\n",
+    "    for (i = 0; i < 4; i++)\n",
+    "        if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);\n",
+    "}\n",
+    "\n",
+    "/* first_b: offset of B in its buffer, so that a piece of many columns can be multiplied; likewise C. */\n",
+    "__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N, int K, real alpha,\n",
+    "                                                                    __global const real *restrict A, ulong first_a, int lda,\n",
+    "                                                                    __global const real *restrict B, ulong first_b, int ldb,\n",
+    "                                                                    real beta, __global real *restrict C, ulong first_c,\n",
+    "                                                                    int ldc) {\n",
+    "    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));\n",
+    "    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));\n",
+    "    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;\n",
+    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;\n",
+    "    quad low[8], high[8], a0, a1, b0, b1;\n",
+    "    A += first_a, B += first_b, C += first_c;\n",
+    "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
+    "    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);\n",
+    "    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);\n",
+    "    b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 0);\n",
+    "    b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 1);\n",
+    "    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {\n",
+    "        __local const real *ta = tile_a[turn], *tb = tile_b[turn];\n",
+    "        put(tile_a[turn], ALONG_A, id, 0, a0), put(tile_a[turn], ALONG_A, id, 1, a1);\n",
+    "        put(tile_b[turn], ALONG_B, id, 0, b0), put(tile_b[turn], ALONG_B, id, 1, b1);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k0 + STEP < K) {\n",
+    "            a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 0);\n",
+    "            a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 1);\n",
+    "            b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 0);\n",
+    "            b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 1);\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (k = 0; k < STEP; k++) {\n",
+    "            quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);\n",
+    "            quad a_high = *(__local const quad *)(ta + k * EDGE + 64 + 4 * x);\n",
+    "            quad b_low = *(__local const quad *)(tb + k * EDGE + 4 * y);\n",
+    "            quad b_high = *(__local const quad *)(tb + k * EDGE + 64 + 4 * y);\n",
+    "            ROW_TIMES(0, b_low.x) ROW_TIMES(1, b_low.y) ROW_TIMES(2, b_low.z) ROW_TIMES(3, b_low.w)\n",
+    "            ROW_TIMES(4, b_high.x) ROW_TIMES(5, b_high.y) ROW_TIMES(6, b_high.z) ROW_TIMES(7, b_high.w)\n",
+    "        }\n",
+    "    }\n",
+    "#pragma unroll\n",
+    "    for (c = 0; c < 8; c++) {\n",
+    "        int at = column + 4 * y + (c < 4 ? c : 60 + c);\n",
+    "        int aligned = ldc % 4 == 0 && first_c % 4 == 0;\n",
+    "        if (at >= N) continue;\n",
+    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);\n",
+    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* For processors and small devices: an item computes 4 x 4 values from what its caches hold, without local memory. */\n",
+    "__kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *restrict A, ulong first_a, int lda,\n",
+    "                         __global const real *restrict B, ulong first_b, int ldb, real beta, __global real *restrict C,\n",
+    "                         ulong first_c, int ldc) {\n",
+    "    int row = (int)get_global_id(0) * 4, column = (int)get_global_id(1) * 4, k, c;\n",
+    "    size_t step_a = TRANS_A ? 1 : (size_t)lda, row_a = TRANS_A ? (size_t)lda : 1;\n",
+    "    size_t step_b = TRANS_B ? (size_t)ldb : 1, column_b = TRANS_B ? 1 : (size_t)ldb;\n",
+    "    __global const real *a[4], *b[4];\n",
+    "    quad sum[4];\n",
+    "    if (row >= M || column >= N) return;\n",
+    "    A += first_a, B += first_b, C += first_c;\n",
+    "    for (c = 0; c < 4; c++) {\n",
+    "        a[c] = A + (size_t)min(row + c, M - 1) * row_a;\n",
+    "        b[c] = B + (size_t)min(column + c, N - 1) * column_b;\n",
+    "        sum[c] = (quad)(0);\n",
+    "    }\n",
+    "    for (k = 0; k < K; k++) {\n",
+    "        size_t ka = (size_t)k * step_a, kb = (size_t)k * step_b;\n",
+    "        quad left = (quad)(a[0][ka], a[1][ka], a[2][ka], a[3][ka]);\n",
+    "        for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);\n",
+    "    }\n",
+    "    for (c = 0; c < 4 && column + c < N; c++)\n",
+    "        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_map[] = {
+    "/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.\n",
+    "\n",
+    "   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a\n",
+    "   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.\n",
+    "   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).\n",
+    "\n",
+    "   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store,\n",
+    "   1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ,\n",
+    "   1 BIL, 2 BIP), RESCALE. */\n",
+    "\n",
+    "#define BLOCKS (OUTPUTS / 4)\n",
+    "\n",
+    "#if DIRECT\n",
+    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
+    "   the outputs are few. The reading is that of pixels.cl (a program is one file): VALUE, WORK, AS_VALUE, BYTES, SWAP mean the\n",
+    "   same, FROM is the slice's interleave. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
+    "#define SOURCE                                                                                                        \\\n",
+    "    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \\\n",
+    "        ulong slice_pixels, int slice_samples, int bands\n",
+    "#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands\n",
+    "\n",
+    "inline VALUE value_of(VALUE v) {\n",
+    "#if !SWAP || BYTES == 1\n",
+    "    return v;\n",
+    "#elif BYTES == 2\n",
+    "    return AS_VALUE(as_uchar2(v).s10);\n",
+    "#elif BYTES == 4\n",
+    "    return AS_VALUE(as_uchar4(v).s3210);\n",
+    "#else\n",
+    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* x - shift of band b; pixels behind the last read the last. */\n",
+    "inline ELEM element(SOURCE, size_t p, int b) {\n",
+    "    size_t q = slice_at + min(p, (size_t)slice_count - 1), at;\n",
+    "#if FROM == 0\n",
+    "    at = q + (size_t)list[b] * slice_pixels;\n",
+    "#elif FROM == 1\n",
+    "    at = (q / (size_t)slice_samples * (size_t)bands + (size_t)list[b]) * (size_t)slice_samples + q % (size_t)slice_samples;\n",
+    "#else\n",
+    "    at = q * (size_t)bands + (size_t)list[b];\n",
+    "#endif\n",
+    "    return (ELEM)((WORK)value_of(raw[at]) - (WORK)shift[b]);\n",
+    "}\n",
+    "#else\n",
+    "#define SOURCE __global const ELEM *panel, int ld\n",
+    "#define PASS panel, ld\n",
+    "#endif\n",
+    "\n",
+    "/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */\n",
+    "#if DIRECT && FROM == 2\n",
+    "#define TURNED 1\n",
+    "#define DEEP 16 /* more is slower: fewer groups fit */\n",
+    "#else\n",
+    "#define TURNED 0\n",
+    "#define DEEP 32\n",
+    "#endif\n",
+    "#define TILE_PITCH 257\n",
+    "#if TURNED\n",
+    "#define ROOM DEEP * TILE_PITCH\n",
+    "#else\n",
+    "#define ROOM 1\n",
+    "#endif\n",
+    "\n",
+    "/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a\n",
+    "   group must come here. */\n",
+    "inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,\n",
+    "                    __local ELEM *tile, VEC4 *y) {\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    int b0, b, o, e;\n",
+    "    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);\n",
+    "    for (b0 = 0; b0 < used; b0 += DEEP) {\n",
+    "        const int depth = min(DEEP, used - b0);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (e = i; e < depth * OUTPUTS; e += 256)\n",
+    "            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];\n",
+    "#if TURNED\n",
+    "        for (e = i; e < DEEP * 256; e += 256)\n",
+    "            if (e % DEEP < depth)\n",
+    "                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);\n",
+    "#endif\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#pragma unroll 8\n",
+    "        for (b = 0; b < depth; b++) {\n",
+    "#if TURNED\n",
+    "            ELEM x = tile[b * TILE_PITCH + i];\n",
+    "#elif DIRECT\n",
+    "            ELEM x = element(PASS, p, b0 + b);\n",
+    "#else\n",
+    "            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];\n",
+    "#endif\n",
+    "#pragma unroll\n",
+    "            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "#if MODE == 1\n",
+    "/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    VEC4 block[BLOCKS];\n",
+    "    const ELEM *y = (const ELEM *)block;\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, here = (int)p < count && (!valid || valid[at + p]);\n",
+    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "    for (o = 0; o < OUTPUTS && first + o < outputs; o++)\n",
+    "        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;\n",
+    "}\n",
+    "#else\n",
+    "\n",
+    "/* The value of output `first + o`, or the squared length, in wide. */\n",
+    "inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,\n",
+    "                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {\n",
+    "    VEC4 block[BLOCKS];\n",
+    "    const ELEM *y = (const ELEM *)block;\n",
+    "    int o;\n",
+    "#if SQUARES\n",
+    "    value[0] = 0;\n",
+    "    for (first = 0; first < outputs; first += OUTPUTS) {\n",
+    "        project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {\n",
+    "            wide v = added[first + o] + (wide)y[o];\n",
+    "            value[0] += v * v;\n",
+    "        }\n",
+    "    }\n",
+    "#else\n",
+    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "#if SQUARES\n",
+    "#define VALUES 1\n",
+    "#else\n",
+    "#define VALUES OUTPUTS\n",
+    "#endif\n",
+    "\n",
+    "#if MODE == 2\n",
+    "/* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "              int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,\n",
+    "              __global wide *high) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    __local wide least[256], most[256];\n",
+    "    wide value[VALUES];\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, span, here = (int)p < count && (!valid || valid[at + p]);\n",
+    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
+    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        least[i] = here ? value[o] : end;\n",
+    "        most[i] = here ? value[o] : -end;\n",
+    "        for (span = 128; span > 0; span >>= 1) {\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            if (i < span) {\n",
+    "                least[i] = least[i + span] < least[i] ? least[i + span] : least[i];\n",
+    "                most[i] = most[i + span] > most[i] ? most[i + span] : most[i];\n",
+    "            }\n",
+    "        }\n",
+    "        if (i == 0) {\n",
+    "            low[get_group_id(0) * (size_t)written + (size_t)(first + o)] = least[0];\n",
+    "            high[get_group_id(0) * (size_t)written + (size_t)(first + o)] = most[0];\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* One work-item an output: the extremes of `count` groups into those found so far. */\n",
+    "__kernel void widen(__global const wide *low, __global const wide *high, int count, int written, __global wide *least,\n",
+    "                    __global wide *most) {\n",
+    "    const int o = (int)get_global_id(0);\n",
+    "    int c;\n",
+    "    if (o >= written) return;\n",
+    "    for (c = 0; c < count; c++) {\n",
+    "        wide a = low[(size_t)c * (size_t)written + (size_t)o], b = high[(size_t)c * (size_t)written + (size_t)o];\n",
+    "        if (a < least[o]) least[o] = a;\n",
+    "        if (b > most[o]) most[o] = b;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "#if MODE == 0\n",
+    "/* To nearest, half away from zero, within the type. */\n",
+    "inline SINK to_sink(wide x) {\n",
+    "#if INTEGER\n",
+    "    x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;\n",
+    "    return x >= (wide)MOST ? (SINK)MOST : x > (wide)LEAST ? (SINK)x : (SINK)LEAST;\n",
+    "#else\n",
+    "    return (SINK)x;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,\n",
+    "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    wide value[VALUES];\n",
+    "    const size_t p = get_global_id(0), q = p + at;\n",
+    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, here;\n",
+    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
+    "    if ((int)p >= count) return;\n",
+    "    here = !valid || valid[q];\n",
+    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
+    "        size_t b = (size_t)(first + o), to;\n",
+    "        wide x = value[o];\n",
+    "#if RESCALE\n",
+    "        wide old = high[b] - low[b];\n",
+    "        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;\n",
+    "#endif\n",
+    "#if LAYOUT == 0\n",
+    "        to = b * pixels + q;\n",
+    "#elif LAYOUT == 1\n",
+    "        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;\n",
+    "#else\n",
+    "        to = q * (size_t)written + b;\n",
+    "#endif\n",
+    "        out[to] = to_sink(here ? x : missing);\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_moments[] = {
+    "/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.\n",
+    "\n",
+    "   The products are few and the pixels many, so the pixels are split too: work-group (t, s) makes the T x T tile t from the\n",
+    "   SLICE pixels s, in ELEM; `accumulate` then adds the slices in their order, in double (or as a sum and its rounding\n",
+    "   errors). The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
+    "\n",
+    "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
+    "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
+    "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
+    "     v +---+   the next KB are on their way to registers meanwhile\n",
+    "\n",
+    "   The build says: ELEM, ELEM2 or ELEM4 as vec, R (2, 4, 8), W (2 or 4), KB (a multiple of 16 / R), SLICE, SAME (B is A: the\n",
+    "   lower triangle of tiles). */\n",
+    "\n",
+    "#define T (16 * R)\n",
+    "#define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */\n",
+    "#define EACH (T * KB / 256)   /* elements of a tile that an item fetches */\n",
+    "\n",
+    "#define ROW(l, part)                                                                                                  \\\n",
+    "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,\n",
+    "              int rows_b, __global ELEM *partial) {\n",
+    "    __local vec tile_a[KB * PITCH];\n",
+    "#if SAME\n",
+    "    __local vec *tile_b;\n",
+    "#else\n",
+    "    __local vec tile_b[KB * PITCH];\n",
+    "#endif\n",
+    "    __local vec other[SAME ? KB * PITCH : 1];\n",
+    "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
+    "    int t = (int)get_group_id(0), ti = 0, tj, k, e;\n",
+    "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
+    "    vec sum[R][R / W];\n",
+    "    ELEM next_a[EACH], next_b[EACH];\n",
+    "#if SAME\n",
+    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
+    "    tile_b = ti == tj ? tile_a : other;\n",
+    "#else\n",
+    "    ti = t / ((rows_b + T - 1) / T);\n",
+    "    tj = t % ((rows_b + T - 1) / T);\n",
+    "#endif\n",
+    "    for (int i = 0; i < R; i++)\n",
+    "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
+    "\n",
+    "#define FETCH(at)                                                                                                     \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
+    "        int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;                                                      \\\n",
+    "        int ra = ti * T + row, rb = tj * T + row;                                                                     \\\n",
+    "        next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \\\n",
+    "        if (!SAME || ti != tj)                                                                                        \\\n",
+    "            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \\\n",
+    "    }\n",
+    "\n",
+    "    FETCH(0)\n",
+    "    for (k = 0; k < SLICE; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;\n",
+    "            ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];\n",
+    "            if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < SLICE) FETCH(k + KB)\n",
+    "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
+    "            vec a[R / W], b[R / W];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];\n",
+    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) {\n",
+    "                ROW(0, s0)\n",
+    "                ROW(1, s1)\n",
+    "#if W == 4\n",
+    "                ROW(2, s2)\n",
+    "                ROW(3, s3)\n",
+    "#endif\n",
+    "            }\n",
+    "        }\n",
+    "    }\n",
+    "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
+    "        int row = (i / W * 16 + y) * W + i % W;\n",
+    "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
+    "            ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* One work-item an element: total += its `count` partial sums, in order. Without doubles lost holds what rounding took away\n",
+    "   (Knuth's two-sum), and total + lost is the sum. */\n",
+    "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, __global wide *total, __global wide *lost) {\n",
+    "    const size_t i = get_global_id(0);\n",
+    "    int c;\n",
+    "    wide sum;\n",
+    "#if !HAS_DOUBLE\n",
+    "    wide rest;\n",
+    "#endif\n",
+    "    if (i >= size) return;\n",
+    "    sum = total[i];\n",
+    "#if HAS_DOUBLE\n",
+    "    for (c = 0; c < count; c++) sum += (wide)partial[(size_t)c * size + i];\n",
+    "#else\n",
+    "    rest = lost[i];\n",
+    "    for (c = 0; c < count; c++) {\n",
+    "        wide x = (wide)partial[(size_t)c * size + i], s = sum + x, was = s - x;\n",
+    "        rest += (sum - was) + (x - (s - was));\n",
+    "        sum = s;\n",
+    "    }\n",
+    "    lost[i] = rest;\n",
+    "#endif\n",
+    "    total[i] = sum;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_omp[] = {
+    "/* omp.cl: orthogonal matching pursuit in the Gram domain: the codes of many signals from alpha = D'y and G = D'D.\n",
+    "\n",
+    "   With q_k the k-th orthonormalised atom and b_k = D'q_k, choosing atom j gives\n",
+    "\n",
+    "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
+    "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
+    "\n",
+    "   Three kernels do this; the build says which (OMP_WARP, OMP_ITEM or OMP_GENERAL):\n",
+    "\n",
+    "       omp_warp     a warp of 32 work-items a signal, for n and s fixed at build time: alpha in registers, b_k in local memory\n",
+    "                    (and, with KEEP, in registers too)\n",
+    "       omp_item     one work-item a signal, for n and s fixed at build time: everything in global memory, laid out so that\n",
+    "                    neighbours read neighbours\n",
+    "       omp_general  a group a signal, for any n and s; knows the explicit residual, and needs no Gram matrix. With a group of\n",
+    "                    one it is what a processor runs.\n",
+    "\n",
+    "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
+    "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
+    "\n",
+    "   What the recurrence of |r|^2 cannot decide, the first two mark in state[], and omp_general settles it:\n",
+    "       1  above its tolerance       2  in doubt: pursue again, with the explicit residual\n",
+    "       4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly\n",
+    "\n",
+    "   Build options: REAL_BITS; N (n padded to a multiple of 32 with zero atoms), S (places in the codes), TOLERANT (0: there is no\n",
+    "   tolerance); for omp_warp SIGNALS (a group), KEEP, SHUFFLES and REDUX (whether a warp can exchange registers, and reduce\n",
+    "   integers); for omp_general GROUP (a power of two) and USE_GRAM. */\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define WARP 32\n",
+    "#define UNREACHED 1\n",
+    "#define DOUBTFUL 2\n",
+    "#define UNPROVEN 4\n",
+    "#define NONE 0xffffffffu\n",
+    "\n",
+    "#if REAL_BITS == 64\n",
+    "#define GUARD ((real)1e-12)\n",
+    "#define TRUST2 ((wide)1e-12)\n",
+    "#define EPSILON ((wide)2.220446049250313e-16)\n",
+    "#else\n",
+    "#define GUARD ((real)1e-5f)\n",
+    "#define TRUST2 ((wide)1e-4f)\n",
+    "#define EPSILON ((wide)1.1920929e-7f)\n",
+    "#endif\n",
+    "\n",
+    "/* ---- the tolerance ------------------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#define ABOVE 0\n",
+    "#define BELOW 1\n",
+    "#define UNSURE 2\n",
+    "\n",
+    "/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */\n",
+    "int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {\n",
+    "    wide slack = 4 * EPSILON * base2 / (wide)smallest;\n",
+    "    if (!(tolerance2 > 0)) return ABOVE;\n",
+    "    if (residual2 + slack <= tolerance2) return BELOW;\n",
+    "    if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;\n",
+    "    return UNSURE;\n",
+    "}\n",
+    "\n",
+    "int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }\n",
+    "\n",
+    "wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {\n",
+    "    wide t = (wide)(tolerances ? tolerances[i] : tolerance);\n",
+    "    return TOLERANT ? t * t : 0;\n",
+    "}\n",
+    "\n",
+    "/* ======================================================================================================================== */\n",
+    "#ifdef OMP_WARP\n",
+    "\n",
+    "/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W values\n",
+    "   side by side, and a warp reads without gaps. */\n",
+    "#define VALUES (N / WARP)\n",
+    "#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)\n",
+    "#define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)\n",
+    "#define EDGE (N + 4) /* rows of b: those of different k start in different banks */\n",
+    "#define KEPT (S > 1 ? S - 1 : 1)\n",
+    "\n",
+    "#if N % (4 * WARP) == 0\n",
+    "#if REAL_BITS == 64\n",
+    "typedef double4 chunk;\n",
+    "#else\n",
+    "typedef float4 chunk;\n",
+    "#endif\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y, (to)[(v) + 2] = (q).z, (to)[(v) + 3] = (q).w\n",
+    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1], (from)[(v) + 2], (from)[(v) + 3])\n",
+    "#define CHUNK 4\n",
+    "#elif N % (2 * WARP) == 0\n",
+    "#if REAL_BITS == 64\n",
+    "typedef double2 chunk;\n",
+    "#else\n",
+    "typedef float2 chunk;\n",
+    "#endif\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y\n",
+    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1])\n",
+    "#define CHUNK 2\n",
+    "#else\n",
+    "typedef real chunk;\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q)\n",
+    "#define JOIN(from, v) (from)[v]\n",
+    "#define CHUNK 1\n",
+    "#endif\n",
+    "\n",
+    "/* ---- what a warp does together ------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#if SHUFFLES\n",
+    "#define SYNC() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
+    "\n",
+    "uint from_lane(uint value, uint lane) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(lane));\n",
+    "    return result;\n",
+    "}\n",
+    "\n",
+    "#if REDUX\n",
+    "uint largest_of(uint value, __local uint *room) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
+    "    return result;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"redux.sync.min.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
+    "    return result;\n",
+    "}\n",
+    "#else\n",
+    "uint across(uint value, uint step) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(step));\n",
+    "    return result;\n",
+    "}\n",
+    "uint largest_of(uint value, __local uint *room) {\n",
+    "    uint step;\n",
+    "    for (step = WARP / 2; step; step /= 2) value = max(value, across(value, step));\n",
+    "    return value;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    uint step;\n",
+    "    for (step = WARP / 2; step; step /= 2) value = min(value, across(value, step));\n",
+    "    return value;\n",
+    "}\n",
+    "#endif\n",
+    "#define LARGEST(x, room) as_float(largest_of(as_uint(x), room))\n",
+    "#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))\n",
+    "#define ROOM_REAL uint\n",
+    "\n",
+    "#else /* by way of local memory; the group is then one warp, so that barriers serve */\n",
+    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)\n",
+    "\n",
+    "real largest_of(real value, __local real *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    room[lane] = value;\n",
+    "    for (width = WARP / 2; width; width /= 2) {\n",
+    "        SYNC();\n",
+    "        if (lane < width) room[lane] = max(room[lane], room[lane + width]);\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    room[lane] = value;\n",
+    "    for (width = WARP / 2; width; width /= 2) {\n",
+    "        SYNC();\n",
+    "        if (lane < width) room[lane] = min(room[lane], room[lane + width]);\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "real from_lane(real value, int lane, __local real *room) {\n",
+    "    if ((int)get_local_id(0) == lane) room[0] = value;\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "#define LARGEST(x, room) largest_of(x, room)\n",
+    "#define FROM_LANE(x, lane, room) from_lane(x, lane, room)\n",
+    "#define ROOM_REAL real\n",
+    "#endif\n",
+    "\n",
+    "/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the\n",
+    "   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */\n",
+    "uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {\n",
+    "    real best = fabs(alpha[0]);\n",
+    "    uint found = NONE;\n",
+    "    int v;\n",
+    "#pragma unroll\n",
+    "    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));\n",
+    "    best = LARGEST(best, room);\n",
+    "#pragma unroll\n",
+    "    for (v = VALUES - 1; v >= 0; v--)\n",
+    "        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);\n",
+    "    found = smallest_of(found, places);\n",
+    "    *value = found & 1 ? -best : best;\n",
+    "    return found == NONE ? NONE : found / 2;\n",
+    "}\n",
+    "\n",
+    "/* ---- the kernel --------------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with\n",
+    "   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */\n",
+    "__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void\n",
+    "omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "         __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "         __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "         __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state) {\n",
+    "    __local real rows[SIGNALS][KEPT * EDGE] __attribute__((aligned(32)));\n",
+    "    __local real triangles[SIGNALS][S * S];\n",
+    "    __local ROOM_REAL rooms[SIGNALS][WARP];\n",
+    "    __local uint places[SIGNALS][WARP];\n",
+    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1);\n",
+    "    const size_t own = get_global_id(1), i = first + own;\n",
+    "    __local real *B = rows[y], *L = triangles[y];\n",
+    "    real alpha[VALUES], value, t = 0, smallest = 1, guard;\n",
+    "#if KEEP\n",
+    "    real b[KEPT][VALUES];\n",
+    "#endif\n",
+    "    int k, v, q, reached = 0, atom = -1, flags = 0, most;\n",
+    "    uint j;\n",
+    "    wide base2, residual2, tolerance2;\n",
+    "    if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */\n",
+    "#pragma unroll\n",
+    "    for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));\n",
+    "        SPREAD(alpha, v, a);\n",
+    "    }\n",
+    "    base2 = residual2 = norms2[i];\n",
+    "    most = limit_of(i, limit, limits);\n",
+    "    tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
+    "    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;\n",
+    "    j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "    guard = GUARD * fabs(value);\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "    for (k = 0; k < S; k++) {\n",
+    "        __global const real *column = G + (size_t)j * N;\n",
+    "        real g[VALUES], d2, gjj, inverse;\n",
+    "        int decided;\n",
+    "        if (k >= most || j == NONE) break;\n",
+    "        gjj = column[j];\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "            chunk a = *(__global const chunk *)(column + ATOM(v, lane));\n",
+    "            SPREAD(g, v, a);\n",
+    "        }\n",
+    "        if (lane < k) /* item i knows the i-th atom and fetches c_i; infinity refuses an atom that is already there */\n",
+    "            L[k * S + lane] = atom == (int)j ? (real)INFINITY : B[lane * EDGE + (int)j];\n",
+    "        SYNC();\n",
+    "        d2 = gjj;\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "        for (q = 0; q < k; q++) d2 = fma(-L[k * S + q], L[k * S + q], d2);\n",
+    "        if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
+    "            if (tolerance2 > 0) flags = DOUBTFUL;\n",
+    "            break;\n",
+    "        }\n",
+    "        inverse = rsqrt(d2);\n",
+    "        value *= inverse;\n",
+    "        if (lane == k) {\n",
+    "            L[k * S + k] = inverse;\n",
+    "            t = value;\n",
+    "            atom = (int)j;\n",
+    "        }\n",
+    "        residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
+    "        if (TOLERANT) {\n",
+    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "            reached = decided == BELOW;\n",
+    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "            if (decided != ABOVE) {\n",
+    "                k++;\n",
+    "                break;\n",
+    "            }\n",
+    "        }\n",
+    "        if (k + 1 >= most) {\n",
+    "            k++;\n",
+    "            break;\n",
+    "        }\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "        for (q = 0; q < k; q++) {\n",
+    "            real c = L[k * S + q];\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, b[q][v], g[v]);\n",
+    "#else\n",
+    "            real row[VALUES];\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "                chunk a = *(__local const chunk *)(B + q * EDGE + ATOM(v, lane));\n",
+    "                SPREAD(row, v, a);\n",
+    "            }\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, row[v], g[v]);\n",
+    "#endif\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v++) {\n",
+    "            g[v] *= inverse;\n",
+    "            alpha[v] = fma(-value, g[v], alpha[v]);\n",
+    "#if KEEP\n",
+    "            b[k][v] = g[v];\n",
+    "#endif\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);\n",
+    "        j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    /* Back substitution: item q holds t_q, then x_q. */\n",
+    "    SYNC();\n",
+    "    for (q = k - 1; q >= 0; q--) {\n",
+    "        real step = FROM_LANE(t, q, rooms[y]) * L[q * S + q];\n",
+    "        if (lane < q) t = fma(-step, L[q * S + lane], t);\n",
+    "        if (lane == q) t = step;\n",
+    "    }\n",
+    "    if (lane < k) {\n",
+    "        atoms[i * S + (size_t)lane] = atom;\n",
+    "        coefs[i * S + (size_t)lane] = t;\n",
+    "    }\n",
+    "    if (lane > 0) return;\n",
+    "    if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
+    "    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
+    "    used[i] = k;\n",
+    "    errors2[i] = (real)residual2;\n",
+    "    state[i] = flags;\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ======================================================================================================================== */\n",
+    "#ifdef OMP_ITEM\n",
+    "\n",
+    "/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at\n",
+    "   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,\n",
+    "   since each item follows an atom of its own. L, t and the atoms are private. */\n",
+    "#define OWN(x) scratch[(size_t)(x) * items + me]\n",
+    "#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]\n",
+    "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
+    "\n",
+    "__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "                       __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "                       __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
+    "                       __global real *restrict scratch) {\n",
+    "    const size_t items = get_global_size(0), me = get_global_id(0);\n",
+    "    real L[S * (S + 1) / 2], t[S];\n",
+    "    int chosen[S];\n",
+    "    size_t own;\n",
+    "    for (own = me; own < count; own += items) {\n",
+    "        const size_t i = first + own;\n",
+    "        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
+    "        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;\n",
+    "        wide residual2 = base2;\n",
+    "        real best = -1, smallest = 1, guard;\n",
+    "        for (x = 0; x < N; x++) {\n",
+    "            real value = alphas[own * N + (size_t)x];\n",
+    "            OWN(x) = value;\n",
+    "            if (fabs(value) > best) best = fabs(value), j = x;\n",
+    "        }\n",
+    "        guard = GUARD * best;\n",
+    "        while (!reached && k < most) {\n",
+    "            __global const real *column = G + (size_t)j * N;\n",
+    "            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);\n",
+    "            int repeated = 0, decided;\n",
+    "            for (q = 0; q < k; q++) {\n",
+    "                L[PLACE(k, q)] = ROW(q, j);\n",
+    "                d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);\n",
+    "                repeated |= chosen[q] == j;\n",
+    "            }\n",
+    "            if (repeated || !(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
+    "                if (tolerance2 > 0) flags = DOUBTFUL;\n",
+    "                break;\n",
+    "            }\n",
+    "            inverse = rsqrt(d2);\n",
+    "            value *= inverse;\n",
+    "            L[PLACE(k, k)] = inverse;\n",
+    "            t[k] = value;\n",
+    "            chosen[k] = j;\n",
+    "            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
+    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "            reached = decided == BELOW;\n",
+    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "            if (++k == most || decided != ABOVE) break;\n",
+    "            best = -1;\n",
+    "            for (x = 0; x < N; x++) {\n",
+    "                real g = column[x], left;\n",
+    "                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);\n",
+    "                g *= inverse;\n",
+    "                ROW(k - 1, x) = g;\n",
+    "                left = fma(-value, g, OWN(x));\n",
+    "                OWN(x) = left;\n",
+    "                if (fabs(left) > best) best = fabs(left), j = x;\n",
+    "            }\n",
+    "        }\n",
+    "        for (q = k - 1; q >= 0; q--) {\n",
+    "            real step = t[q] * L[PLACE(q, q)];\n",
+    "            for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);\n",
+    "            atoms[i * S + (size_t)q] = chosen[q];\n",
+    "            coefs[i * S + (size_t)q] = step;\n",
+    "        }\n",
+    "        if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
+    "        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
+    "        used[i] = k;\n",
+    "        errors2[i] = (real)residual2;\n",
+    "        state[i] = flags;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ======================================================================================================================== */\n",
+    "#ifdef OMP_GENERAL\n",
+    "\n",
+    "#if GROUP == 1\n",
+    "#define SYNC()\n",
+    "#else\n",
+    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
+    "#endif\n",
+    "#define REFRESHES 4\n",
+    "\n",
+    "/* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global\n",
+    "   memory, x and atoms the codes themselves. */\n",
+    "typedef struct pursuit {\n",
+    "    int n, padded, p, stride, lane;\n",
+    "    int chosen, limit, refreshes, stable, reached;\n",
+    "    wide tolerance2, base2, residual2;\n",
+    "    real smallest, guard;\n",
+    "    __global const real *D, *G, *y;\n",
+    "    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */\n",
+    "    __global int *atoms;\n",
+    "    __local real *sizes;\n",
+    "    __local int *places;\n",
+    "    __local wide *sums;\n",
+    "} pursuit;\n",
+    "\n",
+    "wide over_group(const pursuit *w, wide value) {\n",
+    "    int width;\n",
+    "    w->sums[w->lane] = value;\n",
+    "    SYNC();\n",
+    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "        if (w->lane < width) w->sums[w->lane] += w->sums[w->lane + width];\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    value = w->sums[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* The atom of the largest |alpha|, the first of equals. */\n",
+    "int strongest(const pursuit *w) {\n",
+    "    real best = -1;\n",
+    "    int j = 0, i, width;\n",
+    "    for (i = w->lane; i < w->n; i += GROUP)\n",
+    "        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;\n",
+    "    if (GROUP == 1) return j;\n",
+    "    w->sizes[w->lane] = best;\n",
+    "    w->places[w->lane] = j;\n",
+    "    SYNC();\n",
+    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "        if (w->lane < width) {\n",
+    "            real other = w->sizes[w->lane + width];\n",
+    "            int place = w->places[w->lane + width];\n",
+    "            if (other > w->sizes[w->lane] || (other == w->sizes[w->lane] && place < w->places[w->lane])) {\n",
+    "                w->sizes[w->lane] = other;\n",
+    "                w->places[w->lane] = place;\n",
+    "            }\n",
+    "        }\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    j = w->places[0];\n",
+    "    SYNC();\n",
+    "    return j;\n",
+    "}\n",
+    "\n",
+    "real dot_atom(const pursuit *w, int j, __global const real *z) {\n",
+    "    __global const real *d = w->D + (size_t)j * (size_t)w->p;\n",
+    "    real sum = 0;\n",
+    "    int i;\n",
+    "    for (i = 0; i < w->p; i++) sum = fma(d[i], z[i], sum);\n",
+    "    return sum;\n",
+    "}\n",
+    "\n",
+    "/* Element i of column j of the Gram matrix: the same chain of fma that the product D'D is made of. */\n",
+    "real gram(const pursuit *w, int i, int j) {\n",
+    "    if (USE_GRAM) return w->G[(size_t)j * (size_t)w->padded + (size_t)i];\n",
+    "    return i < w->n ? dot_atom(w, i, w->D + (size_t)j * (size_t)w->p) : 0;\n",
+    "}\n",
+    "\n",
+    "/* x += inverse(L') t, t = 0. */\n",
+    "void solve(pursuit *w) {\n",
+    "    int k, i;\n",
+    "    for (k = w->chosen - 1; k >= 0; k--) {\n",
+    "        __global const real *row = w->L + k * w->stride;\n",
+    "        real step = w->t[k] * row[k];\n",
+    "        SYNC();\n",
+    "        for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);\n",
+    "        if (w->lane == 0) {\n",
+    "            w->x[k] += step;\n",
+    "            w->t[k] = 0;\n",
+    "        }\n",
+    "        SYNC();\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* t = inverse(L) a, where a is lost: what is left of the residual in the span; |r|^2 without it. */\n",
+    "void project(pursuit *w, __global real *a) {\n",
+    "    int k, i;\n",
+    "    for (k = 0; k < w->chosen; k++) {\n",
+    "        real t = a[k] * w->L[k * w->stride + k];\n",
+    "        SYNC();\n",
+    "        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);\n",
+    "        if (w->lane == 0) w->t[k] = t;\n",
+    "        w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);\n",
+    "        SYNC();\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* r = y - Dx for the coefficients as stored; whether the tolerance is reached. */\n",
+    "int measure(pursuit *w) {\n",
+    "    wide sum = 0;\n",
+    "    int i, k;\n",
+    "    for (i = w->lane; i < w->p; i += GROUP) {\n",
+    "        wide e = (wide)w->y[i];\n",
+    "        for (k = 0; k < w->chosen; k++)\n",
+    "            e = fma(-(wide)w->x[k], (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + (size_t)i], e);\n",
+    "        w->r[i] = (real)e;\n",
+    "        sum = fma(e, e, sum);\n",
+    "    }\n",
+    "    w->residual2 = w->base2 = over_group(w, sum);\n",
+    "    w->reached = w->residual2 <= w->tolerance2;\n",
+    "    w->refreshes++;\n",
+    "    w->stable = 1;\n",
+    "    return w->reached;\n",
+    "}\n",
+    "\n",
+    "/* Starts again from the explicit residual: alpha = D'r less what is left of it in the span. */\n",
+    "void correlate(pursuit *w) {\n",
+    "    int i, k;\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) w->alpha[i] = dot_atom(w, i, w->r);\n",
+    "    SYNC();\n",
+    "    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */\n",
+    "    SYNC();\n",
+    "    project(w, w->r);\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
+    "        real a = w->alpha[i];\n",
+    "        for (k = 0; k < w->chosen; k++) a = fma(-w->t[k], w->B[(size_t)k * (size_t)w->padded + (size_t)i], a);\n",
+    "        w->alpha[i] = a;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */\n",
+    "void advance(const pursuit *w, int k, int j, real inverse, real t) {\n",
+    "    __global const real *c = w->L + k * w->stride;\n",
+    "    __global real *b = w->B + (size_t)k * (size_t)w->padded;\n",
+    "    int i, q;\n",
+    "#if GROUP == 1\n",
+    "    for (i = 0; i < w->n; i++) b[i] = gram(w, i, j);\n",
+    "    for (q = 0; q < k; q++) {\n",
+    "        __global const real *row = w->B + (size_t)q * (size_t)w->padded;\n",
+    "        real cq = c[q];\n",
+    "        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);\n",
+    "    }\n",
+    "    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
+    "#else\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
+    "        real v = gram(w, i, j);\n",
+    "        for (q = 0; q < k; q++) v = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)i], v);\n",
+    "        v *= inverse;\n",
+    "        b[i] = v;\n",
+    "        w->alpha[i] = fma(-t, v, w->alpha[i]);\n",
+    "    }\n",
+    "#endif\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
+    "int append(pursuit *w, int j, real *inverse, real *t) {\n",
+    "    __global real *c = w->L + w->chosen * w->stride;\n",
+    "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
+    "    int k = w->chosen, i, repeated = 0;\n",
+    "    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];\n",
+    "    SYNC();\n",
+    "    for (i = 0; i < k; i++) {\n",
+    "        d2 = fma(-c[i], c[i], d2);\n",
+    "        repeated |= w->atoms[i] == j;\n",
+    "    }\n",
+    "    if (repeated || !(fabs(value) > w->guard) || !(d2 > GUARD * gjj)) return 0;\n",
+    "    *inverse = rsqrt(d2);\n",
+    "    *t = value * *inverse;\n",
+    "    SYNC();\n",
+    "    if (w->lane == 0) {\n",
+    "        c[k] = *inverse;\n",
+    "        w->t[k] = *t;\n",
+    "        w->x[k] = 0;\n",
+    "        w->atoms[k] = j;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);\n",
+    "    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;\n",
+    "    w->chosen = k + 1;\n",
+    "    w->stable = 0;\n",
+    "    return 1;\n",
+    "}\n",
+    "\n",
+    "int standing(const pursuit *w) { return verdict(w->residual2, w->base2, w->smallest, w->tolerance2); }\n",
+    "\n",
+    "/* Every helper is called from one place only: compilers for devices inline them all. */\n",
+    "void pursue(pursuit *w) {\n",
+    "    int fresh = 1;\n",
+    "    while (!w->reached && w->chosen < w->limit) {\n",
+    "        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;\n",
+    "        real inverse, t;\n",
+    "        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);\n",
+    "        fresh = 0;\n",
+    "        if (append(w, j, &inverse, &t)) {\n",
+    "            int decided = standing(w);\n",
+    "            w->reached = decided == BELOW;\n",
+    "            if (w->reached || w->chosen == w->limit) break;\n",
+    "            advance(w, k, j, inverse, t);\n",
+    "            in_doubt = decided == UNSURE;\n",
+    "        } else {\n",
+    "            if (!(w->tolerance2 > 0) || !may_refresh || w->stable) break;\n",
+    "            in_doubt = 1;\n",
+    "        }\n",
+    "        if (!TOLERANT || !in_doubt) continue;\n",
+    "        solve(w);\n",
+    "        if (measure(w) || !may_refresh) continue;\n",
+    "        correlate(w);\n",
+    "        fresh = 1;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The coefficients. Where the tolerance is still in doubt they are refined, twice at most, against the explicit residual, which\n",
+    "   settles it. With `only_measure` they are good, and the residual is what is asked for. */\n",
+    "void finish(pursuit *w, int only_measure) {\n",
+    "    int tries, k;\n",
+    "    for (tries = 0;; tries++) {\n",
+    "        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
+    "        if (!only_measure) solve(w);\n",
+    "        if (!in_doubt && (w->stable || !(w->base2 > 0) || w->residual2 > TRUST2 * w->base2)) break;\n",
+    "        if (measure(w) || !in_doubt) break;\n",
+    "        for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);\n",
+    "        SYNC();\n",
+    "        project(w, w->alpha);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group.\n",
+    "   With `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
+    "   forms D'y itself, by the same chain of fma as the matrix product. */\n",
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
+    "omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "            __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "            __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "            __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
+    "            __global real *restrict scratch, ulong each, int n, int padded, int p, int stride, __global const real *restrict D,\n",
+    "            __global const real *restrict Y, int settle) {\n",
+    "    __local real sizes[GROUP];\n",
+    "    __local int places[GROUP], open[GROUP];\n",
+    "    __local wide sums[GROUP];\n",
+    "    const size_t look = settle ? GROUP : 1;\n",
+    "    pursuit w;\n",
+    "    size_t base, own;\n",
+    "    int i;\n",
+    "    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);\n",
+    "    w.D = D, w.G = G;\n",
+    "    w.sizes = sizes, w.places = places, w.sums = sums;\n",
+    "    w.alpha = scratch + get_group_id(0) * each;\n",
+    "    w.L = w.alpha + padded;\n",
+    "    w.t = w.L + stride * stride;\n",
+    "    w.r = w.t + stride;\n",
+    "    w.B = w.r + max(p, stride);\n",
+    "    for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {\n",
+    "        const size_t end = min((ulong)(base + look), count);\n",
+    "        SYNC();\n",
+    "        open[w.lane] = !settle ? DOUBTFUL : base + (size_t)w.lane < count ? state[first + base + (size_t)w.lane] : 0;\n",
+    "        SYNC();\n",
+    "        for (own = base; own < end; own++) {\n",
+    "            const size_t at = first + own;\n",
+    "            const int task = open[own - base];\n",
+    "            if (!(task & (DOUBTFUL | UNPROVEN))) continue;\n",
+    "            w.y = Y + at * (size_t)p;\n",
+    "            w.x = coefs + at * (size_t)stride;\n",
+    "            w.atoms = atoms + at * (size_t)stride;\n",
+    "            w.limit = limit_of(at, limit, limits);\n",
+    "            w.tolerance2 = tolerance2_of(at, tolerance, tolerances);\n",
+    "            w.base2 = w.residual2 = norms2[at];\n",
+    "            w.refreshes = w.stable = 0;\n",
+    "            w.smallest = 1;\n",
+    "            w.chosen = 0;\n",
+    "            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
+    "            if (task & DOUBTFUL) {\n",
+    "                for (i = w.lane; i < n; i += GROUP)\n",
+    "                    w.alpha[i] = settle ? dot_atom(&w, i, w.y) : alphas[own * (size_t)padded + (size_t)i];\n",
+    "                SYNC();\n",
+    "                pursue(&w);\n",
+    "            } else {\n",
+    "                w.chosen = used[at];\n",
+    "                w.residual2 = 0;\n",
+    "            }\n",
+    "            finish(&w, !(task & DOUBTFUL));\n",
+    "            if (w.lane == 0) {\n",
+    "                used[at] = w.chosen;\n",
+    "                errors2[at] = (real)w.residual2;\n",
+    "                state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
+    "            }\n",
+    "            SYNC();\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
+    "/* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.\n",
+    "\n",
+    "   A slice of whole lines lies on the device as the file has it: values of VALUE, byte order and interleave untouched, so\n",
+    "   that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:\n",
+    "\n",
+    "       panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one\n",
+    "\n",
+    "   Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs\n",
+    "   four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.\n",
+    "\n",
+    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, LAYOUT (0 BSQ, 1 BIL,\n",
+    "   2 BIP), ELEM (of the panel), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right neighbour less pixel). */\n",
+    "\n",
+    "#ifndef CHUNK\n",
+    "#define CHUNK 1024 /* pixels of a work-group */\n",
+    "#endif\n",
+    "\n",
+    "inline VALUE value_of(VALUE v) {\n",
+    "#if !SWAP || BYTES == 1\n",
+    "    return v;\n",
+    "#elif BYTES == 2\n",
+    "    return AS_VALUE(as_uchar2(v).s10);\n",
+    "#elif BYTES == 4\n",
+    "    return AS_VALUE(as_uchar4(v).s3210);\n",
+    "#else\n",
+    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* Where band b of pixel p lies. pixels, samples, bands: those of the slice as it was uploaded. */\n",
+    "inline size_t place(size_t p, int b, size_t pixels, int samples, int bands) {\n",
+    "#if LAYOUT == 0\n",
+    "    return p + (size_t)b * pixels;\n",
+    "#elif LAYOUT == 1\n",
+    "    return (p / (size_t)samples) * (size_t)samples * (size_t)bands + (size_t)b * (size_t)samples + p % (size_t)samples;\n",
+    "#else\n",
+    "    return p * (size_t)bands + (size_t)b;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* The bits decide: compilers may fold a comparison away. */\n",
+    "inline int finite_elem(ELEM x) {\n",
+    "#if ELEM_BYTES == 8\n",
+    "    return (as_ulong(x) & 0x7ff0000000000000UL) != 0x7ff0000000000000UL;\n",
+    "#else\n",
+    "    return (as_uint(x) & 0x7f800000u) != 0x7f800000u;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts as the panel will hold it. */\n",
+    "__kernel void validity(__global const VALUE *raw, __global const int *list, __global const real *shift, __global uchar *valid,\n",
+    "                       ulong pixels, int samples, int bands, int used, wide nodata) {\n",
+    "    size_t p = get_global_id(0);\n",
+    "    int good;\n",
+    "    if (p >= pixels) return;\n",
+    "    good = valid[p] != 0;\n",
+    "#if NODATA || FLOATING\n",
+    "    for (int b = 0; b < used; b++) {\n",
+    "        VALUE v = value_of(raw[place(p, list[b], pixels, samples, bands)]);\n",
+    "#if NODATA\n",
+    "        good &= (wide)v != nodata;\n",
+    "#endif\n",
+    "#if FLOATING\n",
+    "        good &= finite_elem((ELEM)((WORK)v - (WORK)shift[b]));\n",
+    "#endif\n",
+    "    }\n",
+    "#endif\n",
+    "    valid[p] = (uchar)(good != 0);\n",
+    "}\n",
+    "\n",
+    "/* x - shift of band b (the used-th is the constant 1 that counts pixels); 0 where it is missing. q: pixel of the slice. */\n",
+    "inline ELEM element(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
+    "                    size_t q, int b, size_t pixels, int samples, int bands, int used) {\n",
+    "#if DIFFERENCE\n",
+    "    if (q % (size_t)samples == (size_t)samples - 1) return 0;\n",
+    "#if CHECKED\n",
+    "    if (!valid[q] || !valid[q + 1]) return 0;\n",
+    "#endif\n",
+    "    if (b == used) return 1;\n",
+    "    return (ELEM)value_of(raw[place(q + 1, list[b], pixels, samples, bands)]) -\n",
+    "           (ELEM)value_of(raw[place(q, list[b], pixels, samples, bands)]);\n",
+    "#else\n",
+    "#if CHECKED\n",
+    "    if (!valid[q]) return 0;\n",
+    "#endif\n",
+    "    if (b == used) return 1;\n",
+    "    return (ELEM)((WORK)value_of(raw[place(q, list[b], pixels, samples, bands)]) - (WORK)shift[b]);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band g, item i the pixels i, i + 256, ...\n",
+    "   BIP: of bands 16 g .. 16 g + 15; a tile of 16 pixels x 16 bands is read along the bands and written along the pixels by\n",
+    "   way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void load(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
+    "          __global ELEM *panel, __global wide *sums, ulong first, int count, ulong pixels, int samples, int bands, int used,\n",
+    "          int ld) {\n",
+    "    __local wide add[256];\n",
+    "    const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);\n",
+    "    int step, span;\n",
+    "    wide sum = 0;\n",
+    "#if LAYOUT != 2\n",
+    "    const int b = (int)get_group_id(1);\n",
+    "    for (step = i; step < CHUNK; step += 256) {\n",
+    "        int p = chunk * CHUNK + step;\n",
+    "        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used) : (ELEM)0;\n",
+    "        if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;\n",
+    "        sum += (wide)x;\n",
+    "    }\n",
+    "    add[i] = sum;\n",
+    "    for (span = 128; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (i < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];\n",
+    "#else\n",
+    "    __local ELEM tile[16][17];\n",
+    "    const int row = i >> 4, column = i & 15, base = (int)get_group_id(1) * 16;\n",
+    "    for (step = 0; step < CHUNK; step += 16) {\n",
+    "        int p = chunk * CHUNK + step + row, b = base + column;\n",
+    "        ELEM x = 0;\n",
+    "        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        tile[row][column] = x;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        x = tile[column][row]; /* now band base + row, pixel column */\n",
+    "        if (base + row < used) panel[(size_t)(base + row) * (size_t)ld + (size_t)(chunk * CHUNK + step + column)] = x;\n",
+    "        sum += (wide)x;\n",
+    "    }\n",
+    "    add[i] = sum;\n",
+    "    for (span = 8; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (column < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    if (column == 0 && base + row <= used) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)(base + row)] = add[i];\n",
+    "#endif\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_residual[] = {
+    "/* residual.cl: E = Y - DX and its squares; lengths of signals; sums over all signals.\n",
+    "\n",
+    "   Build options: LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand;\n",
+    "   STRIDE, the places a signal has in the codes. */\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "/* Sums what LANES neighbours hold, always in the same order. All items of the group take part. */\n",
+    "wide over_lanes(wide value, __local wide *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    if (LANES == 1) return value;\n",
+    "    room += (int)get_local_id(1) * LANES;\n",
+    "    room[lane] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
+    "        if (lane < width) room[lane] += room[lane + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    return room[0];\n",
+    "}\n",
+    "\n",
+    "/* Item (l, i) computes rows l, l + LANES, .. of column i: neighbours read and write neighbours, the atoms and coefficients are\n",
+    "   the same for all of them and come from the cache, and D is small enough to stay in it. squares[i] = ||y - Dx||^2. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulong m, int p, __global const real *restrict Y,\n",
+    "                                                                             __global const real *restrict D,\n",
+    "                                                                             __global const int *restrict used,\n",
+    "                                                                             __global const int *restrict atoms,\n",
+    "                                                                             __global const real *restrict coefs,\n",
+    "                                                                             __global real *restrict E,\n",
+    "                                                                             __global wide *restrict squares) {\n",
+    "    __local wide room[LANES * ROWS];\n",
+    "    size_t i = get_global_id(1), column = i * (size_t)p, at = i * STRIDE;\n",
+    "    int count = i < m ? used[i] : 0, r, k;\n",
+    "    wide sum = 0;\n",
+    "    for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {\n",
+    "        real e = Y[column + (size_t)r];\n",
+    "        for (k = 0; k < count; k++) e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);\n",
+    "        E[column + (size_t)r] = e;\n",
+    "        sum = fma((wide)e, (wide)e, sum);\n",
+    "    }\n",
+    "    sum = over_lanes(sum, room);\n",
+    "    if (i < m && get_local_id(0) == 0) squares[i] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ||y||^2 of signals first .. first+count-1; bad is set where one holds NaN or infinity. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,\n",
+    "                                                                            __global const real *restrict Y,\n",
+    "                                                                            __global wide *restrict squares,\n",
+    "                                                                            __global int *restrict bad) {\n",
+    "    __local wide room[LANES * ROWS];\n",
+    "    size_t i = get_global_id(1), column = (first + i) * (size_t)p;\n",
+    "    wide sum = 0;\n",
+    "    int r;\n",
+    "    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) {\n",
+    "        real y = Y[column + (size_t)r];\n",
+    "        sum = fma((wide)y, (wide)y, sum);\n",
+    "        if (!isfinite(y)) *bad = 1;\n",
+    "    }\n",
+    "    sum = over_lanes(sum, room);\n",
+    "    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ---- sums over all signals ------------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#define TEAM 64\n",
+    "\n",
+    "/* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */\n",
+    "wide over_team(wide value, __local wide *room) {\n",
+    "    int id = (int)get_local_id(0), width;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    room[id] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = TEAM / 2; width > 0; width /= 2) {\n",
+    "        if (id < width) room[id] += room[id + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    return room[0];\n",
+    "}\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,\n",
+    "                                                                            __global wide *restrict sums) {\n",
+    "    __local wide room[TEAM];\n",
+    "    size_t i;\n",
+    "    wide sum = 0;\n",
+    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) sum += squares[i];\n",
+    "    sum = over_team(sum, room);\n",
+    "    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;\n",
+    "}\n",
+    "\n",
+    "/* Of a finished coding: each group's sum of errors, and how many coefficients and unreached tolerances it saw. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,\n",
+    "                                                                      __global const int *restrict used,\n",
+    "                                                                      __global const int *restrict state,\n",
+    "                                                                      __global wide *restrict sums,\n",
+    "                                                                      __global ulong *restrict counts) {\n",
+    "    __local wide room[TEAM];\n",
+    "    __local ulong tallies[TEAM][2];\n",
+    "    ulong nonzeros = 0, not_reached = 0;\n",
+    "    wide sum = 0;\n",
+    "    size_t i;\n",
+    "    int id = (int)get_local_id(0), q;\n",
+    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) {\n",
+    "        sum += (wide)errors2[i];\n",
+    "        nonzeros += (ulong)used[i];\n",
+    "        not_reached += (ulong)(state[i] & 1);\n",
+    "    }\n",
+    "    tallies[id][0] = nonzeros, tallies[id][1] = not_reached;\n",
+    "    sum = over_team(sum, room);\n",
+    "    if (id > 0) return;\n",
+    "    for (q = 1; q < TEAM; q++) nonzeros += tallies[q][0], not_reached += tallies[q][1];\n",
+    "    sums[get_group_id(0)] = sum;\n",
+    "    counts[2 * get_group_id(0)] = nonzeros;\n",
+    "    counts[2 * get_group_id(0) + 1] = not_reached;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
+    "/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.\n",
+    "\n",
+    "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
+    "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
+    "   Missing pixels have z = 0, so g = 0; but g'(0) = 1 for tanh and gauss, so `slopes` holds the sums of g' - 1, to which the\n",
+    "   host adds the number of pixels.\n",
+    "\n",
+    "   CONTRAST: 0 y^3, 1 tanh y, 2 y exp(-y^2/2). W: m x c, a direction a column. */\n",
+    "#define EACH 4\n",
+    "\n",
+    "inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {\n",
+    "    real y = 0;\n",
+    "    int a;\n",
+    "    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];\n",
+    "    return y;\n",
+    "}\n",
+    "\n",
+    "/* The sum of x over the group of 256, valid in item 0. */\n",
+    "inline wide group_sum(wide x, __local wide *add) {\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    int span;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    add[i] = x;\n",
+    "    for (span = 128; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (i < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    return add[0];\n",
+    "}\n",
+    "\n",
+    "#ifdef CONTRAST\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
+    "              __global wide *slopes) {\n",
+    "    __local wide add[256];\n",
+    "    int d, e;\n",
+    "    for (d = 0; d < c; d++) {\n",
+    "        wide slope = 0;\n",
+    "        for (e = 0; e < EACH; e++) {\n",
+    "            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);\n",
+    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), g;\n",
+    "#if CONTRAST == 0\n",
+    "            g = y * y * y;\n",
+    "#elif CONTRAST == 1\n",
+    "            g = tanh(y);\n",
+    "            slope -= (wide)(g * g);\n",
+    "#else\n",
+    "            real e2 = exp(-y * y / 2);\n",
+    "            g = y * e2;\n",
+    "            slope += (wide)((1 - y * y) * e2 - 1);\n",
+    "#endif\n",
+    "            G[(size_t)d * ld + p] = g;\n",
+    "        }\n",
+    "        slope = group_sum(slope, add);\n",
+    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slope;\n",
+    "    }\n",
+    "}\n",
+    "#else\n",
+    "/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {\n",
+    "    __local wide add[256];\n",
+    "    int d, e;\n",
+    "    for (d = 0; d < m; d++) {\n",
+    "        wide fourth = 0, negentropy = 0;\n",
+    "        for (e = 0; e < EACH; e++) {\n",
+    "            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);\n",
+    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);\n",
+    "            fourth += (wide)(y * y) * (wide)(y * y);\n",
+    "            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));\n",
+    "        }\n",
+    "        fourth = group_sum(fourth, add);\n",
+    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;\n",
+    "        negentropy = group_sum(negentropy, add);\n",
+    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_update[] = {
+    "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
+    "   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and\n",
+    "   residuals change over (update_signals; update_uses for a single atom).\n",
+    "\n",
+    "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom stand in\n",
+    "   the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
+    "\n",
+    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand. */\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define TEAM 128\n",
+    "#define TILE 2048     /* atoms that a group counts: 16 KB of local memory */\n",
+    "#define SET 32        /* signals that are placed at a time: a bit each */\n",
+    "#define STRETCH 256   /* uses whose sum is formed in one go */\n",
+    "\n",
+    "/* ---- the lists ------------------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final counts\n",
+    "   matter, so the order of the atomic additions does not. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,\n",
+    "                                                                           __global const int *restrict used,\n",
+    "                                                                           __global const int *restrict atoms,\n",
+    "                                                                           __global uint *restrict counts) {\n",
+    "    __local uint tally[TILE];\n",
+    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
+    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
+    "    uint cell;\n",
+    "    int a;\n",
+    "    for (a = id; a < have; a += TEAM) tally[a] = 0;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (cell = begin * STRIDE + (uint)id; cell < end * STRIDE; cell += TEAM) {\n",
+    "        if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "        a = atoms[cell] - first;\n",
+    "        if (a >= 0 && a < have) atomic_inc(tally + a);\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];\n",
+    "}\n",
+    "\n",
+    "/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */\n",
+    "__kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {\n",
+    "    const int a = (int)get_global_id(0);\n",
+    "    uint sum = 0, b;\n",
+    "    if (a >= n) return;\n",
+    "    for (b = 0; b < blocks; b++) {\n",
+    "        uint here = counts[(size_t)b * (size_t)n + (size_t)a];\n",
+    "        counts[(size_t)b * (size_t)n + (size_t)a] = sum;\n",
+    "        sum += here;\n",
+    "    }\n",
+    "    totals[a] = sum;\n",
+    "}\n",
+    "\n",
+    "/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that use it;\n",
+    "   the bits below a signal's own are the uses before it, so all can be placed at once, in order. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,\n",
+    "                                                                           __global const int *restrict used,\n",
+    "                                                                           __global const int *restrict atoms,\n",
+    "                                                                           __global const uint *restrict counts,\n",
+    "                                                                           __global const uint *restrict start,\n",
+    "                                                                           __global uint *restrict uses) {\n",
+    "    __local uint users[TILE], next[TILE];\n",
+    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
+    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
+    "    uint set, cell;\n",
+    "    int a;\n",
+    "    for (a = id; a < have; a += TEAM)\n",
+    "        next[a] = start[first + a] + counts[get_group_id(0) * (size_t)n + (size_t)(first + a)];\n",
+    "    for (set = begin; set < end; set += SET) {\n",
+    "        const uint last = min(end, set + SET) * STRIDE;\n",
+    "        for (a = id; a < have; a += TEAM) users[a] = 0;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
+    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "            a = atoms[cell] - first;\n",
+    "            if (a >= 0 && a < have) atomic_or(users + a, 1u << (cell / STRIDE - set));\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
+    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "            a = atoms[cell] - first;\n",
+    "            if (a >= 0 && a < have)\n",
+    "                uses[next[a] + popcount(users[a] & ((1u << (cell / STRIDE - set)) - 1))] = cell;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (a = id; a < have; a += TEAM) next[a] += popcount(users[a]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* ---- gathering --------------------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms before have)\n",
+    "   and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait for them; then row y\n",
+    "   takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours. The rows are added in order. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,\n",
+    "                                                                           __global const uint *restrict start,\n",
+    "                                                                           __global const uint *restrict stretches,\n",
+    "                                                                           __global const uint *restrict uses,\n",
+    "                                                                           __global const real *restrict coefs,\n",
+    "                                                                           __global const real *restrict E,\n",
+    "                                                                           __global real *restrict partial,\n",
+    "                                                                           __global wide *restrict energies) {\n",
+    "    __local uint signals[STRETCH];\n",
+    "    __local real weights[STRETCH];\n",
+    "    __local real rows[ROWS * LANES];\n",
+    "    __local wide shares[LANES];\n",
+    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;\n",
+    "    const uint mine = stretches[first] + (uint)get_group_id(0);\n",
+    "    int low = first, high = n, r, u, count;\n",
+    "    uint begin;\n",
+    "    wide energy = 0;\n",
+    "    while (high - low > 1) { /* the last atom whose stretches begin at or before this one */\n",
+    "        int middle = (low + high) / 2;\n",
+    "        if (stretches[middle] <= mine) low = middle;\n",
+    "        else high = middle;\n",
+    "    }\n",
+    "    begin = start[low] + (mine - stretches[low]) * STRETCH;\n",
+    "    count = (int)min((uint)STRETCH, start[low + 1] - begin);\n",
+    "    for (u = id; u < count; u += ROWS * LANES) {\n",
+    "        uint cell = uses[begin + (uint)u];\n",
+    "        signals[u] = cell / STRIDE;\n",
+    "        weights[u] = coefs[cell];\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (r = lane; r - lane < p; r += LANES) {\n",
+    "        real sum = 0;\n",
+    "        if (r < p) {\n",
+    "#pragma unroll 4\n",
+    "            for (u = y; u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
+    "        }\n",
+    "        rows[id] = sum;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (y == 0 && r < p) {\n",
+    "            for (u = 1; u < ROWS; u++) sum += rows[u * LANES + lane];\n",
+    "            partial[get_group_id(0) * (size_t)p + (size_t)r] = sum;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);\n",
+    "    if (y == 0) shares[lane] = energy;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    if (id > 0) return;\n",
+    "    for (u = 1; u < LANES; u++) energy += shares[u];\n",
+    "    energies[get_group_id(0)] = energy;\n",
+    "}\n",
+    "\n",
+    "/* Item (r, a) adds the stretches of the a-th atom of the group in order; row r = p is |x|^2, kept behind the sums. */\n",
+    "__kernel void gather_sums(int first, int count, int p, __global const uint *restrict stretches,\n",
+    "                          __global const real *restrict partial, __global const wide *restrict energies,\n",
+    "                          __global wide *restrict sums) {\n",
+    "    const int r = (int)get_global_id(0), a = (int)get_global_id(1);\n",
+    "    const uint from = stretches[first];\n",
+    "    uint s;\n",
+    "    wide sum = 0;\n",
+    "    if (r > p || a >= count) return;\n",
+    "    for (s = stretches[first + a] - from; s < stretches[first + a + 1] - from; s++)\n",
+    "        sum += r < p ? (wide)partial[(size_t)s * (size_t)p + (size_t)r] : energies[s];\n",
+    "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ---- changing over ------------------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Sums what LANES neighbours hold. All items of the group take part. */\n",
+    "real over_lanes(real value, __local real *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    if (LANES == 1) return value;\n",
+    "    room += (int)get_local_id(1) * LANES;\n",
+    "    room[lane] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
+    "        if (lane < width) room[lane] += room[lane + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass over\n",
+    "   what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
+    "update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
+    "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
+    "               __global real *restrict E, int want_residual) {\n",
+    "    __local real room[LANES], x_new[STRIDE];\n",
+    "    const size_t i = get_global_id(1), at = i * STRIDE;\n",
+    "    const int lane = (int)get_local_id(0), have = used[i];\n",
+    "    __global real *e = E + i * (size_t)p;\n",
+    "    int k, r, touched = 0;\n",
+    "    for (k = 0; k < have; k++) {\n",
+    "        int a = atoms[at + (size_t)k] - first;\n",
+    "        real sum = 0;\n",
+    "        if (a < 0 || a >= count) continue;\n",
+    "        for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
+    "        sum = over_lanes(sum, room);\n",
+    "        if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);\n",
+    "        touched = 1;\n",
+    "    }\n",
+    "    if (!touched) return;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (r = lane; want_residual && r < p; r += LANES) {\n",
+    "        real left = e[r];\n",
+    "        for (k = 0; k < have; k++) {\n",
+    "            int a = atoms[at + (size_t)k] - first;\n",
+    "            if (a < 0 || a >= count) continue;\n",
+    "            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);\n",
+    "            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);\n",
+    "        }\n",
+    "        e[r] = left;\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* nobody needs the old codes any more */\n",
+    "    for (k = lane; k < have; k += LANES) {\n",
+    "        int a = atoms[at + (size_t)k] - first;\n",
+    "        if (a >= 0 && a < count) coefs[at + (size_t)k] = x_new[k];\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
+    "update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,\n",
+    "            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
+    "    __local real room[LANES * ROWS];\n",
+    "    const uint u = begin + (uint)get_global_id(1);\n",
+    "    const int lane = (int)get_local_id(0);\n",
+    "    const uint cell = u < end ? uses[u] : 0;\n",
+    "    __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;\n",
+    "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
+    "    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;\n",
+    "    int r;\n",
+    "    for (r = lane; u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
+    "    sum = over_lanes(sum, room);\n",
+    "    x_new = fma(x, fresh[p], sum);\n",
+    "    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "    if (u < end && lane == 0) coefs[cell] = x_new;\n",
+    "}\n",
+    NULL};
+
+/* [/kernels] */
+
+/* ================================================================================================================== */
+/* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
+/* ================================================================================================================== */
+
+#define SHS__CL_SIGNALS /* the engine has these stages */
+
+/* Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns: their
+   codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is coded the
+   next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the dictionary, so slices and
+   chunks do not change a bit of them. */
+
+/* ---- calling kernels -------------------------------------------------------------------------------------------------- */
+
+/* Arguments in order; the first failure stays. */
+typedef struct shs__cl_call {
+    shs_cl *cl;
+    cl_kernel kernel;
+    cl_uint next;
+    shs_status status;
+} shs__cl_call;
+
+SHS__PRIVATE void shs__cl_define(char *options, size_t size, const char *name, size_t value) {
+    char digits[24];
+    int at = (int)sizeof digits - 1;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    shs__cl_append(options, size, " -D ");
+    shs__cl_append(options, size, name);
+    shs__cl_append(options, size, "=");
+    shs__cl_append(options, size, digits + at);
+}
+
+SHS__PRIVATE shs__cl_call shs__cl_begin(shs_cl *cl, const char *const *source, const char *options, const char *name) {
+    shs__cl_call call;
+    call.cl = cl;
+    call.next = 0;
+    call.kernel = NULL;
+    call.status = shs__cl_kernel(cl, source, options, name, &call.kernel);
+    return call;
+}
+
+SHS__PRIVATE void shs__cl_pass(shs__cl_call *call, size_t size, const void *value) {
+    if (call->status == SHS_OK) call->status = shs__cl_arg(call->cl, call->kernel, call->next++, size, value);
+}
+
+SHS__PRIVATE void shs__cl_pass_buffer(shs__cl_call *call, cl_mem buffer) { shs__cl_pass(call, sizeof buffer, &buffer); }
+SHS__PRIVATE void shs__cl_pass_real(shs__cl_call *call, shs_real value) { shs__cl_pass(call, sizeof value, &value); }
+SHS__PRIVATE void shs__cl_pass_int(shs__cl_call *call, int value) {
+    cl_int v = (cl_int)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+SHS__PRIVATE void shs__cl_pass_uint(shs__cl_call *call, size_t value) {
+    cl_uint v = (cl_uint)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+SHS__PRIVATE void shs__cl_pass_size(shs__cl_call *call, size_t value) {
+    cl_ulong v = (cl_ulong)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+
+/* Runs groups_x x groups_y groups of x x y items on the first queue. */
+SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x, size_t x, size_t groups_y, size_t y,
+                                       const char *stage) {
+    size_t global[2], local[2];
+    if (call->status != SHS_OK) return call->status;
+    global[0] = groups_x * x, global[1] = groups_y * y;
+    local[0] = x, local[1] = y;
+    return shs__cl_run(call->cl, 0, call->kernel, 2, global, local, stage);
+}
+
+/* Columns of `rows` values to or from a buffer whose columns are `ld` apart, from value `first` on. */
+SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, int queue, cl_mem buffer, size_t first, size_t ld, size_t rows,
+                                           size_t columns, size_t size, const void *from, size_t ld_from) {
+    const size_t zero[3] = {0, 0, 0};
+    size_t origin[3], region[3];
+    if (rows == 0 || columns == 0) return SHS_OK;
+    if (ld == rows && ld_from == rows) return shs__cl_write_later(cl, queue, buffer, first * size, rows * columns * size, from);
+    origin[0] = first % ld * size, origin[1] = first / ld, origin[2] = 0;
+    region[0] = rows * size, region[1] = columns, region[2] = 1;
+    return shs__cl_check(cl, SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, CL_FALSE, origin, zero, region, ld * size,
+                                                               0, ld_from * size, 0, from, 0, NULL, NULL));
+}
+
+SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t ld, size_t rows, size_t columns, size_t size, void *to,
+                                             size_t ld_to) {
+    const size_t zero[3] = {0, 0, 0};
+    size_t region[3];
+    if (rows == 0 || columns == 0) return SHS_OK;
+    if (ld == rows && ld_to == rows) return shs__cl_read(cl, 0, buffer, 0, rows * columns * size, to);
+    region[0] = rows * size, region[1] = columns, region[2] = 1;
+    return shs__cl_check(cl, SHS__CL(clEnqueueReadBufferRect)(cl->queue[0], buffer, CL_TRUE, zero, zero, region, ld * size, 0,
+                                                              ld_to * size, 0, to, 0, NULL, NULL));
+}
+
+/* Values of the device's wide type. */
+SHS__PRIVATE size_t shs__cl_wide_size(const shs_cl *cl) { return cl->has_double ? sizeof(cl_double) : sizeof(cl_float); }
+
+SHS__PRIVATE shs_wide shs__cl_wide_at(const shs_cl *cl, const void *values, size_t i) {
+    return cl->has_double ? (shs_wide)((const cl_double *)values)[i] : (shs_wide)((const cl_float *)values)[i];
+}
+
+/* ---- the matrix product ----------------------------------------------------------------------------------------------- */
+
+/* A matrix on the device: from value `first` of the buffer on. */
+typedef struct shs__cl_matrix {
+    cl_mem buffer;
+    size_t first;
+    int ld;
+} shs__cl_matrix;
+
+SHS__PRIVATE shs__cl_matrix shs__cl_matrix_of(cl_mem buffer, size_t first, int ld) {
+    shs__cl_matrix A;
+    A.buffer = buffer;
+    A.first = first;
+    A.ld = ld;
+    return A;
+}
+
+SHS__PRIVATE int shs__cl_by_fours(const shs__cl_matrix *A) { return A->ld % 4 == 0 && A->first % 4 == 0; }
+
+/* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
+SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                     const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
+    const size_t tile = 128, local = 4 * 16 * (tile + 4) * sizeof(shs_real);
+    int blocked = !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
+    char options[128] = "";
+    shs__cl_call call;
+    if (m == 0 || n == 0) return SHS_OK;
+    shs__cl_define(options, sizeof options, "TRANS_A", transa == SHS_TRANS);
+    shs__cl_define(options, sizeof options, "TRANS_B", transb == SHS_TRANS);
+    shs__cl_define(options, sizeof options, "VECTOR_A", (size_t)shs__cl_by_fours(A));
+    shs__cl_define(options, sizeof options, "VECTOR_B", (size_t)shs__cl_by_fours(B));
+    call = shs__cl_begin(cl, shs__cl_source_gemm, options, blocked ? "gemm" : "gemm_plain");
+    shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k);
+    shs__cl_pass_real(&call, alpha);
+    shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_int(&call, A->ld);
+    shs__cl_pass_buffer(&call, B->buffer), shs__cl_pass_size(&call, B->first), shs__cl_pass_int(&call, B->ld);
+    shs__cl_pass_real(&call, beta);
+    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
+    if (blocked)
+        return shs__cl_launch(&call, shs__chunk_count((size_t)m, tile), 16, shs__chunk_count((size_t)n, tile), 16, "gemm");
+    return shs__cl_launch(&call, shs__chunk_count((size_t)m, 4), 1, shs__chunk_count((size_t)n, 32), 8, "gemm");
+}
+
+/* ---- the session ------------------------------------------------------------------------------------------------------- */
+
+/* Who pursues: see omp.cl. */
+typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM } shs__cl_coder;
+
+enum {
+    SHS__CL_SUMS = 64,        /* groups that add over all signals: a constant, so that the order of additions is one */
+    SHS__CL_TILE = 2048,      /* as in update.cl */
+    SHS__CL_STRETCH = 256,
+    SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: long enough to fill the device, short enough for transfers to overlap */
+};
+
+#define SHS__CL_NONE SIZE_MAX
+
+typedef struct shs__cl_signals {
+    shs_cl *cl;
+    const shs_context *ctx;
+    shs_signals_job job;
+    int p, n, padded, stride, use_gram;
+    size_t m, slice, slices, chunk, block; /* block: signals whose uses are counted at a time */
+    shs__cl_coder coder;
+    int warps;                  /* signals a group of omp_warp */
+    size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
+
+    cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
+    cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
+    cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh; /* for learning */
+    size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice;           /* whose values the buffers hold */
+
+    shs__layout host;      /* what follows lies in one block */
+    shs_real *own_D;       /* p x n */
+    shs_real *own_fresh;   /* p x n new atoms, then n products d_old'd_new */
+    void *wides;           /* room for p x n + n values of the device's wide type, or for the sums */
+    cl_uint *own_start, *own_stretches; /* n + 1 */
+    shs_codes codes;       /* of all signals, where there are slices */
+    shs_real *own_E;       /* p x m, likewise */
+} shs__cl_signals;
+
+SHS__PRIVATE size_t shs__cl_slice_count(const shs__cl_signals *s, size_t q) { return shs__zmin(s->slice, s->m - q * s->slice); }
+
+/* Work-items that share a signal where they only read and write it, and signals a group. */
+SHS__PRIVATE size_t shs__cl_lanes(const shs_cl *cl) { return cl->is_cpu || cl->max_group < 64 ? 1 : 32; }
+SHS__PRIVATE size_t shs__cl_rows(const shs_cl *cl) {
+    size_t lanes = shs__cl_lanes(cl), rows = 8;
+    while (rows > 1 && rows * lanes > cl->max_group) rows /= 2;
+    return rows;
+}
+
+SHS__PRIVATE void shs__cl_shape(const shs__cl_signals *s, char *options, size_t size, size_t lanes, size_t rows) {
+    options[0] = 0;
+    shs__cl_define(options, size, "STRIDE", (size_t)s->stride);
+    shs__cl_define(options, size, "LANES", lanes);
+    shs__cl_define(options, size, "ROWS", rows);
+}
+
+SHS__PRIVATE shs__cl_call shs__cl_begin_rows(const shs__cl_signals *s, const char *const *source, const char *name) {
+    char options[96];
+    shs__cl_shape(s, options, sizeof options, shs__cl_lanes(s->cl), shs__cl_rows(s->cl));
+    return shs__cl_begin(s->cl, source, options, name);
+}
+
+/* A row of lanes for each of `count` signals. */
+SHS__PRIVATE shs_status shs__cl_launch_rows(const shs__cl_call *call, size_t count, const char *stage) {
+    size_t rows = shs__cl_rows(call->cl);
+    return shs__cl_launch(call, 1, shs__cl_lanes(call->cl), shs__chunk_count(count, rows), rows, stage);
+}
+
+/* ---- opening: what fits ------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmin(cl->in_use, cl->limit); }
+
+/* Local memory of a signal in omp_warp. */
+SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
+    size_t n = (size_t)s->padded, stride = (size_t)s->stride, rows = stride > 1 ? stride - 1 : 1;
+    return (rows * (n + 4) + stride * stride) * sizeof(shs_real) + 32 * (sizeof(shs_real) + sizeof(cl_uint));
+}
+
+SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
+
+/* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values of it:
+   on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, since fewer warps then fit a multiprocessor. */
+SHS__PRIVATE void shs__cl_choose_coder(shs__cl_signals *s) {
+    const shs_cl *cl = s->cl;
+    size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / 32);
+    s->coder = SHS__CL_GENERAL;
+    s->warps = 4;
+    while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
+    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes || cl->max_group < 32) return;
+    s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+}
+
+/* Items a group of omp_general: about four atoms each; one on a processor. */
+SHS__PRIVATE size_t shs__cl_general_group(const shs__cl_signals *s) {
+    size_t group = 32;
+    if (s->cl->is_cpu) return 1;
+    while (group < 256 && group * 4 < (size_t)s->padded) group *= 2;
+    while (group > s->cl->max_group) group /= 2;
+    return group;
+}
+
+SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
+    size_t stride = (size_t)s->stride, p = (size_t)s->p;
+    return (size_t)s->padded * (stride > 1 ? stride : 2) + stride * (stride + 1) + shs__zmax(p, stride);
+}
+
+/* Bytes of device memory that a signal needs. */
+SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
+    const shs_omp_options *o = s->job.coding;
+    size_t r = sizeof(shs_real), p = (size_t)s->p, stride = (size_t)s->stride, wide = shs__cl_wide_size(s->cl);
+    size_t bytes = p * r + wide + stride * (r + 4) + r + 8 + (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
+    if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_STRETCH + 1;
+    return bytes;
+}
+
+/* Buffers that do not depend on the slice, and the sizes of chunk and slice from what is left then. */
+SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
+    size_t wide = shs__cl_wide_size(cl), left, most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
+    shs_status status = shs__cl_buffer(cl, shs__product(p, padded, r), &s->D);
+    s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
+    if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->sums);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 2 * sizeof(cl_ulong), &s->tallies);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, sizeof(cl_int), &s->bad);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, n * sizeof(cl_uint), &s->totals);
+    if (status == SHS_OK && s->job.learning) {
+        status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->start);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__product(p + 1, n, wide), &s->gathered);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__product(p + 1, n, r), &s->fresh);
+    }
+    if (status != SHS_OK) return status;
+    shs__cl_choose_coder(s);
+    left = shs__cl_left(cl);
+    s->group = shs__cl_general_group(s);
+    s->each = shs__cl_general_scratch(s);
+    s->chunk = shs__zmax(1, shs__zmin(most, shs__zmin(SHS__CL_ALPHAS, left / 4) / (padded * r)));
+    s->groups = shs__zmin((size_t)cl->units * (cl->is_cpu ? 1 : 16), left / 8 / (s->each * r));
+    s->groups = shs__zmax(1, shs__zmin(s->groups, s->chunk));
+    status = shs__cl_buffer(cl, s->chunk * padded * r, &s->alphas);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, s->groups * s->each * r, &s->scratch);
+    if (status != SHS_OK) return status;
+    left = shs__cl_left(cl);
+    s->block = shs__zmax(256, shs__chunk_count(most, 512 * 32) * 32);
+    gram = n * shs__chunk_count(most, s->block) * sizeof(cl_uint) + (s->job.learning ? n * (p * r + wide) : 0) + 1024;
+    if (gram >= left) return SHS_NO_MEMORY;
+    s->slice = shs__zmin(most, (left - gram) / per);
+    s->slice = shs__zmin(s->slice, cl->max_alloc / shs__zmax(p * r, (size_t)s->stride * r));
+    s->slice = shs__zmin(s->slice, (size_t)INT_MAX / (size_t)s->stride);
+    if (s->slice == 0) return SHS_NO_MEMORY;
+    s->slices = shs__chunk_count(s->m, s->slice);
+    s->chunk = shs__zmin(s->chunk, s->slice);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride, wide = shs__cl_wide_size(cl);
+    size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_STRETCH;
+    shs_status status = shs__cl_buffer(cl, count * p * r, &s->Y);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->used);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_int), &s->atoms);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * r, &s->coefs);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * r, &s->errors2);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->state);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, blocks * (size_t)s->n * sizeof(cl_uint), &s->counts);
+    if (status == SHS_OK && s->job.coding->sparsity_each) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->limits);
+    if (status == SHS_OK && s->job.coding->tolerance_each) status = shs__cl_buffer(cl, count * r, &s->tolerances);
+    if (status != SHS_OK || !s->job.learning) return status;
+    status = shs__cl_buffer(cl, count * p * r, &s->E);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->squares);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_uint), &s->uses);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, most * p * r, &s->partial);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, most * wide, &s->energies);
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
+    size_t n = (size_t)s->n, p = (size_t)s->p, cells = shs__product(s->m, (size_t)s->stride, 1), learning = s->job.learning != 0;
+    s->own_D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
+    s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__product(p + 1, n, 1) : 0);
+    s->wides = shs__carve(l, shs__zmax(learning ? shs__product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3), sizeof(cl_ulong));
+    s->own_start = SHS__CARVE(l, cl_uint, n + 1);
+    s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
+    if (s->slices < 2) return;
+    s->codes.m = s->m;
+    s->codes.stride = s->stride;
+    s->codes.used = SHS__CARVE(l, int, s->m);
+    s->codes.atoms = SHS__CARVE(l, int, cells);
+    s->codes.coefs = SHS__CARVE(l, shs_real, cells);
+    s->own_E = SHS__CARVE(l, shs_real, learning ? shs__product(p, s->m, 1) : 0);
+}
+
+SHS__PRIVATE void shs__cl_signals_close(void *session) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    cl_mem *buffers[] = {&s->D,      &s->G,          &s->alphas,  &s->scratch,  &s->sums,     &s->tallies, &s->bad,
+                         &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
+                         &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
+                         &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh};
+    size_t i;
+    shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
+    shs__cl_finish(s->cl, 0);
+    for (i = 0; i < sizeof buffers / sizeof *buffers; i++) shs__cl_release(s->cl, buffers[i]);
+    shs__release(s->ctx, &s->host);
+    shs__free(s->ctx, s);
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    shs__cl_signals *s = (shs__cl_signals *)shs__alloc(ctx, sizeof *s);
+    shs_status status;
+    if (!s) return SHS_NO_MEMORY;
+    memset(s, 0, sizeof *s);
+    s->cl = (shs_cl *)user;
+    s->ctx = ctx;
+    s->job = *job;
+    s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
+    s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
+    s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, 32);
+    s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
+    status = s->padded == 0 ? SHS_UNSUPPORTED : shs__cl_signals_plan(s);
+    if (status == SHS_OK) status = shs__cl_signals_buffers(s);
+    if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
+    if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
+    if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
+    if (status == SHS_OK) *session = s;
+    else shs__cl_signals_close(s);
+    return status;
+}
+
+/* ---- the dictionary ------------------------------------------------------------------------------------------------------ */
+
+/* Atoms beyond n, up to a whole number of warps, are zero: they are never chosen. */
+SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real *D, int ldd) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs_cl *cl = s->cl;
+    size_t r = sizeof(shs_real), p = (size_t)s->p, n = (size_t)s->n, padded = (size_t)s->padded;
+    shs__cl_matrix A = shs__cl_matrix_of(s->D, 0, s->p), G = shs__cl_matrix_of(s->G, 0, s->padded);
+    const shs_real *given = s->job.coding->gram;
+    shs_status status;
+    int j;
+    for (j = 0; j < s->n; j++) memcpy(s->own_D + (size_t)j * p, SHS__AT(D, ldd, 0, j), p * r);
+    status = shs__cl_write(cl, 0, s->D, 0, p * n * r, s->own_D);
+    if (status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
+    if (status != SHS_OK || !s->use_gram) return status;
+    if (!given) return shs__cl_gemm(cl, SHS_TRANS, SHS_NO_TRANS, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
+    status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
+    if (status == SHS_OK) status = shs__cl_columns_up(cl, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
+    return status == SHS_OK ? shs__cl_finish(cl, 0) : status;
+}
+
+/* ---- coding ---------------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__cl_coder_options(const shs__cl_signals *s, shs__cl_coder coder, int redux, char *options, size_t size) {
+    const shs_omp_options *o = s->job.coding;
+    options[0] = 0;
+    shs__cl_define(options, size, "REAL_BITS", 8 * sizeof(shs_real));
+    shs__cl_define(options, size, "TOLERANT", o->tolerance > 0 || o->tolerance_each);
+    if (coder == SHS__CL_GENERAL) {
+        shs__cl_append(options, size, " -D OMP_GENERAL");
+        shs__cl_define(options, size, "GROUP", s->group);
+        shs__cl_define(options, size, "USE_GRAM", (size_t)s->use_gram);
+        return;
+    }
+    shs__cl_append(options, size, coder == SHS__CL_ITEM ? " -D OMP_ITEM" : " -D OMP_WARP");
+    shs__cl_define(options, size, "N", (size_t)s->padded);
+    shs__cl_define(options, size, "S", (size_t)s->stride);
+    if (coder == SHS__CL_ITEM) return;
+    shs__cl_define(options, size, "SIGNALS", (size_t)s->warps);
+    shs__cl_define(options, size, "KEEP", coder == SHS__CL_WARP_KEEP);
+    shs__cl_define(options, size, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
+    shs__cl_define(options, size, "REDUX", (size_t)redux);
+}
+
+/* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. */
+SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_coder coder) {
+    const char *name = coder == SHS__CL_GENERAL ? "omp_general" : coder == SHS__CL_ITEM ? "omp_item" : "omp_warp";
+    char options[256];
+    shs__cl_call call;
+    int redux;
+    for (redux = shs__cl_shuffles(s->cl) && coder != SHS__CL_GENERAL; redux >= 0; redux--) {
+        shs__cl_coder_options(s, coder, redux, options, sizeof options);
+        call = shs__cl_begin(s->cl, shs__cl_source_omp, options, name);
+        if (call.status != SHS_ENGINE_FAILED) break;
+    }
+    return call;
+}
+
+/* Signals first .. first+count-1 of the slice, whose D'y is in place. settle: only what others left open. */
+SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count, int settle) {
+    const shs_omp_options *o = s->job.coding;
+    shs__cl_call call = shs__cl_begin_coder(s, coder);
+    int limit = !o->sparsity_each && o->sparsity > 0 ? shs__imin(o->sparsity, s->job.stride) : s->job.stride;
+    size_t warps = (size_t)s->warps, items;
+    shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count);
+    shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G), shs__cl_pass_buffer(&call, s->norms2);
+    shs__cl_pass_int(&call, limit), shs__cl_pass_buffer(&call, s->limits);
+    shs__cl_pass_real(&call, o->tolerance), shs__cl_pass_buffer(&call, s->tolerances);
+    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
+    shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->state);
+    if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
+        return shs__cl_launch(&call, 1, 32, shs__chunk_count(count, warps), warps, "omp");
+    shs__cl_pass_buffer(&call, s->scratch);
+    if (coder == SHS__CL_ITEM) {
+        items = s->groups * s->each / ((size_t)s->padded * (size_t)shs__imax(s->stride, 2));
+        return shs__cl_launch(&call, items < 32 ? items : items / 32, items < 32 ? 1 : 32, 1, 1, "omp");
+    }
+    shs__cl_pass_size(&call, s->each);
+    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded), shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
+    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_int(&call, settle);
+    return shs__cl_launch(&call, shs__zmin(s->groups, count), s->group, 1, 1, settle ? "omp settle" : "omp");
+}
+
+/* Brings the signals of a chunk up on the second queue; the first waits for them. */
+SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q, size_t first, size_t count) {
+    shs_cl *cl = s->cl;
+    size_t at = q * s->slice + first, p = (size_t)s->p;
+    cl_event event = NULL;
+    shs__cl_call call;
+    shs_status status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real), SHS__AT(s->job.Y, s->job.ldy, 0, at),
+                                           (size_t)s->job.ldy);
+    if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
+    if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
+    shs__cl_forget(cl, &event);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_rows(s, shs__cl_source_residual, "lengths");
+    shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_buffer(&call, s->bad);
+    status = shs__cl_launch_rows(&call, count, "lengths");
+    return status == SHS_OK ? shs__cl_flush(cl, 0) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_code_chunk(const shs__cl_signals *s, size_t q, size_t first, size_t count) {
+    shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, first * (size_t)s->p, s->p);
+    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, s->padded);
+    shs_status status = SHS_OK;
+    if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
+    if (status == SHS_OK)
+        status = shs__cl_gemm(s->cl, SHS_TRANS, SHS_NO_TRANS, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
+    return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
+}
+
+/* Adds a slice's sums to the report. */
+SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_report *report) {
+    shs_cl *cl = s->cl;
+    shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_residual, "tally");
+    const cl_ulong *tallies = (const cl_ulong *)s->wides;
+    shs__sum sum = SHS_ZERO;
+    shs_status status;
+    size_t g;
+    shs__cl_pass_size(&call, count);
+    shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
+    shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
+    status = shs__cl_launch(&call, SHS__CL_SUMS, 64, 1, 1, "tally");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 2 * sizeof(cl_ulong), s->wides);
+    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) {
+        report->nonzeros += (size_t)tallies[2 * g];
+        report->not_reached += (size_t)tallies[2 * g + 1];
+    }
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
+    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(&sum, shs__cl_wide_at(cl, s->wides, g));
+    report->sum2 += shs__sum_value(&sum);
+    return status;
+}
+
+/* How often the slice's signals use each atom: into own_start as the places where the lists of the atoms begin. */
+SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
+    shs_cl *cl = s->cl;
+    size_t count = shs__cl_slice_count(s, q), blocks = shs__chunk_count(count, s->block), n = (size_t)s->n, j;
+    cl_uint *start = s->own_start, *stretches = s->own_stretches;
+    shs__cl_call call;
+    shs_status status;
+    if (s->counts_slice == q) return SHS_OK;
+    s->uses_slice = s->counts_slice = SHS__CL_NONE;
+    call = shs__cl_begin_rows(s, shs__cl_source_update, "count_uses");
+    shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
+    status = shs__cl_launch(&call, blocks, 128, shs__chunk_count(n, SHS__CL_TILE), 1, "count");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_rows(s, shs__cl_source_update, "scan_uses");
+    shs__cl_pass_int(&call, s->n), shs__cl_pass_uint(&call, blocks);
+    shs__cl_pass_buffer(&call, s->counts), shs__cl_pass_buffer(&call, s->totals);
+    status = shs__cl_launch(&call, shs__chunk_count(n, 32), 32, 1, 1, "count");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->totals, 0, n * sizeof(cl_uint), start + 1);
+    if (status != SHS_OK) return status;
+    start[0] = stretches[0] = 0;
+    for (j = 0; j < n; j++) {
+        stretches[j + 1] = stretches[j] + (start[j + 1] + SHS__CL_STRETCH - 1) / SHS__CL_STRETCH;
+        start[j + 1] += start[j];
+    }
+    s->counts_slice = q;
+    return SHS_OK;
+}
+
+/* What follows the coding of a slice: sums, errors, usage; and the codes, where they must make room for the next slice's. */
+SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+    shs_cl *cl = s->cl;
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride, at = begin * (size_t)s->stride;
+    shs_status status = shs__cl_tally(s, count, report);
+    int j;
+    if (status == SHS_OK && errors2) status = shs__cl_read(cl, 0, s->errors2, 0, count * sizeof(shs_real), errors2 + begin);
+    if (status == SHS_OK && usage) status = shs__cl_count(s, q);
+    for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
+    if (s->slices < 2) return status;
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->atoms, 0, cells * sizeof(int), s->codes.atoms + at);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->coefs, 0, cells * sizeof(shs_real), s->codes.coefs + at);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
+    const shs_omp_options *o = s->job.coding;
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first;
+    int fresh = s->y_slice != q;
+    cl_int bad = 0;
+    shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->bad, 0, sizeof bad) : SHS_OK;
+    s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
+    if (fresh && s->limits && status == SHS_OK)
+        status = shs__cl_write(s->cl, 0, s->limits, 0, count * sizeof(int), o->sparsity_each + begin);
+    if (fresh && s->tolerances && status == SHS_OK)
+        status = shs__cl_write(s->cl, 0, s->tolerances, 0, count * sizeof(shs_real), o->tolerance_each + begin);
+    if (fresh && status == SHS_OK) status = shs__cl_finish(s->cl, 0); /* the last slice's signals are done with */
+    for (first = 0; first < count && status == SHS_OK; first += s->chunk)
+        status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
+    if (status == SHS_OK && s->coder != SHS__CL_GENERAL) status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
+    if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->bad, 0, sizeof bad, &bad);
+    if (bad) status = SHS_SIGNALS_NOT_FINITE;
+    if (status == SHS_OK) s->y_slice = s->codes_slice = q;
+    else {
+        s->y_slice = SHS__CL_NONE;
+        shs__cl_finish(s->cl, 1);
+    }
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs_status status = SHS_OK;
+    size_t q;
+    memset(report, 0, sizeof *report);
+    if (usage) memset(usage, 0, (size_t)s->n * sizeof *usage);
+    for (q = 0; q < s->slices && status == SHS_OK; q++) {
+        status = shs__cl_code_slice(s, q);
+        if (status == SHS_OK) status = shs__cl_code_results(s, q, errors2, usage, report);
+    }
+    report->rmse = s->m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m)) : 0;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    size_t stride = (size_t)s->stride, to = (size_t)codes->stride, i;
+    shs_status status = SHS_OK;
+    if (s->m == 0) return SHS_OK;
+    if (s->slices < 2) {
+        status = shs__cl_columns_down(s->cl, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
+        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
+        return status == SHS_OK ? shs__cl_read(s->cl, 0, s->used, 0, s->m * sizeof(int), codes->used) : status;
+    }
+    for (i = 0; i < s->m; i++) {
+        memcpy(codes->atoms + i * to, s->codes.atoms + i * stride, stride * sizeof(int));
+        memcpy(codes->coefs + i * to, s->codes.coefs + i * stride, stride * sizeof(shs_real));
+    }
+    memcpy(codes->used, s->codes.used, s->m * sizeof(int));
+    return SHS_OK;
+}
+
+/* ---- learning: whose turn it is --------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
+    size_t p = (size_t)s->p, count = shs__cl_slice_count(s, q);
+    shs_status status;
+    if (s->y_slice == q) return SHS_OK;
+    s->y_slice = SHS__CL_NONE;
+    status = shs__cl_columns_up(s->cl, 0, s->Y, 0, p, p, count, sizeof(shs_real), SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice),
+                                (size_t)s->job.ldy);
+    return status == SHS_OK ? shs__cl_finish(s->cl, 0) : status; /* its lengths are missing, so y_slice stays as it is */
+}
+
+SHS__PRIVATE shs_status shs__cl_need_codes(shs__cl_signals *s, size_t q) {
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride, at = begin * (size_t)s->stride;
+    shs_status status;
+    if (s->codes_slice == q) return SHS_OK;
+    s->codes_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
+    status = shs__cl_write(s->cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
+    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->atoms, 0, cells * sizeof(int), s->codes.atoms + at);
+    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->coefs, 0, cells * sizeof(shs_real), s->codes.coefs + at);
+    if (status == SHS_OK) s->codes_slice = q;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_need_residuals(shs__cl_signals *s, size_t q) {
+    size_t p = (size_t)s->p, bytes = shs__cl_slice_count(s, q) * p * sizeof(shs_real);
+    shs_status status;
+    if (s->e_slice == q) return SHS_OK;
+    s->e_slice = SHS__CL_NONE;
+    status = shs__cl_write(s->cl, 0, s->E, 0, bytes, s->own_E + q * s->slice * p);
+    if (status == SHS_OK) s->e_slice = q;
+    return status;
+}
+
+/* The lists of uses; the codes are in place. */
+SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
+    shs_cl *cl = s->cl;
+    size_t count = shs__cl_slice_count(s, q), n = (size_t)s->n, bytes = (n + 1) * sizeof(cl_uint);
+    shs__cl_call call;
+    shs_status status;
+    if (s->uses_slice == q) return SHS_OK;
+    status = shs__cl_count(s, q);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, s->start, 0, bytes, s->own_start);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, s->stretches, 0, bytes, s->own_stretches);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_rows(s, shs__cl_source_update, "place_uses");
+    shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
+    shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->uses);
+    status = shs__cl_launch(&call, shs__chunk_count(count, s->block), 128, shs__chunk_count(n, SHS__CL_TILE), 1, "place");
+    if (status == SHS_OK) s->uses_slice = q;
+    return status;
+}
+
+/* Where slices take turns: saves what a stage has changed. */
+SHS__PRIVATE shs_status shs__cl_save(shs__cl_signals *s, size_t q, int coefs, int residuals) {
+    size_t p = (size_t)s->p, begin = q * s->slice, count = shs__cl_slice_count(s, q), stride = (size_t)s->stride;
+    shs_status status = SHS_OK;
+    if (s->slices < 2) return SHS_OK;
+    if (coefs) status = shs__cl_read(s->cl, 0, s->coefs, 0, count * stride * sizeof(shs_real), s->codes.coefs + begin * stride);
+    if (status == SHS_OK && residuals)
+        status = shs__cl_read(s->cl, 0, s->E, 0, count * p * sizeof(shs_real), s->own_E + begin * p);
+    return status;
+}
+
+/* ---- learning: the stages ------------------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs__sum *sum) {
+    shs_cl *cl = s->cl;
+    size_t count = shs__cl_slice_count(s, q), g;
+    shs__cl_call call;
+    shs_status status = shs__cl_need_signals(s, q);
+    if (status == SHS_OK) status = shs__cl_need_codes(s, q);
+    if (status != SHS_OK) return status;
+    s->e_slice = SHS__CL_NONE;
+    call = shs__cl_begin_rows(s, shs__cl_source_residual, "residual");
+    shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_buffer(&call, s->D);
+    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
+    shs__cl_pass_buffer(&call, s->E), shs__cl_pass_buffer(&call, s->squares);
+    status = shs__cl_launch_rows(&call, count, "residual");
+    if (status != SHS_OK) return status;
+    s->e_slice = q;
+    call = shs__cl_begin_rows(s, shs__cl_source_residual, "sum_squares");
+    shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, s->squares), shs__cl_pass_buffer(&call, s->sums);
+    status = shs__cl_launch(&call, SHS__CL_SUMS, 64, 1, 1, "residual");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
+    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(sum, shs__cl_wide_at(cl, s->wides, g));
+    return status == SHS_OK ? shs__cl_save(s, q, 0, 1) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs__sum sum = SHS_ZERO;
+    shs_status status = SHS_OK;
+    size_t q;
+    for (q = 0; q < s->slices && status == SHS_OK; q++) status = shs__cl_residual_slice(s, q, &sum);
+    *sum2 = shs__sum_value(&sum);
+    return status;
+}
+
+/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
+SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int first, int count, int *any) {
+    shs_cl *cl = s->cl;
+    size_t p = (size_t)s->p, lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl), stretches;
+    char options[96];
+    shs__cl_call call;
+    shs_status status = shs__cl_need_codes(s, q);
+    if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
+    if (status == SHS_OK) status = shs__cl_need_uses(s, q);
+    if (status != SHS_OK) return status;
+    stretches = s->own_stretches[first + count] - s->own_stretches[first];
+    *any = stretches > 0;
+    if (stretches == 0) return SHS_OK;
+    if (lanes > 1 && s->p > 32 && cl->max_group >= 64) lanes = 64, rows = cl->max_group >= 256 ? 4 : 1;
+    if (lanes == 1) rows = 1;
+    shs__cl_shape(s, options, sizeof options, lanes, rows);
+    call = shs__cl_begin(cl, shs__cl_source_update, options, "gather");
+    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E);
+    shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
+    status = shs__cl_launch(&call, stretches, lanes, 1, rows, "gather");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
+    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, count), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
+    shs__cl_pass_buffer(&call, s->gathered);
+    status = shs__cl_launch(&call, shs__chunk_count(p + 1, 32), 32, (size_t)count, 1, "gather");
+    if (status != SHS_OK) return status;
+    return shs__cl_read(cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(cl), s->wides);
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, int first, int count, shs_wide *sums, shs_wide *energy) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    size_t values = (size_t)s->p * (size_t)count, q, i;
+    shs_status status = SHS_OK;
+    int any;
+    memset(sums, 0, values * sizeof *sums);
+    memset(energy, 0, (size_t)count * sizeof *energy);
+    for (q = 0; q < s->slices; q++) {
+        status = shs__cl_gather_slice(s, q, first, count, &any);
+        if (status != SHS_OK) return status;
+        for (i = 0; any && i < values; i++) sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
+        for (i = 0; any && i < (size_t)count; i++) energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
+    }
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int first, int count, int want_residual) {
+    shs__cl_call call;
+    size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), begin, end;
+    char options[96];
+    shs_status status = shs__cl_need_codes(s, q);
+    if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
+    if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
+    if (status != SHS_OK) return status;
+    begin = s->own_start[first], end = s->own_start[first + 1];
+    shs__cl_shape(s, options, sizeof options, lanes, count == 1 ? shs__cl_rows(s->cl) : 1);
+    call = shs__cl_begin(s->cl, shs__cl_source_update, options, count == 1 ? "update_uses" : "update_signals");
+    if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
+    shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
+    if (count > 1) shs__cl_pass_int(&call, count);
+    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->fresh);
+    shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
+    if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, want_residual);
+    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, m, 1, "update");
+    return status == SHS_OK ? shs__cl_save(s, q, 1, want_residual) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes,
+                                               int want_residual) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    size_t p = (size_t)s->p, values = p * (size_t)count, r = sizeof(shs_real), q;
+    shs_real *before = s->own_D + (size_t)first * p;
+    shs_status status;
+    int j, i;
+    memcpy(s->own_fresh, atoms, values * r);
+    for (j = 0; j < count; j++) {
+        shs_wide overlap = 0;
+        for (i = 0; i < s->p; i++) overlap += (shs_wide)before[(size_t)j * p + (size_t)i] * (shs_wide)atoms[(size_t)j * p + (size_t)i];
+        s->own_fresh[values + (size_t)j] = (shs_real)overlap;
+    }
+    status = shs__cl_write(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);
+    for (q = 0; (want_codes || want_residual) && q < s->slices && status == SHS_OK; q++)
+        status = shs__cl_update_slice(s, q, first, count, want_residual);
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)first * p * r, values * r);
+    memcpy(before, atoms, values * r);
+    return status;
+}
+
+
+/* ================================================================================================================== */
+/* PIXELS SESSION                                                                                                     */
+/* ================================================================================================================== */
+
+#define SHS__CL_PIXELS
+
+/* The cube goes to the device in slices of whole lines, in its own type. Slices of a cube in memory stay there if all of them
+   fit; otherwise, and for streams, two slots take turns. Queue 1 brings slice s + 1 while queue 0 works on slice s. There a
+   slice becomes panels (pixels.cl), and panels become sums or outputs. */
+enum {
+    SHS__CL_CHUNK_PIXELS = 1024, /* pixels of a work-group of load, and of one partial sum of products */
+    SHS__CL_SLICE_BYTES = 96 << 20,
+    SHS__CL_PANEL_BYTES = 512 << 20
+};
+
+/* Buffers that grow as needed and stay until the session ends. */
+enum {
+    SHS__CL_ROOM_LIST,
+    SHS__CL_ROOM_SHIFT,
+    SHS__CL_ROOM_VALID,
+    SHS__CL_ROOM_PANEL,
+    SHS__CL_ROOM_SECOND,
+    SHS__CL_ROOM_CHUNK_SUMS,
+    SHS__CL_ROOM_PARTIAL,
+    SHS__CL_ROOM_SUMS,
+    SHS__CL_ROOM_SUMS_LOST,
+    SHS__CL_ROOM_PRODUCTS,
+    SHS__CL_ROOM_PRODUCTS_LOST,
+    SHS__CL_ROOM_MATRIX,
+    SHS__CL_ROOM_CONSTANT,
+    SHS__CL_ROOM_WHITENER,
+    SHS__CL_ROOM_WHITE_CONSTANT,
+    SHS__CL_ROOM_WHITE_SHIFT,
+    SHS__CL_ROOM_Z,
+    SHS__CL_ROOM_DIRECTIONS,
+    SHS__CL_ROOM_LOW,
+    SHS__CL_ROOM_HIGH,
+    SHS__CL_ROOM_LEAST,
+    SHS__CL_ROOM_MOST,
+    SHS__CL_ROOM_OUT,
+    SHS__CL_ROOM_OUT_AGAIN,
+    SHS__CL_ROOMS
+};
+
+typedef struct shs__cl_slice {
+    cl_mem raw, z;    /* z: whitened pixels, m planes of `padded` pixels; NULL: not kept */
+    cl_event arrived; /* NULL: long ago */
+    int first_line, lines, loaded;
+    size_t pixels, padded;
+} shs__cl_slice;
+
+typedef struct shs__cl_pixels {
+    shs_cl *cl;
+    const shs_context *ctx;
+    const shs_cube *cube;
+    shs__view view;
+    int layout; /* 0 BSQ, 1 BIL, 2 BIP: of a slice on the device */
+    int packed; /* odd strides: the host closes the bands in use up to BIP */
+    int bands;  /* of a slice on the device */
+    int kept, slice_count;
+    shs__cl_slice *slices;
+    size_t slice_bytes;
+    cl_mem slot[2];
+    unsigned char *staging[2];
+    cl_event arrived[2], done[2], fetched[2];
+    size_t budget;        /* bytes for panels */
+    shs_real *find_shift; /* moments of a stream: where the shift is to go, once there is a valid pixel */
+    cl_mem room[SHS__CL_ROOMS];
+    size_t room_bytes[SHS__CL_ROOMS];
+    int m, z_kept;        /* whitened components; whether they stayed on the device */
+    shs_wide white_count; /* valid pixels */
+} shs__cl_pixels;
+
+/* ---- small tools ------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__cl_append_int(char *text, size_t size, const char *name, int value) {
+    char digits[12];
+    int at = 11;
+    unsigned rest = value < 0 ? 0u : (unsigned)value;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    shs__cl_append(text, size, name);
+    shs__cl_append(text, size, digits + at);
+}
+
+SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes, cl_mem *buffer) {
+    shs_status status = SHS_OK;
+    if (bytes > px->room_bytes[which] || !px->room[which]) {
+        shs__cl_release(px->cl, px->room + which);
+        px->room_bytes[which] = 0;
+        status = shs__cl_buffer(px->cl, bytes, px->room + which);
+        if (status == SHS_OK) px->room_bytes[which] = bytes;
+    }
+    *buffer = px->room[which];
+    return status;
+}
+
+/* Sets arguments one after another; the first failure stays. */
+typedef struct shs__cl_args {
+    shs_cl *cl;
+    cl_kernel kernel;
+    cl_uint next;
+    shs_status status;
+} shs__cl_args;
+
+SHS__PRIVATE shs__cl_args shs__cl_args_of(shs_cl *cl, cl_kernel kernel, shs_status status) {
+    shs__cl_args a;
+    a.cl = cl, a.kernel = kernel, a.next = 0, a.status = status;
+    return a;
+}
+
+SHS__PRIVATE void shs__cl_put(shs__cl_args *a, size_t size, const void *value) {
+    if (a->status == SHS_OK) a->status = shs__cl_arg(a->cl, a->kernel, a->next++, size, value);
+}
+
+SHS__PRIVATE void shs__cl_put_buffer(shs__cl_args *a, cl_mem buffer) { shs__cl_put(a, sizeof buffer, &buffer); }
+
+SHS__PRIVATE void shs__cl_put_int(shs__cl_args *a, int value) {
+    cl_int v = value;
+    shs__cl_put(a, sizeof v, &v);
+}
+
+SHS__PRIVATE void shs__cl_put_size(shs__cl_args *a, size_t value) {
+    cl_ulong v = value;
+    shs__cl_put(a, sizeof v, &v);
+}
+
+SHS__PRIVATE void shs__cl_put_wide(shs__cl_args *a, shs_wide value) {
+    cl_double d = (cl_double)value;
+    cl_float f = (cl_float)value;
+    shs__cl_put(a, a->cl->has_double ? sizeof d : sizeof f, a->cl->has_double ? (const void *)&d : (const void *)&f);
+}
+
+/* Bytes of the device's `wide`, and of a panel's element. */
+SHS__PRIVATE size_t shs__cl_wide_bytes(const shs_cl *cl) {
+    return cl->has_double ? sizeof(cl_double) : sizeof(cl_float);
+}
+SHS__PRIVATE size_t shs__cl_elem_bytes(const shs_cl *cl, int precise) {
+    return precise ? shs__cl_wide_bytes(cl) : sizeof(shs_real);
+}
+
+SHS__PRIVATE void shs__cl_append_elem(char *text, size_t size, const shs_cl *cl, int precise) {
+    shs__cl_append(text, size, precise ? "-D ELEM=wide" : "-D ELEM=real");
+    shs__cl_append_int(text, size, " -D ELEM_BYTES=", (int)shs__cl_elem_bytes(cl, precise));
+}
+
+/* n values as the device's wide, or its real; blocking. */
+SHS__PRIVATE shs_status shs__cl_write_values(shs__cl_pixels *px, cl_mem buffer, size_t n, const shs_wide *from,
+                                             size_t bytes) {
+    shs_cl *cl = px->cl;
+    unsigned char *block = (unsigned char *)shs__cl_alloc(cl, n * bytes);
+    size_t i;
+    shs_status status;
+    if (!block) return SHS_NO_MEMORY;
+    for (i = 0; i < n; i++) {
+        cl_double d = (cl_double)from[i];
+        cl_float f = (cl_float)from[i];
+        memcpy(block + i * bytes, bytes == sizeof d ? (const void *)&d : (const void *)&f, bytes);
+    }
+    status = shs__cl_write(cl, 0, buffer, 0, n * bytes, block);
+    shs__cl_free(cl, block);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_read_values(shs__cl_pixels *px, cl_mem buffer, size_t n, shs_wide *to, int add) {
+    shs_cl *cl = px->cl;
+    size_t bytes = shs__cl_wide_bytes(cl), i;
+    unsigned char *block = (unsigned char *)shs__cl_alloc(cl, n * bytes);
+    shs_status status = block ? shs__cl_read(cl, 0, buffer, 0, n * bytes, block) : SHS_NO_MEMORY;
+    for (i = 0; i < n && status == SHS_OK; i++) {
+        cl_double d = 0;
+        cl_float f = 0;
+        memcpy(bytes == sizeof d ? (void *)&d : (void *)&f, block + i * bytes, bytes);
+        to[i] = (add ? to[i] : 0) + (bytes == sizeof d ? (shs_wide)d : (shs_wide)f);
+    }
+    shs__cl_free(cl, block);
+    return status;
+}
+
+/* ---- totals: partial sums added up on the device in their order ---------------------------------------------------------- */
+
+typedef struct shs__cl_totals {
+    cl_mem total, lost;
+    size_t size;
+} shs__cl_totals;
+
+SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_t size, shs__cl_totals *t) {
+    size_t bytes = size * shs__cl_wide_bytes(px->cl);
+    shs_status status = shs__cl_room(px, room, bytes, &t->total);
+    if (status == SHS_OK) status = shs__cl_room(px, room + 1, bytes, &t->lost);
+    if (status == SHS_OK) status = shs__cl_clear(px->cl, 0, t->total, 0, bytes);
+    if (status == SHS_OK) status = shs__cl_clear(px->cl, 0, t->lost, 0, bytes);
+    t->size = size;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count,
+                                           int wide_partials) {
+    char options[160] = "-D R=2 -D W=2 -D KB=8 -D SLICE=1024 -D SAME=1 ";
+    size_t local = shs__zmin(64, px->cl->max_group), global = (t->size + local - 1) / local * local;
+    cl_kernel kernel = NULL;
+    shs__cl_args a;
+    shs_status status;
+    shs__cl_append_elem(options, sizeof options, px->cl, wide_partials);
+    shs__cl_append(options, sizeof options,
+                   wide_partials           ? shs__cl_wide_bytes(px->cl) == 8 ? " -D vec=double2" : " -D vec=float2"
+                   : sizeof(shs_real) == 8 ? " -D vec=double2"
+                                           : " -D vec=float2");
+    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "accumulate", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, partial);
+    shs__cl_put_size(&a, t->size);
+    shs__cl_put_int(&a, (int)count);
+    shs__cl_put_buffer(&a, t->total);
+    shs__cl_put_buffer(&a, t->lost);
+    return a.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "accumulate") : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_totals *t, shs_wide *sums) {
+    shs_status status = shs__cl_read_values(px, t->total, t->size, sums, 0);
+    if (status == SHS_OK && !px->cl->has_double) status = shs__cl_read_values(px, t->lost, t->size, sums, 1);
+    return status;
+}
+
+/* ---- products: A B' over pixels ------------------------------------------------------------------------------------------ */
+
+/* Planes of pixels: row r begins at from + r ld. */
+typedef struct shs__cl_planes {
+    cl_mem buffer;
+    size_t from, ld;
+    int rows;
+} shs__cl_planes;
+
+typedef struct shs__cl_tiling {
+    int precise, same, r; /* tiles of 16 r x 16 r */
+    int rows_a, rows_b;
+    size_t tiles;
+} shs__cl_tiling;
+
+SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
+    size_t na = (size_t)(a + edge - 1) / (size_t)edge, nb = (size_t)(b + edge - 1) / (size_t)edge;
+    return same ? na * (na + 1) / 2 : na * nb;
+}
+
+/* The tile that wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8. */
+SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
+    const double speed[3] = {0.25, 0.5, 0.8};
+    int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
+    double best = 0;
+    for (i = 0; i < most; i++) {
+        int r = 2 << i;
+        size_t tiles = shs__cl_count_tiles(t->rows_a, t->rows_b, t->same, 16 * r);
+        double cost = (double)tiles * (double)(r * r) / speed[i];
+        if (i > 0 && !(cost < best)) continue;
+        best = cost;
+        t->r = r;
+        t->tiles = tiles;
+    }
+}
+
+SHS__PRIVATE size_t shs__cl_tiling_values(const shs__cl_tiling *t) { return t->tiles * (size_t)(256 * t->r * t->r); }
+
+SHS__PRIVATE shs__cl_tiling shs__cl_tiling_of(const shs_cl *cl, int precise, int same, int rows_a, int rows_b) {
+    shs__cl_tiling t;
+    t.precise = precise, t.same = same, t.rows_a = rows_a, t.rows_b = rows_b;
+    t.r = 2, t.tiles = 1;
+    shs__cl_tile(cl, &t);
+    return t;
+}
+
+/* Bytes of partial sums for each pixel, rounded up. */
+SHS__PRIVATE size_t shs__cl_tiling_bytes(const shs_cl *cl, const shs__cl_tiling *t) {
+    return shs__cl_tiling_values(t) * shs__cl_elem_bytes(cl, t->precise) / SHS__CL_CHUNK_PIXELS + 1;
+}
+
+/* Adds the products of `padded` pixels. b: NULL for a's own. */
+SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
+                                         const shs__cl_planes *b, size_t padded, const shs__cl_totals *totals) {
+    char options[200] = "";
+    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), slices = padded / SHS__CL_CHUNK_PIXELS, local[2] = {256, 1},
+           global[2];
+    cl_kernel kernel = NULL;
+    cl_mem partial = NULL;
+    shs__cl_args args;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, slices * shs__cl_tiling_values(t) * elem, &partial);
+    shs__cl_append_elem(options, sizeof options, px->cl, t->precise);
+    shs__cl_append(options, sizeof options, elem == 8 ? " -D vec=double" : " -D vec=float");
+    shs__cl_append_int(options, sizeof options, "", t->r == 2 ? 2 : 4);
+    shs__cl_append_int(options, sizeof options, " -D R=", t->r);
+    shs__cl_append_int(options, sizeof options, " -D W=", t->r == 2 ? 2 : 4);
+    shs__cl_append_int(options, sizeof options, " -D KB=", elem == 8 ? 8 : 16);
+    shs__cl_append_int(options, sizeof options, " -D SLICE=", SHS__CL_CHUNK_PIXELS);
+    shs__cl_append_int(options, sizeof options, " -D SAME=", t->same);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "products", &kernel);
+    if (!b) b = a;
+    args = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&args, a->buffer);
+    shs__cl_put_size(&args, a->from);
+    shs__cl_put_size(&args, a->ld);
+    shs__cl_put_int(&args, a->rows);
+    shs__cl_put_buffer(&args, b->buffer);
+    shs__cl_put_size(&args, b->from);
+    shs__cl_put_size(&args, b->ld);
+    shs__cl_put_int(&args, b->rows);
+    shs__cl_put_buffer(&args, partial);
+    global[0] = 256 * t->tiles;
+    global[1] = slices;
+    if (args.status == SHS_OK) args.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "products");
+    return args.status == SHS_OK ? shs__cl_totals_add(px, totals, partial, slices, t->precise) : args.status;
+}
+
+/* The totals as a matrix: rows_a x rows_b column-major; the lower triangle only where it is symmetric. */
+SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_totals *totals,
+                                             shs_wide *P) {
+    int edge = 16 * t->r, ti, tj, i, j;
+    shs_wide *values = (shs_wide *)shs__cl_alloc(px->cl, totals->size * sizeof *values), *tile = values;
+    shs_status status = values ? shs__cl_totals_end(px, totals, values) : SHS_NO_MEMORY;
+    for (ti = 0; ti * edge < t->rows_a && status == SHS_OK; ti++)
+        for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
+            for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
+                for (j = tj * edge; j < shs__imin((tj + 1) * edge, t->rows_b); j++)
+                    if (!t->same || j <= i)
+                        *SHS__AT(P, t->rows_a, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
+    shs__cl_free(px->cl, values);
+    return status;
+}
+
+/* ---- slices: to the device ------------------------------------------------------------------------------------------------ */
+
+/* The lines at base into packed BIP of the bands in use. */
+SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s, unsigned char *to) {
+    const shs__view *v = &px->view;
+    int line, sample, b;
+    for (line = 0; line < s->lines; line++)
+        for (sample = 0; sample < v->samples; sample++)
+            for (b = 0; b < v->used; b++, to += v->size) {
+                ptrdiff_t band = px->cube->band_list ? px->cube->band_list[b] : b;
+                ptrdiff_t at = (s->first_line + line) * v->ls + sample * v->ss + band * v->bs;
+                memcpy(to, (const unsigned char *)px->cube->pixels + at * (ptrdiff_t)v->size, v->size);
+            }
+}
+
+/* The bands in use of a BSQ cube in memory, each its lines of the slice. */
+SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_slice *s, cl_mem raw) {
+    const shs__view *v = &px->view;
+    size_t row = s->pixels * v->size, plane = (size_t)v->bs * v->size, origin[3] = {0, 0, 0}, from[3] = {0, 0, 0},
+           region[3];
+    shs_cl *cl = px->cl;
+    cl_event event = NULL;
+    shs_status status = SHS_OK;
+    int b;
+    from[0] = (size_t)s->first_line * (size_t)v->ls * v->size;
+    region[0] = row, region[1] = (size_t)v->used, region[2] = 1;
+    if (!px->cube->band_list)
+        return shs__cl_enqueued(cl,
+                                SHS__CL(clEnqueueWriteBufferRect)(cl->queue[1], raw, CL_FALSE, origin, from, region,
+                                                                  row, 0, plane, 0, px->cube->pixels, 0, NULL,
+                                                                  cl->profiles[1] ? &event : NULL),
+                                event, "upload");
+    for (b = 0; b < v->used && status == SHS_OK; b++)
+        status = shs__cl_write_later(cl, 1, raw, (size_t)b * row, row,
+                                     (const unsigned char *)px->cube->pixels + (size_t)px->cube->band_list[b] * plane +
+                                         from[0]);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_write_shift(shs__cl_pixels *px, const shs_real *shift) {
+    cl_mem buffer;
+    size_t bytes = (size_t)px->view.used * sizeof *shift;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_SHIFT, bytes, &buffer);
+    return status == SHS_OK ? shs__cl_write(px->cl, 0, buffer, 0, bytes, shift) : status;
+}
+
+/* The CPU's choice of the shift, from lines at base (NULL: the cube in memory). */
+SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned char *base, int first_line, int lines,
+                                             shs_real *shift) {
+    shs__pass pass;
+    shs__layout l = SHS_ZERO;
+    shs_real *unused;
+    shs_status status = shs__moments_pass(px->cube, 0, &pass);
+    if (status != SHS_OK) return status;
+    pass.slot_values = 0;
+    pass.scratch_values = 0;
+    pass.gram_order = 0;
+    shs__moments_update_layout(&l, &pass, &unused, 1);
+    status = shs__acquire(px->ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__moments_update_layout(&l, &pass, &unused, 1);
+    memset(shift, 0, (size_t)px->view.used * sizeof *shift);
+    pass.reader.shift = unused;
+    memset(unused, 0, (size_t)px->view.used * sizeof *unused);
+    shs__reader_block(&pass.reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
+    pass.block_pixels = (size_t)lines * (size_t)px->view.samples;
+    if (shs__find_shift(&pass, shift)) px->find_shift = NULL;
+    shs__release(px->ctx, &l);
+    return SHS_OK;
+}
+
+/* A stream's next lines, or those of a cube with odd strides, by way of pinned memory. */
+SHS__PRIVATE shs_status shs__cl_stage(shs__cl_pixels *px, shs__cl_slice *s, int slot, cl_mem raw) {
+    const shs_cube *c = px->cube;
+    shs_status status = shs__cl_wait(px->cl, px->arrived[slot]); /* what was in the staging has gone */
+    if (status != SHS_OK) return status;
+    shs__cl_forget(px->cl, px->arrived + slot);
+    if (px->packed) shs__cl_pack(px, s, px->staging[slot]);
+    else if (c->read_fn(c->read_user, s->first_line, s->lines, px->staging[slot])) return SHS_READ_FAILED;
+    if (px->find_shift) {
+        shs_real *shift = px->find_shift;
+        status = shs__cl_choose_shift(px, px->staging[slot], s->first_line, s->lines, shift);
+        if (status == SHS_OK && !px->find_shift) status = shs__cl_write_shift(px, shift);
+    }
+    if (status != SHS_OK) return status;
+    return shs__cl_write_later(px->cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size, px->staging[slot]);
+}
+
+/* Sets slice i on its way; returns at once where the driver does. */
+SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
+    shs__cl_slice *s = px->slices + i;
+    shs_cl *cl = px->cl;
+    int slot = i & 1;
+    cl_mem raw = px->kept ? s->raw : px->slot[slot];
+    shs_status status = SHS_OK;
+    if (s->loaded) return SHS_OK;
+    if (!px->kept) status = shs__cl_after(cl, 1, px->done[slot]);
+    if (status != SHS_OK) return status;
+    if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
+    else if (px->layout == 0) status = shs__cl_write_planes(px, s, raw);
+    else
+        status = shs__cl_write_later(cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size,
+                                     (const unsigned char *)px->cube->pixels +
+                                         (size_t)s->first_line * (size_t)px->view.ls * px->view.size);
+    if (status != SHS_OK) return status;
+    shs__cl_forget(cl, px->arrived + slot);
+    status = shs__cl_mark(cl, 1, px->arrived + slot);
+    s->loaded = px->kept;
+    return status;
+}
+
+/* ---- a pass: slices, panels -------------------------------------------------------------------------------------------- */
+
+struct shs__cl_pixel_pass;
+
+/* One panel of the slice at hand: `count` pixels from `at` on, `padded` with those that fill up the last chunk. */
+typedef shs_status (*shs__cl_panel_fn)(shs__cl_pixels *px, struct shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                       size_t at, int count, size_t padded);
+/* After the last panel of a slice. */
+typedef shs_status (*shs__cl_slice_fn)(shs__cl_pixels *px, struct shs__cl_pixel_pass *pass, const shs__cl_slice *s);
+
+typedef struct shs__cl_pixel_pass {
+    const char *phase;
+    int precise, difference;
+    int direct;         /* the panel function reads the slice itself: nothing is loaded, and sums stay 0 */
+    size_t pixel_bytes; /* of panels and all that is computed from them, for each pixel */
+    shs__cl_panel_fn panel;
+    shs__cl_slice_fn slice; /* may be NULL */
+    void *job;
+    cl_mem shift, raw, X, valid; /* raw: the slice at hand; valid: NULL = none is missing */
+    size_t ld;
+    int index;           /* of the slice at hand */
+    shs__cl_totals sums; /* of every band, then the number of pixels */
+} shs__cl_pixel_pass;
+
+SHS__PRIVATE size_t shs__cl_pad(size_t pixels) {
+    return (pixels + SHS__CL_CHUNK_PIXELS - 1) / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
+}
+
+SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_bytes) {
+    size_t most = px->budget / pixel_bytes / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
+    return shs__zmin(shs__cl_pad(px->slices[0].pixels), shs__zmax(most, SHS__CL_CHUNK_PIXELS));
+}
+
+SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
+    return px->view.floating || px->cube->mask || px->cube->has_nodata;
+}
+
+/* How a value is read; layout: what the kernel calls the slice's interleave. */
+SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, const char *layout, char *text, size_t size) {
+    const char *const real = sizeof(shs_real) == 8 ? "double" : "float";
+    const char *const names[SHS_TYPE_COUNT] = {real, "uchar", "short", "ushort", "int", "float", "double"};
+    shs_type type = px->cube->type;
+    shs__cl_append(text, size, " -D VALUE=");
+    shs__cl_append(text, size, names[type]);
+    shs__cl_append(text, size, " -D AS_VALUE=as_");
+    shs__cl_append(text, size, names[type]);
+    shs__cl_append(text, size, type == SHS_I32 || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
+    shs__cl_append_int(text, size, " -D BYTES=", (int)px->view.size);
+    shs__cl_append_int(text, size, " -D SWAP=", px->cube->swap_bytes != 0);
+    shs__cl_append_int(text, size, layout, px->layout);
+}
+
+SHS__PRIVATE void shs__cl_load_options(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass, char *text,
+                                       size_t size) {
+    shs__cl_append_elem(text, size, px->cl, pass->precise);
+    shs__cl_value_options(px, " -D LAYOUT=", text, size);
+    shs__cl_append_int(text, size, " -D FLOATING=", px->view.floating);
+    shs__cl_append_int(text, size, " -D NODATA=", px->cube->has_nodata != 0);
+    shs__cl_append_int(text, size, " -D CHECKED=", shs__cl_checked(px));
+    shs__cl_append_int(text, size, " -D DIFFERENCE=", pass->difference);
+}
+
+/* A byte for every pixel of the slice. */
+SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                         cl_mem raw, const char *options) {
+    shs_cl *cl = px->cl;
+    cl_kernel kernel = NULL;
+    size_t local = shs__zmin(128, cl->max_group), global = (s->pixels + local - 1) / local * local;
+    const cl_uint ones = 0x01010101u;
+    shs__cl_args a;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_VALID, shs__cl_pad(px->slices[0].pixels), &pass->valid);
+    if (status == SHS_OK && px->cube->mask)
+        status = shs__cl_write(cl, 0, pass->valid, 0, s->pixels,
+                               px->cube->mask + (size_t)s->first_line * (size_t)px->view.samples);
+    else if (status == SHS_OK)
+        status = shs__cl_check(cl, SHS__CL(clEnqueueFillBuffer)(cl->queue[0], pass->valid, &ones, sizeof ones, 0,
+                                                                s->padded, 0, NULL, NULL));
+    if (status == SHS_OK) status = shs__cl_kernel(cl, shs__cl_source_pixels, options, "validity", &kernel);
+    a = shs__cl_args_of(cl, kernel, status);
+    shs__cl_put_buffer(&a, raw);
+    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_put_buffer(&a, pass->shift);
+    shs__cl_put_buffer(&a, pass->valid);
+    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_int(&a, px->view.samples);
+    shs__cl_put_int(&a, px->bands);
+    shs__cl_put_int(&a, px->view.used);
+    shs__cl_put_wide(&a, px->cube->has_nodata ? px->view.nodata : 0);
+    return a.status == SHS_OK ? shs__cl_run(cl, 0, kernel, 1, &global, &local, "validity") : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                           cl_mem raw, size_t at, int count, size_t padded, const char *options) {
+    size_t local[2] = {256, 1}, global[2], chunks = padded / SHS__CL_CHUNK_PIXELS, rows = (size_t)px->view.used + 1;
+    cl_kernel kernel = NULL;
+    cl_mem sums = NULL;
+    shs__cl_args a;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS,
+                                     pass->ld / SHS__CL_CHUNK_PIXELS * rows * shs__cl_wide_bytes(px->cl), &sums);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_pixels, options, "load", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, raw);
+    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_put_buffer(&a, pass->shift);
+    shs__cl_put_buffer(&a, pass->valid);
+    shs__cl_put_buffer(&a, pass->X);
+    shs__cl_put_buffer(&a, sums);
+    shs__cl_put_size(&a, at);
+    shs__cl_put_int(&a, count);
+    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_int(&a, px->view.samples);
+    shs__cl_put_int(&a, px->bands);
+    shs__cl_put_int(&a, px->view.used);
+    shs__cl_put_int(&a, (int)pass->ld);
+    global[0] = 256 * chunks;
+    global[1] = px->layout == 2 ? (rows + 15) / 16 : rows;
+    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "load");
+    return a.status == SHS_OK ? shs__cl_totals_add(px, &pass->sums, sums, chunks, 1) : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                           cl_mem raw, const char *options) {
+    shs_status status = SHS_OK;
+    size_t at;
+    pass->valid = NULL;
+    pass->raw = raw;
+    if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s, raw, options);
+    for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) {
+        size_t count = shs__zmin(pass->ld, s->pixels - at), padded = shs__cl_pad(count);
+        if (!pass->direct) status = shs__cl_load_panel(px, pass, s, raw, at, (int)count, padded, options);
+        if (status == SHS_OK && pass->panel) status = pass->panel(px, pass, s, at, (int)count, padded);
+    }
+    return status == SHS_OK && pass->slice ? pass->slice(px, pass, s) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass *pass) {
+    char options[320] = "";
+    shs_cl *cl = px->cl;
+    size_t elem = shs__cl_elem_bytes(cl, pass->precise), pixels = (size_t)px->view.lines * (size_t)px->view.samples,
+           done = 0;
+    shs_status status = SHS_OK;
+    int i;
+    if (pass->precise && elem != sizeof(shs_wide)) return SHS_UNSUPPORTED;
+    shs__cl_load_options(px, pass, options, sizeof options);
+    if (!pass->direct) pass->pixel_bytes += (size_t)px->view.used * elem;
+    pass->ld = shs__cl_panel_pixels(px, pass->pixel_bytes);
+    status = shs__cl_bring(px, 0); /* on its way while memory is found */
+    if (status == SHS_OK && !pass->direct)
+        status = shs__cl_room(px, SHS__CL_ROOM_PANEL, pass->ld * (size_t)px->view.used * elem, &pass->X);
+    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_SUMS, (size_t)px->view.used + 1, &pass->sums);
+    for (i = 0; i < px->slice_count && status == SHS_OK; i++) {
+        shs__cl_slice *s = px->slices + i;
+        cl_event arrived = px->arrived[i & 1];
+        pass->index = i;
+        if (i + 1 < px->slice_count) status = shs__cl_bring(px, i + 1);
+        if (status == SHS_OK && arrived) status = shs__cl_after(cl, 0, arrived);
+        if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s, px->kept ? s->raw : px->slot[i & 1], options);
+        shs__cl_forget(cl, px->done + (i & 1));
+        if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
+        done += s->pixels;
+        if (status == SHS_OK) status = shs__progress(px->ctx, pass->phase, done, pixels, -1);
+    }
+    return status;
+}
+
+/* ---- open and close ---------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__cl_pixels_close(void *session) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs_cl *cl = px->cl;
+    int i;
+    shs__cl_finish(cl, 1); /* the caller's pixels are read until then */
+    shs__cl_finish(cl, 0);
+    for (i = 0; i < SHS__CL_ROOMS; i++) shs__cl_release(cl, px->room + i);
+    for (i = 0; px->slices && i < px->slice_count; i++) {
+        shs__cl_release(cl, &px->slices[i].raw);
+        shs__cl_release(cl, &px->slices[i].z);
+    }
+    for (i = 0; i < 2; i++) {
+        shs__cl_release(cl, px->slot + i);
+        if (px->staging[i]) shs_cl_host_free(cl, px->staging[i]);
+        shs__cl_forget(cl, px->arrived + i);
+        shs__cl_forget(cl, px->done + i);
+        shs__cl_forget(cl, px->fetched + i);
+    }
+    shs__cl_free(cl, px->slices);
+    shs__cl_free(cl, px);
+}
+
+/* How the slices lie on the device; packed where the cube's strides are none of the three interleaves'. */
+SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
+    const shs__view *v = &px->view;
+    ptrdiff_t S = v->samples, L = v->lines, B = v->bands;
+    px->bands = v->bands;
+    px->layout = (int)px->cube->interleave;
+    if (px->cube->pixels) {
+        if (v->ss == 1 && v->ls == S && v->bs >= S * L) px->layout = 0;
+        else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = 1;
+        else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = 2;
+        else px->packed = 1;
+        if (px->layout == 0) px->bands = v->used;
+    }
+    if (!px->packed) return;
+    px->layout = 2;
+    px->bands = v->used;
+}
+
+/* Lines of the slice that begins with line `at`. The last ones of a cube that stays become smaller and smaller: what is left
+   to do when the last has arrived is little. */
+SHS__PRIVATE int shs__cl_slice_lines(const shs__cl_pixels *px, int at, int most) {
+    size_t few = ((size_t)8 << 20) / ((size_t)px->view.samples * (size_t)px->bands * px->view.size) + 1;
+    int rest = px->view.lines - at, least = shs__imax(most / 8, (int)shs__zmin(few, (size_t)px->view.lines));
+    return px->kept && rest < 2 * most ? shs__imin(rest, shs__imax(rest / 2, least)) : shs__imin(rest, most);
+}
+
+SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
+    const shs__view *v = &px->view;
+    shs_cl *cl = px->cl;
+    size_t line = (size_t)v->samples * (size_t)px->bands * v->size,
+           room = shs__zmin(cl->limit - shs__zmin(cl->in_use, cl->limit), SIZE_MAX / 2);
+    size_t most = shs__zmin(SHS__CL_SLICE_BYTES, shs__zmin(room / 32, cl->max_alloc));
+    int lines = px->cube->pixels ? (int)shs__zmin(shs__zmax(most / line, 1), (size_t)v->lines) : v->block_lines, i, at;
+    px->slice_bytes = line * (size_t)lines;
+    px->kept = px->cube->pixels && line * (size_t)v->lines <= room / 2;
+    px->budget = shs__zmin(SHS__CL_PANEL_BYTES, room / 8);
+    for (at = 0; at < v->lines; at += shs__cl_slice_lines(px, at, lines)) px->slice_count++;
+    px->slices = (shs__cl_slice *)shs__cl_alloc(cl, (size_t)px->slice_count * sizeof *px->slices);
+    if (!px->slices) return SHS_NO_MEMORY;
+    for (i = 0, at = 0; i < px->slice_count; i++) {
+        shs__cl_slice *s = px->slices + i;
+        s->first_line = at;
+        s->lines = shs__cl_slice_lines(px, at, lines);
+        s->pixels = (size_t)s->lines * (size_t)v->samples;
+        s->padded = shs__cl_pad(s->pixels);
+        at += s->lines;
+    }
+    return px->slices[0].padded > (size_t)INT32_MAX ? SHS_TOO_LARGE : SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
+    shs_cl *cl = px->cl;
+    size_t bytes = (size_t)px->view.used * sizeof(cl_int);
+    cl_int *list = (cl_int *)shs__cl_alloc(cl, bytes);
+    cl_mem buffer = NULL;
+    shs_status status = list ? SHS_OK : SHS_NO_MEMORY;
+    int i, in_order = px->packed || (px->layout == 0 && px->cube->pixels);
+    for (i = 0; list && i < px->view.used; i++) list[i] = px->cube->band_list && !in_order ? px->cube->band_list[i] : i;
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LIST, bytes, &buffer);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, buffer, 0, bytes, list);
+    shs__cl_free(cl, list);
+    for (i = 0; px->kept && i < px->slice_count && status == SHS_OK; i++)
+        status = shs__cl_buffer(cl, px->slices[i].pixels * (size_t)px->bands * px->view.size, &px->slices[i].raw);
+    for (i = 0; i < 2 && status == SHS_OK; i++) {
+        if (!px->kept) status = shs__cl_buffer(cl, px->slice_bytes, px->slot + i);
+        if (!px->packed && px->cube->pixels) continue;
+        px->staging[i] = (unsigned char *)shs_cl_host_alloc(cl, px->slice_bytes);
+        if (!px->staging[i]) status = SHS_NO_MEMORY;
+    }
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, const shs_cube *cube, void **session) {
+    shs_cl *cl = (shs_cl *)user;
+    shs__cl_pixels *px;
+    shs_status status;
+    *session = NULL;
+    if (cube->type == SHS_F64 && !cl->has_double) return SHS_UNSUPPORTED;
+    if (cl->max_group < 256) return SHS_UNSUPPORTED;
+    px = (shs__cl_pixels *)shs__cl_alloc(cl, sizeof *px);
+    if (!px) return SHS_NO_MEMORY;
+    px->cl = cl;
+    px->ctx = ctx;
+    px->cube = cube;
+    status = shs__view_open(cube, &px->view);
+    if (status == SHS_OK) shs__cl_choose_layout(px);
+    if (status == SHS_OK) status = shs__cl_cut(px);
+    if (status == SHS_OK) status = shs__cl_pixels_memory(px);
+    if (status == SHS_OK) *session = px;
+    else shs__cl_pixels_close(px);
+    return status;
+}
+
+/* ---- moments and noise --------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_products_job {
+    shs__cl_tiling tiling;
+    shs__cl_totals totals;
+} shs__cl_products_job;
+
+SHS__PRIVATE shs_status shs__cl_moments_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                              size_t at, int count, size_t padded) {
+    shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
+    shs__cl_planes a;
+    (void)s, (void)at, (void)count;
+    a.buffer = pass->X, a.from = 0, a.ld = pass->ld, a.rows = px->view.used;
+    return shs__cl_products(px, &job->tiling, &a, NULL, padded, &job->totals);
+}
+
+/* What moments and noise share. sums: the number of pixels (or pairs), used sums, used x used products. */
+SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase, int precise, int difference,
+                                          shs_wide *sums) {
+    shs__cl_products_job job;
+    shs__cl_pixel_pass pass;
+    int n = px->view.used;
+    shs_status status;
+    memset(&pass, 0, sizeof pass);
+    job.tiling = shs__cl_tiling_of(px->cl, precise, 1, n, n);
+    pass.phase = phase, pass.precise = precise, pass.difference = difference;
+    pass.panel = shs__cl_moments_panel;
+    pass.job = &job;
+    pass.pixel_bytes = shs__cl_tiling_bytes(px->cl, &job.tiling);
+    pass.shift = px->room[SHS__CL_ROOM_SHIFT];
+    status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
+    if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
+    if (status == SHS_OK) status = shs__cl_totals_end(px, &pass.sums, sums + 1); /* the count is the last of them */
+    if (status == SHS_OK) sums[0] = sums[1 + n];
+    return status == SHS_OK ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + n) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs_status status = SHS_OK;
+    if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
+    px->find_shift = NULL;
+    if (!known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
+    else if (!known) px->find_shift = shift;
+    if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
+    if (status == SHS_OK) status = shs__cl_gram_pass(px, "moments", precise, 0, sums);
+    px->find_shift = NULL;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs_real *zero = (shs_real *)shs__cl_alloc(px->cl, (size_t)px->view.used * sizeof *zero);
+    shs_status status = zero ? shs__cl_write_shift(px, zero) : SHS_NO_MEMORY;
+    if (status == SHS_OK) status = shs__cl_gram_pass(px, "noise", 1, 1, sums);
+    shs__cl_free(px->cl, zero);
+    return status;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_map_job {
+    cl_mem matrix, constant;
+    int outputs, padded, block, written, squares; /* block: outputs of a work-item */
+    const char *options;
+    cl_mem low, high, out;
+    const shs_sink *sink;
+    shs_wide missing;
+    unsigned char *host; /* a block of an output stream */
+    int alternate;
+} shs__cl_map_job;
+
+/* Matrix, constants and shift to the device, as shs__map_prepare makes them; rooms: the first of matrix, constant. */
+SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_map *map, int precise, int room,
+                                            int shift_room, shs__cl_map_job *job, cl_mem *shift) {
+    shs_cl *cl = px->cl;
+    size_t n = (size_t)map->bands, k = (size_t)map->outputs, elem = shs__cl_elem_bytes(cl, precise), cells, b, o;
+    shs_wide *matrix, *constant;
+    shs_real *centre;
+    shs_status status = SHS_OK;
+    job->outputs = map->outputs;
+    job->block = map->outputs <= 4 ? 4 : map->outputs <= 8 ? 8 : map->outputs <= 12 ? 12 : 16;
+    job->padded = (map->outputs + job->block - 1) / job->block * job->block;
+    cells = n * (size_t)job->padded;
+    matrix = (shs_wide *)shs__cl_alloc(cl, cells * sizeof *matrix);
+    constant = (shs_wide *)shs__cl_alloc(cl, k * sizeof *constant);
+    centre = (shs_real *)shs__cl_alloc(cl, n * sizeof *centre);
+    if (!matrix || !constant || !centre) status = SHS_NO_MEMORY;
+    for (o = 0; o < k && status == SHS_OK; o++) constant[o] = map->offset ? map->offset[o] : 0;
+    for (b = 0; b < n && status == SHS_OK; b++) {
+        shs_wide c = map->centre ? map->centre[b] : 0;
+        centre[b] = (shs_real)c;
+        for (o = 0; o < k; o++) {
+            matrix[b * (size_t)job->padded + o] = map->matrix[b * k + o];
+            constant[o] += map->matrix[b * k + o] * ((shs_wide)centre[b] - c);
+        }
+    }
+    if (status == SHS_OK) status = shs__cl_room(px, room, cells * elem, &job->matrix);
+    if (status == SHS_OK) status = shs__cl_room(px, room + 1, k * shs__cl_wide_bytes(cl), &job->constant);
+    if (status == SHS_OK) status = shs__cl_room(px, shift_room, n * sizeof *centre, shift);
+    if (status == SHS_OK) status = shs__cl_write_values(px, job->matrix, cells, matrix, elem);
+    if (status == SHS_OK) status = shs__cl_write_values(px, job->constant, k, constant, shs__cl_wide_bytes(cl));
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, *shift, 0, n * sizeof *centre, centre);
+    shs__cl_free(cl, matrix);
+    shs__cl_free(cl, constant);
+    shs__cl_free(cl, centre);
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_map_options(const shs__cl_pixels *px, const shs__cl_map_job *job, int precise, int mode,
+                                      int direct, char *text, size_t size) {
+    shs__cl_append_elem(text, size, px->cl, precise);
+    shs__cl_append(text, size, shs__cl_elem_bytes(px->cl, precise) == 8 ? " -D VEC4=double4" : " -D VEC4=float4");
+    shs__cl_append_int(text, size, " -D DIRECT=", direct);
+    if (direct) shs__cl_value_options(px, " -D FROM=", text, size);
+    shs__cl_append_int(text, size, " -D OUTPUTS=", job->block);
+    shs__cl_append_int(text, size, " -D MODE=", mode);
+    shs__cl_append_int(text, size, " -D SQUARES=", job->squares != 0);
+}
+
+/* Few outputs are made from the slice itself; many would convert each value again for every block of outputs. */
+SHS__PRIVATE int shs__cl_directly(const shs__cl_pixels *px, int precise, int outputs) {
+    return shs__cl_elem_bytes(px->cl, precise) == 4 && outputs <= 48;
+}
+
+/* The arguments that all three kernels begin with. */
+SHS__PRIVATE void shs__cl_put_map(shs__cl_args *a, const shs__cl_pixels *px, const shs__cl_pixel_pass *pass,
+                                  const shs__cl_map_job *job, const shs__cl_slice *s, size_t at, int count) {
+    if (pass->direct) {
+        shs__cl_put_buffer(a, pass->raw);
+        shs__cl_put_buffer(a, px->room[SHS__CL_ROOM_LIST]);
+        shs__cl_put_buffer(a, pass->shift);
+        shs__cl_put_size(a, at);
+        shs__cl_put_int(a, count);
+        shs__cl_put_size(a, s->pixels);
+        shs__cl_put_int(a, px->view.samples);
+        shs__cl_put_int(a, px->bands);
+    } else {
+        shs__cl_put_buffer(a, pass->X);
+        shs__cl_put_int(a, (int)pass->ld);
+    }
+    shs__cl_put_int(a, px->view.used);
+    shs__cl_put_buffer(a, job->matrix);
+    shs__cl_put_buffer(a, job->constant);
+    shs__cl_put_int(a, job->outputs);
+    shs__cl_put_int(a, job->padded);
+    shs__cl_put_buffer(a, pass->valid);
+    shs__cl_put_size(a, at);
+    shs__cl_put_int(a, count);
+}
+
+SHS__PRIVATE shs_status shs__cl_map_launch(shs__cl_pixels *px, const shs__cl_map_job *job, shs__cl_args *a,
+                                           size_t padded, const char *stage) {
+    size_t local[2] = {256, 1}, global[2];
+    global[0] = padded;
+    global[1] = job->squares ? 1 : (size_t)(job->padded / job->block);
+    return a->status == SHS_OK ? shs__cl_run(px->cl, 0, a->kernel, 2, global, local, stage) : a->status;
+}
+
+/* ---- extremes --------------------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                            size_t at, int count, size_t padded) {
+    shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
+    size_t bytes = pass->ld / 256 * (size_t)job->written * shs__cl_wide_bytes(px->cl),
+           local = shs__zmin(64, px->cl->max_group), global;
+    cl_kernel kernel = NULL;
+    cl_mem low = NULL, high = NULL;
+    shs__cl_args a;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_LOW, bytes, &low);
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_HIGH, bytes, &high);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "extremes", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_map(&a, px, pass, job, s, at, count);
+    shs__cl_put_int(&a, job->written);
+    shs__cl_put_wide(&a, px->cl->has_double ? (shs_wide)SHS__REAL_MAX : (shs_wide)3.402823466e38f);
+    shs__cl_put_buffer(&a, low);
+    shs__cl_put_buffer(&a, high);
+    status = shs__cl_map_launch(px, job, &a, padded, "range");
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "widen", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, low);
+    shs__cl_put_buffer(&a, high);
+    shs__cl_put_int(&a, (int)(padded / 256));
+    shs__cl_put_int(&a, job->written);
+    shs__cl_put_buffer(&a, job->low);
+    shs__cl_put_buffer(&a, job->high);
+    global = ((size_t)job->written + local - 1) / local * local;
+    return a.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "range") : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map *map, int precise, int squares,
+                                             shs_wide *low, shs_wide *high) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    char options[320] = "";
+    shs__cl_map_job job;
+    shs__cl_pixel_pass pass;
+    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_bytes(px->cl), i;
+    shs_status status;
+    memset(&job, 0, sizeof job);
+    memset(&pass, 0, sizeof pass);
+    job.squares = squares;
+    job.written = (int)n;
+    pass.phase = "range", pass.precise = precise, pass.panel = shs__cl_range_panel, pass.job = &job;
+    pass.pixel_bytes = n;
+    for (i = 0; i < n; i++) low[i] = (shs_wide)SHS__REAL_MAX, high[i] = -(shs_wide)SHS__REAL_MAX;
+    if (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
+    status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
+    pass.direct = shs__cl_directly(px, precise, map->outputs);
+    shs__cl_map_options(px, &job, precise, 2, pass.direct, options, sizeof options);
+    job.options = options;
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
+    if (status == SHS_OK) status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_bytes(px->cl));
+    if (status == SHS_OK) status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_bytes(px->cl));
+    if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
+    if (status == SHS_OK) status = shs__cl_read_values(px, job.low, n, low, 0);
+    return status == SHS_OK ? shs__cl_read_values(px, job.high, n, high, 0) : status;
+}
+
+/* ---- outputs to the sink ----------------------------------------------------------------------------------------------- */
+
+SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                          size_t at, int count, size_t padded) {
+    shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
+    int turn = pass->index & 1;
+    cl_kernel kernel = NULL;
+    shs__cl_args a;
+    size_t bytes = px->slices[0].pixels * (size_t)job->written * shs_type_size(job->sink->type);
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
+    if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->fetched[turn]);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "store", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_map(&a, px, pass, job, s, at, count);
+    shs__cl_put_int(&a, job->written);
+    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_int(&a, px->view.samples);
+    shs__cl_put_wide(&a, job->missing);
+    shs__cl_put_buffer(&a, job->low);
+    shs__cl_put_buffer(&a, job->high);
+    shs__cl_put_wide(&a, job->sink->low);
+    shs__cl_put_wide(&a, job->sink->high);
+    shs__cl_put_buffer(&a, job->out);
+    return shs__cl_map_launch(px, job, &a, padded, "map");
+}
+
+/* The slice's outputs from the device: to the caller's memory on queue 1, while queue 0 goes on; to a stream at once. */
+SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s) {
+    shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
+    const shs_sink *sink = job->sink;
+    shs_cl *cl = px->cl;
+    size_t size = shs_type_size(sink->type), row = s->pixels * size,
+           all = (size_t)px->view.lines * (size_t)px->view.samples * size;
+    size_t before = (size_t)s->first_line * (size_t)px->view.samples * size, origin[3] = {0, 0, 0}, to[3] = {0, 0, 0},
+           region[3];
+    int turn = pass->index & 1;
+    cl_event event = NULL;
+    shs_status status;
+    if (!sink->pixels) {
+        status = shs__cl_read(cl, 0, job->out, 0, row * (size_t)job->written, job->host);
+        if (status == SHS_OK && sink->write_fn(sink->write_user, s->first_line, s->lines, job->host))
+            return SHS_WRITE_FAILED;
+        return status;
+    }
+    status = shs__cl_mark(cl, 0, &event);
+    if (status == SHS_OK) status = shs__cl_after(cl, 1, event);
+    shs__cl_forget(cl, &event);
+    if (status != SHS_OK) return status;
+    if (sink->interleave == SHS_BSQ) {
+        region[0] = row, region[1] = (size_t)job->written, region[2] = 1;
+        to[0] = before;
+        status = shs__cl_enqueued(cl,
+                                  SHS__CL(clEnqueueReadBufferRect)(cl->queue[1], job->out, CL_FALSE, origin, to, region,
+                                                                   row, 0, all, 0, sink->pixels, 0, NULL,
+                                                                   cl->profiles[1] ? &event : NULL),
+                                  event, "download");
+    } else
+        status = shs__cl_read_later(cl, 1, job->out, 0, row * (size_t)job->written,
+                                    (unsigned char *)sink->pixels + before * (size_t)job->written);
+    shs__cl_forget(cl, px->fetched + turn);
+    return status == SHS_OK ? shs__cl_mark(cl, 1, px->fetched + turn) : status;
+}
+
+SHS__PRIVATE void shs__cl_sink_options(const shs_sink *sink, char *text, size_t size) {
+    const char *const real = sizeof(shs_real) == 8 ? " -D SINK=double -D INTEGER=0" : " -D SINK=float -D INTEGER=0";
+    const char *const types[SHS_TYPE_COUNT] = {real,
+                                               " -D SINK=uchar -D INTEGER=1 -D LEAST=0 -D MOST=255",
+                                               " -D SINK=short -D INTEGER=1 -D LEAST=(-32768) -D MOST=32767",
+                                               " -D SINK=ushort -D INTEGER=1 -D LEAST=0 -D MOST=65535",
+                                               " -D SINK=int -D INTEGER=1 -D LEAST=(-2147483647-1) -D MOST=2147483647",
+                                               " -D SINK=float -D INTEGER=0",
+                                               " -D SINK=double -D INTEGER=0"};
+    shs__cl_append(text, size, types[sink->type]);
+    shs__cl_append_int(text, size, " -D LAYOUT=", (int)sink->interleave);
+    shs__cl_append_int(text, size, " -D RESCALE=", sink->rescale != 0);
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *map, int precise, int squares,
+                                           const shs_sink *sink, const shs_wide *low, const shs_wide *high,
+                                           shs_wide missing) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    char options[320] = "";
+    shs__cl_map_job job;
+    shs__cl_pixel_pass pass;
+    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_bytes(px->cl);
+    shs_status status, ended;
+    if ((sink->type == SHS_F64 && !px->cl->has_double) ||
+        (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
+        return SHS_UNSUPPORTED;
+    memset(&job, 0, sizeof job);
+    memset(&pass, 0, sizeof pass);
+    job.squares = squares;
+    job.written = (int)n;
+    job.sink = sink;
+    job.missing = missing;
+    pass.phase = "transform", pass.precise = precise, pass.panel = shs__cl_map_panel, pass.slice = shs__cl_map_slice,
+    pass.job = &job;
+    pass.pixel_bytes = 1;
+    status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
+    pass.direct = shs__cl_directly(px, precise, map->outputs);
+    shs__cl_map_options(px, &job, precise, 0, pass.direct, options, sizeof options);
+    shs__cl_sink_options(sink, options, sizeof options);
+    job.options = options;
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
+    if (status == SHS_OK && sink->rescale)
+        status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_bytes(px->cl));
+    if (status == SHS_OK && sink->rescale)
+        status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_bytes(px->cl));
+    if (status == SHS_OK && !sink->pixels) {
+        job.host = (unsigned char *)shs_cl_host_alloc(px->cl, px->slices[0].pixels * n * shs_type_size(sink->type));
+        if (!job.host) status = SHS_NO_MEMORY;
+    }
+    if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
+    ended = shs__cl_finish(px->cl, 1); /* also after a failure: the caller's memory is being written */
+    shs_cl_host_free(px->cl, job.host);
+    return status == SHS_OK ? ended : status;
+}
+
+/* ---- whitened pixels --------------------------------------------------------------------------------------------------- */
+
+/* What is done with whitened pixels: `pixels` of a slice, whose whitened planes begin at z.from. */
+typedef shs_status (*shs__cl_white_fn)(shs__cl_pixels *px, void *job, const shs__cl_planes *z, size_t padded);
+
+typedef struct shs__cl_white_job {
+    shs__cl_map_job map;
+    shs__cl_white_fn use; /* NULL: only whitened */
+    void *job;
+} shs__cl_white_job;
+
+SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
+                                            size_t at, int count, size_t padded) {
+    shs__cl_white_job *job = (shs__cl_white_job *)pass->job;
+    cl_kernel kernel = NULL;
+    shs__cl_planes z;
+    shs__cl_args a;
+    shs_status status = SHS_OK;
+    z.buffer = s->z;
+    z.from = s->z ? at : 0;
+    z.ld = s->z ? s->padded : pass->ld;
+    z.rows = px->m;
+    if (!z.buffer) status = shs__cl_room(px, SHS__CL_ROOM_Z, pass->ld * (size_t)px->m * sizeof(shs_real), &z.buffer);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->map.options, "whiten", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_map(&a, px, pass, &job->map, s, at, count);
+    shs__cl_put_buffer(&a, z.buffer);
+    shs__cl_put_size(&a, z.from);
+    shs__cl_put_size(&a, z.ld);
+    status = shs__cl_map_launch(px, &job->map, &a, padded, "whiten");
+    return status == SHS_OK && job->use ? job->use(px, job->job, &z, padded) : status;
+}
+
+/* A pass that whitens; the map must stand in its rooms. count gets the number of valid pixels. */
+SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *map, size_t pixel_bytes,
+                                           shs__cl_white_fn use, void *job, shs_wide *count) {
+    char options[320] = "";
+    shs__cl_white_job white;
+    shs__cl_pixel_pass pass;
+    size_t n = (size_t)px->view.used;
+    shs_wide *sums;
+    shs_status status;
+    memset(&pass, 0, sizeof pass);
+    map->block = px->m <= 4 ? 4 : px->m <= 8 ? 8 : px->m <= 12 ? 12 : 16;
+    map->outputs = px->m;
+    map->padded = (px->m + map->block - 1) / map->block * map->block;
+    map->squares = 0;
+    map->matrix = px->room[SHS__CL_ROOM_WHITENER];
+    map->constant = px->room[SHS__CL_ROOM_WHITE_CONSTANT];
+    pass.direct =
+        !shs__cl_checked(px) && shs__cl_directly(px, 0, px->m); /* otherwise loading counts the valid pixels */
+    shs__cl_map_options(px, map, 0, 1, pass.direct, options, sizeof options);
+    map->options = options;
+    white.map = *map, white.use = use, white.job = job;
+    pass.phase = "whitening", pass.panel = shs__cl_white_panel, pass.job = &white;
+    pass.pixel_bytes = pixel_bytes + (size_t)px->m * sizeof(shs_real);
+    pass.shift = px->room[SHS__CL_ROOM_WHITE_SHIFT];
+    status = shs__cl_pass_run(px, &pass);
+    if (status != SHS_OK) return status;
+    sums = (shs_wide *)shs__cl_alloc(px->cl, (n + 1) * sizeof *sums);
+    status = sums ? shs__cl_totals_end(px, &pass.sums, sums) : SHS_NO_MEMORY;
+    if (status == SHS_OK) *count = pass.direct ? (shs_wide)px->view.lines * (shs_wide)px->view.samples : sums[n];
+    shs__cl_free(px->cl, sums);
+    return status;
+}
+
+/* The same from what was kept, or anew. */
+SHS__PRIVATE shs_status shs__cl_white_run(shs__cl_pixels *px, size_t pixel_bytes, shs__cl_white_fn use, void *job,
+                                          shs_wide *count) {
+    size_t step = shs__cl_panel_pixels(px, shs__zmax(pixel_bytes, 1)), at;
+    shs__cl_map_job map;
+    shs__cl_planes z;
+    shs_status status = SHS_OK;
+    int i;
+    memset(&map, 0, sizeof map);
+    if (!px->z_kept) return shs__cl_white_pass(px, &map, pixel_bytes, use, job, count);
+    z.rows = px->m;
+    for (i = 0; i < px->slice_count; i++)
+        for (at = 0; at < px->slices[i].padded && status == SHS_OK; at += step) {
+            z.buffer = px->slices[i].z, z.from = at, z.ld = px->slices[i].padded;
+            status = use(px, job, &z, shs__zmin(step, px->slices[i].padded - at));
+        }
+    return status;
+}
+
+/* Room for all whitened pixels, if there is any: half of what is free may go to it. */
+SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
+    shs_cl *cl = px->cl;
+    size_t each = (size_t)px->m * sizeof(shs_real), need = 0;
+    int i;
+    for (i = 0; i < px->slice_count; i++) {
+        shs__cl_release(cl, &px->slices[i].z);
+        need += px->slices[i].padded * each;
+    }
+    px->z_kept = need <= (cl->limit - shs__zmin(cl->in_use, cl->limit)) / 2;
+    for (i = 0; i < px->slice_count && px->z_kept; i++)
+        if (shs__cl_buffer(cl, px->slices[i].padded * each, &px->slices[i].z) != SHS_OK) px->z_kept = 0;
+    for (i = 0; i < px->slice_count && !px->z_kept; i++) shs__cl_release(cl, &px->slices[i].z);
+}
+
+SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
+    shs__cl_products_job *job = (shs__cl_products_job *)arg;
+    size_t local = shs__zmin(256, px->cl->max_group);
+    cl_kernel kernel = NULL;
+    shs__cl_planes q;
+    shs__cl_args a;
+    shs_status status =
+        shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->tiling.rows_a * sizeof(shs_real), &q.buffer);
+    q.from = 0, q.ld = padded, q.rows = job->tiling.rows_a;
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_fourth, "", "pairs", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, z->buffer);
+    shs__cl_put_size(&a, z->from);
+    shs__cl_put_size(&a, z->ld);
+    shs__cl_put_int(&a, px->m);
+    shs__cl_put_buffer(&a, q.buffer);
+    shs__cl_put_size(&a, q.ld);
+    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &padded, &local, "fourth");
+    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, &q, NULL, padded, &job->totals) : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map *whitening, int fourth,
+                                              shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs__cl_products_job job;
+    shs__cl_map_job map;
+    int pairs = whitening->outputs * (whitening->outputs + 1) / 2;
+    size_t bytes;
+    cl_mem shift;
+    shs_status status;
+    memset(&map, 0, sizeof map);
+    px->m = whitening->outputs;
+    job.tiling = shs__cl_tiling_of(px->cl, 0, 1, pairs, pairs);
+    bytes = fourth ? (size_t)pairs * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling) : 0;
+    status = shs__cl_map_prepare(px, whitening, 0, SHS__CL_ROOM_WHITENER, SHS__CL_ROOM_WHITE_SHIFT, &map, &shift);
+    if (status == SHS_OK) shs__cl_keep_white(px);
+    if (status == SHS_OK && fourth)
+        status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
+    if (status == SHS_OK)
+        status = shs__cl_white_pass(px, &map, bytes, fourth ? shs__cl_fourth_panel : NULL, &job, &px->white_count);
+    if (status == SHS_OK) sums[0] = px->white_count;
+    return status == SHS_OK && fourth ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1) : status;
+}
+
+/* ---- sweeps and ratings --------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_sweep_job {
+    shs__cl_tiling tiling;
+    shs__cl_totals totals, slopes;
+    cl_mem W;
+    int directions;
+    const char *options;
+} shs__cl_sweep_job;
+
+SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
+    shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
+    size_t groups = padded / SHS__CL_CHUNK_PIXELS, global = groups * 256, local = 256;
+    cl_kernel kernel = NULL;
+    cl_mem slopes = NULL;
+    shs__cl_planes g;
+    shs__cl_args a;
+    shs_status status =
+        shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->directions * sizeof(shs_real), &g.buffer);
+    g.from = 0, g.ld = padded, g.rows = job->directions;
+    if (status == SHS_OK)
+        status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS,
+                              groups * (size_t)job->directions * shs__cl_wide_bytes(px->cl), &slopes);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_sweep, job->options, "contrast", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, z->buffer);
+    shs__cl_put_size(&a, z->from);
+    shs__cl_put_size(&a, z->ld);
+    shs__cl_put_int(&a, px->m);
+    shs__cl_put_buffer(&a, job->W);
+    shs__cl_put_int(&a, job->directions);
+    shs__cl_put_buffer(&a, g.buffer);
+    shs__cl_put_size(&a, g.ld);
+    shs__cl_put_buffer(&a, slopes);
+    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "sweep");
+    if (a.status == SHS_OK) a.status = shs__cl_totals_add(px, &job->slopes, slopes, groups, 1);
+    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, &job->totals) : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_write_directions(shs__cl_pixels *px, size_t cells, const shs_wide *W, cl_mem *buffer) {
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_DIRECTIONS, cells * sizeof(shs_real), buffer);
+    return status == SHS_OK ? shs__cl_write_values(px, *buffer, cells, W, sizeof(shs_real)) : status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W,
+                                             shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    char options[32] = "";
+    shs__cl_sweep_job job;
+    size_t bytes;
+    int d;
+    shs_status status = shs__cl_write_directions(px, (size_t)px->m * (size_t)c, W, &job.W);
+    shs__cl_append_int(options, sizeof options, "-D CONTRAST=", (int)contrast);
+    job.options = options;
+    job.directions = c;
+    job.tiling = shs__cl_tiling_of(px->cl, 0, 0, px->m, c);
+    bytes = (size_t)c * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling);
+    if (status == SHS_OK)
+        status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
+    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_LEAST, (size_t)c, &job.slopes);
+    if (status == SHS_OK) status = shs__cl_white_run(px, bytes, shs__cl_sweep_panel, &job, &px->white_count);
+    if (status == SHS_OK) status = shs__cl_totals_end(px, &job.slopes, sums + 1);
+    if (status == SHS_OK) status = shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + c);
+    if (status != SHS_OK) return status;
+    sums[0] = px->white_count;
+    for (d = 0; d < c; d++) sums[1 + d] = contrast == SHS_POW3 ? 3 * px->white_count : sums[1 + d] + px->white_count;
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__cl_rate_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
+    shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
+    size_t groups = padded / SHS__CL_CHUNK_PIXELS, global = groups * 256, local = 256;
+    cl_kernel kernel = NULL;
+    cl_mem rates = NULL;
+    shs__cl_args a;
+    shs_status status =
+        shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * job->slopes.size * shs__cl_wide_bytes(px->cl), &rates);
+    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_sweep, "", "rate", &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, z->buffer);
+    shs__cl_put_size(&a, z->from);
+    shs__cl_put_size(&a, z->ld);
+    shs__cl_put_int(&a, px->m);
+    shs__cl_put_buffer(&a, job->W);
+    shs__cl_put_buffer(&a, rates);
+    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "rate");
+    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->slopes, rates, groups, 1) : a.status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs__cl_sweep_job job;
+    size_t m = (size_t)px->m;
+    shs_status status = shs__cl_write_directions(px, m * m, W, &job.W);
+    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_LEAST, 2 * m, &job.slopes);
+    if (status == SHS_OK) status = shs__cl_white_run(px, 1, shs__cl_rate_panel, &job, &px->white_count);
+    if (status == SHS_OK) status = shs__cl_totals_end(px, &job.slopes, sums + 1);
+    if (status == SHS_OK) sums[0] = px->white_count;
+    return status;
+}
+
+/* ================================================================================================================== */
+/* DEVICE AND ENGINE                                                                                                  */
+/* ================================================================================================================== */
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+#if defined(SPARSEHS_CL_DYNAMIC) && !defined(SPARSEHS_CL_SHIM)
+/* Language rules convert no object pointer to one of a function, but here their bits are the same. */
+SHS__PRIVATE void shs__cl_find(void *library, const char *name, void *entry) {
+    shs__cl_address address = SHS__CL_FIND(library, name);
+    memcpy(entry, &address, sizeof address);
+}
+
+/* The library stays open: drivers do not survive being unloaded. */
+SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
+    void *library = SHS__CL_OPEN(SPARSEHS_CL_LIBRARY);
+    int missing = 0;
+    if (!library) {
+        cl->why = "there is no OpenCL library";
+        return SHS_UNSUPPORTED;
+    }
+#define SHS__CL_ENTRY(type, function, arguments)                                                                               \
+    shs__cl_find(library, #function, &cl->api.function);                                                                       \
+    missing |= !cl->api.function;
+    SHS__CL_FUNCTIONS(SHS__CL_ENTRY)
+#undef SHS__CL_ENTRY
+    if (missing) cl->why = "the OpenCL library is older than OpenCL 1.2";
+    return missing ? SHS_UNSUPPORTED : SHS_OK;
+}
+#else
+SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
+    (void)cl;
+    return SHS_OK;
+}
+#endif
+
+/* A text about the platform or the device, cut to size; "" where it does not say. */
+SHS__PRIVATE void shs__cl_text(shs_cl *cl, cl_platform_id platform, cl_device_id device, cl_uint what, char *text,
+                               size_t size) {
+    size_t length = 0;
+    char *all;
+    cl_int error = device ? SHS__CL(clGetDeviceInfo)(device, what, 0, NULL, &length)
+                          : SHS__CL(clGetPlatformInfo)(platform, what, 0, NULL, &length);
+    text[0] = 0;
+    if (error || length == 0) return;
+    all = (char *)shs__cl_alloc(cl, length + 1);
+    if (!all) return;
+    error = device ? SHS__CL(clGetDeviceInfo)(device, what, length, all, NULL)
+                   : SHS__CL(clGetPlatformInfo)(platform, what, length, all, NULL);
+    if (!error) shs__cl_append(text, size, all);
+    shs__cl_free(cl, all);
+}
+
+SHS__PRIVATE size_t shs__cl_property_size(shs_cl *cl, cl_device_id device, cl_device_info what) {
+    size_t value = 0;
+    return SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL) ? 0 : value;
+}
+
+SHS__PRIVATE cl_uint shs__cl_property_uint(shs_cl *cl, cl_device_id device, cl_device_info what) {
+    cl_uint value = 0;
+    return SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL) ? 0 : value;
+}
+
+/* Also of the 64-bit flags; more than a size_t holds is cut. */
+SHS__PRIVATE size_t shs__cl_property_ulong(shs_cl *cl, cl_device_id device, cl_device_info what) {
+    cl_ulong value = 0;
+    if (SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL)) return 0;
+    return value > SIZE_MAX ? SIZE_MAX : (size_t)value;
+}
+
+/* "OpenCL 1.2 ..." or later. */
+SHS__PRIVATE int shs__cl_is_recent(const char *version) {
+    int minor = 0;
+    if (strncmp(version, "OpenCL ", 7) != 0 || version[7] < '1' || version[7] > '9') return 0;
+    if (version[8] == '.' && version[9] >= '0' && version[9] <= '9') minor = version[9] - '0';
+    return version[7] > '1' || version[8] != '.' || minor >= 2;
+}
+
+SHS__PRIVATE void shs__cl_describe(shs_cl *cl, cl_platform_id platform, cl_device_id device, shs_cl_device *about) {
+    size_t type = shs__cl_property_ulong(cl, device, CL_DEVICE_TYPE);
+    memset(about, 0, sizeof *about);
+    shs__cl_text(cl, platform, NULL, CL_PLATFORM_NAME, about->platform, sizeof about->platform);
+    shs__cl_text(cl, platform, device, CL_DEVICE_NAME, about->name, sizeof about->name);
+    shs__cl_text(cl, platform, device, CL_DEVICE_VERSION, about->version, sizeof about->version);
+    shs__cl_text(cl, platform, device, CL_DRIVER_VERSION, about->driver, sizeof about->driver);
+    about->kind = type & CL_DEVICE_TYPE_GPU ? SHS_CL_GPU : type & CL_DEVICE_TYPE_CPU ? SHS_CL_CPU : SHS_CL_ACCELERATOR;
+    about->has_compiler = shs__cl_property_uint(cl, device, CL_DEVICE_COMPILER_AVAILABLE) != 0;
+    about->has_double = shs__cl_property_ulong(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+    about->unified = shs__cl_property_uint(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+    about->units = (int)shs__cl_property_uint(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS);
+    about->clock_mhz = (int)shs__cl_property_uint(cl, device, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+    about->memory = shs__cl_property_ulong(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE);
+    about->max_alloc = shs__cl_property_ulong(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    about->local_bytes = shs__cl_property_ulong(cl, device, CL_DEVICE_LOCAL_MEM_SIZE);
+    about->max_group = shs__cl_property_size(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    about->usable = shs__cl_property_uint(cl, device, CL_DEVICE_AVAILABLE) && shs__cl_is_recent(about->version) &&
+                    about->max_group > 0 && about->max_alloc > 0 && (sizeof(shs_real) == 4 || about->has_double);
+}
+
+/* What is done with each device in turn; non-zero ends the round. */
+typedef int (*shs__cl_visit_fn)(shs_cl *cl, void *arg, cl_platform_id platform, cl_device_id device);
+
+/* The ids in a block that the caller frees; none is no error: *count is 0. */
+SHS__PRIVATE shs_status shs__cl_platforms(shs_cl *cl, cl_platform_id **ids, cl_uint *count) {
+    const cl_int none = -1001; /* what the loader says when it finds no driver */
+    cl_int error = SHS__CL(clGetPlatformIDs)(0, NULL, count);
+    *ids = NULL;
+    if (error == none || (!error && *count == 0)) {
+        *count = 0;
+        return SHS_OK;
+    }
+    if (error) return shs__cl_check(cl, error);
+    *ids = (cl_platform_id *)shs__cl_alloc(cl, *count * sizeof **ids);
+    if (!*ids) return SHS_NO_MEMORY;
+    return shs__cl_check(cl, SHS__CL(clGetPlatformIDs)(*count, *ids, NULL));
+}
+
+SHS__PRIVATE shs_status shs__cl_visit_platform(shs_cl *cl, cl_platform_id platform, cl_device_type type, shs__cl_visit_fn visit,
+                                               void *arg, int *ended) {
+    cl_uint count = 0, i;
+    cl_device_id *ids;
+    cl_int error = SHS__CL(clGetDeviceIDs)(platform, type, 0, NULL, &count);
+    if (error == CL_DEVICE_NOT_FOUND || count == 0) return SHS_OK;
+    if (error) return shs__cl_check(cl, error);
+    ids = (cl_device_id *)shs__cl_alloc(cl, count * sizeof *ids);
+    if (!ids) return SHS_NO_MEMORY;
+    error = SHS__CL(clGetDeviceIDs)(platform, type, count, ids, NULL);
+    for (i = 0; !error && i < count && !*ended; i++) *ended = visit(cl, arg, platform, ids[i]);
+    shs__cl_free(cl, ids);
+    return shs__cl_check(cl, error);
+}
+
+/* GPUs, then accelerators, then CPUs: the order of shs_cl_list. */
+SHS__PRIVATE shs_status shs__cl_visit(shs_cl *cl, shs__cl_visit_fn visit, void *arg) {
+    const cl_device_type types[3] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
+    cl_platform_id *platforms;
+    cl_uint count = 0, i;
+    int t, ended = 0;
+    shs_status status = shs__cl_platforms(cl, &platforms, &count);
+    for (t = 0; t < 3; t++)
+        for (i = 0; status == SHS_OK && i < count && !ended; i++)
+            status = shs__cl_visit_platform(cl, platforms[i], types[t], visit, arg, &ended);
+    shs__cl_free(cl, platforms);
+    return status;
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_listing {
+    shs_cl_device *devices;
+    int capacity, count;
+} shs__cl_listing;
+
+SHS__PRIVATE int shs__cl_list_one(shs_cl *cl, void *arg, cl_platform_id platform, cl_device_id device) {
+    shs__cl_listing *list = (shs__cl_listing *)arg;
+    if (list->devices && list->count < list->capacity) shs__cl_describe(cl, platform, device, list->devices + list->count);
+    list->count++;
+    return 0;
+}
+
+/* An object that can call OpenCL, but has no device yet. */
+SHS__PRIVATE shs_status shs__cl_new(const shs_context *ctx, shs_cl **made) {
+    shs_cl *cl = (shs_cl *)shs__alloc(ctx, sizeof *cl);
+    *made = cl;
+    if (!cl) return SHS_NO_MEMORY;
+    memset(cl, 0, sizeof *cl);
+    if (ctx) cl->ctx = *ctx;
+    return shs__cl_connect(cl);
+}
+
+SHS__PUBLIC shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count) {
+    shs__cl_listing list = SHS_ZERO;
+    shs_cl *cl = NULL;
+    shs_status status = shs__check_context(ctx);
+    if (!count) return SHS_BAD_OUTPUT;
+    if (status != SHS_OK) return status;
+    list.devices = devices;
+    list.capacity = capacity;
+    status = shs__cl_new(ctx, &cl);
+    if (status == SHS_OK) status = shs__cl_visit(cl, shs__cl_list_one, &list);
+    else if (status == SHS_UNSUPPORTED) status = SHS_OK;
+    shs__free(ctx, cl);
+    if (status == SHS_OK) *count = list.count;
+    return status;
+}
+
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
+
+typedef struct shs__cl_choice {
+    int seen, left; /* devices at all; matching ones to pass over */
+} shs__cl_choice;
+
+SHS__PRIVATE int shs__cl_try(shs_cl *cl, void *arg, cl_platform_id platform, cl_device_id device) {
+    shs__cl_choice *choice = (shs__cl_choice *)arg;
+    const shs_cl_options *o = &cl->options;
+    shs__cl_describe(cl, platform, device, &cl->about);
+    choice->seen++;
+    if (!cl->about.usable || (o->kind != SHS_CL_ANY && o->kind != cl->about.kind)) return 0;
+    if (o->platform && !shs__cl_contains(cl->about.platform, o->platform)) return 0;
+    if (o->name && !shs__cl_contains(cl->about.name, o->name)) return 0;
+    if (!cl->about.has_compiler && !o->load_fn) return 0;
+    if (choice->left-- > 0) return 0;
+    cl->device = device;
+    return 1;
+}
+
+SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
+    shs__cl_choice choice = SHS_ZERO;
+    cl_int error = CL_SUCCESS;
+    shs_status status;
+    choice.left = cl->options.index;
+    status = shs__cl_visit(cl, shs__cl_try, &choice);
+    if (status == SHS_OK && !cl->device) {
+        cl->why = choice.seen ? "no usable OpenCL device matches the options" : "there is no OpenCL device";
+        return SHS_UNSUPPORTED;
+    }
+    if (status != SHS_OK) {
+        cl->device = NULL;
+        return status;
+    }
+    error = SHS__CL(clRetainDevice)(cl->device);
+    if (error) cl->device = NULL;
+    else cl->context = SHS__CL(clCreateContext)(NULL, 1, &cl->device, NULL, NULL, &error);
+    if (error) cl->context = NULL;
+    return shs__cl_check(cl, error);
+}
+
+/* The caller's queue keeps the order of its commands, or it is of no use here. */
+SHS__PRIVATE shs_status shs__cl_adopt_queue(shs_cl *cl) {
+    cl_command_queue queue = (cl_command_queue)cl->options.queue;
+    cl_command_queue_properties properties = 0;
+    cl_int error;
+    if (!queue) return SHS_OK;
+    error = SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+    if (!error && (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
+        cl->why = "the caller's queue is not in order";
+        return SHS_BAD_OPTIONS;
+    }
+    if (!error) error = SHS__CL(clRetainCommandQueue)(queue);
+    if (!error) cl->queue[0] = queue;
+    cl->profiles[0] = cl->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
+    return shs__cl_check(cl, error);
+}
+
+/* The caller's own device. */
+SHS__PRIVATE shs_status shs__cl_adopt(shs_cl *cl) {
+    cl_context context = (cl_context)cl->options.context;
+    cl_device_id device = (cl_device_id)cl->options.device_id;
+    cl_platform_id platform = NULL;
+    cl_device_id *all = NULL;
+    size_t size = 0;
+    cl_int error = device ? CL_SUCCESS : SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+    if (!device && !error) {
+        all = (cl_device_id *)shs__cl_alloc(cl, size + sizeof *all);
+        if (!all) return SHS_NO_MEMORY;
+        error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, size, all, NULL);
+        device = all[0];
+        shs__cl_free(cl, all);
+    }
+    if (!error) error = SHS__CL(clGetDeviceInfo)(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    if (!error) shs__cl_describe(cl, platform, device, &cl->about);
+    if (!error && !cl->about.usable) {
+        cl->why = "the caller's device is not fit: OpenCL 1.2, and doubles where shs_real is double";
+        return SHS_UNSUPPORTED;
+    }
+    if (!error) error = SHS__CL(clRetainDevice)(device);
+    if (!error) cl->device = device;
+    if (!error) error = SHS__CL(clRetainContext)(context);
+    if (!error) cl->context = context;
+    return error ? shs__cl_check(cl, error) : shs__cl_adopt_queue(cl);
+}
+
+/* ---- the object's life ------------------------------------------------------------------------------------------- */
+
+/* Inline PTX is no part of OpenCL: whether NVIDIA's compiler takes a shuffle, and does it right, is found out by
+   trying. */
+SHS__PRIVATE const char *const shs__cl_source_probe[] = {
+    "__kernel void probe(__global uint *out) {\n",
+    "    uint mine = (uint)get_local_id(0) * 3u, other;\n",
+    "    __asm volatile(\"shfl.sync.bfly.b32 %0, %1, 5, 31, -1;\" : \"=r\"(other) : \"r\"(mine));\n",
+    "    out[get_local_id(0)] = other;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE shs_status shs__cl_run_probe(shs_cl *cl, cl_uint *got) {
+    const size_t size = 32;
+    cl_mem buffer = NULL;
+    cl_kernel kernel = NULL;
+    shs_status status = shs__cl_kernel(cl, shs__cl_source_probe, "", "probe", &kernel);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, size * sizeof *got, &buffer);
+    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer);
+    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &size, &size, "probe");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, size * sizeof *got, got);
+    shs__cl_release(cl, &buffer);
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
+    cl_uint got[32], i;
+    int right;
+    memset(got, 0, sizeof got);
+    if (!cl->is_nvidia) return;
+    right = shs__cl_run_probe(cl, got) == SHS_OK;
+    for (i = 0; i < 32; i++) right &= got[i] == (i ^ 5u) * 3u;
+    cl->ptx = right;
+    cl->error = CL_SUCCESS; /* a refusal is an answer */
+    shs__cl_free(cl, cl->log);
+    cl->log = NULL;
+}
+
+SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
+    const shs_cl_device *d = &cl->about;
+    cl->has_double = d->has_double && sizeof(shs_wide) == 8 && (sizeof(shs_real) == 8 || !cl->options.single_only);
+    cl->is_cpu = d->kind == SHS_CL_CPU;
+    cl->is_nvidia = shs__cl_contains(d->platform, "nvidia");
+    cl->unified = d->unified;
+    cl->fallback = cl->options.fallback;
+    cl->local_bytes = d->local_bytes;
+    cl->max_group = d->max_group;
+    cl->max_alloc = d->max_alloc;
+    cl->units = (cl_uint)shs__imax(d->units, 1);
+    cl->limit = d->memory - d->memory / 16; /* the driver and the display live there too */
+    if (cl->options.memory_limit) cl->limit = shs__zmin(cl->limit, cl->options.memory_limit);
+}
+
+SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
+    cl_command_queue_properties properties = cl->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0;
+    cl_int error = CL_SUCCESS;
+    int i;
+    shs_status status = cl->options.context ? shs__cl_adopt(cl) : shs__cl_choose(cl);
+    for (i = 0; status == SHS_OK && i < 2; i++) {
+        if (cl->queue[i]) continue;
+        cl->queue[i] = SHS__CL(clCreateCommandQueue)(cl->context, cl->device, properties, &error);
+        if (error) cl->queue[i] = NULL;
+        cl->profiles[i] = cl->options.profile != 0;
+        status = shs__cl_check(cl, error);
+    }
+    if (status != SHS_OK) return status;
+    shs__cl_take_limits(cl);
+    shs__cl_probe(cl);
+    return SHS_OK;
+}
+
+/* The stages that the parts above supply. */
+SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
+    shs_engine *e = &cl->engine;
+    e->fallback = cl->options.fallback;
+    e->user = cl;
+#ifdef SHS__CL_SIGNALS
+    e->signals_open = shs__cl_signals_open;
+    e->signals_dictionary = shs__cl_signals_dictionary;
+    e->signals_code = shs__cl_signals_code;
+    e->signals_residual = shs__cl_signals_residual;
+    e->signals_gather = shs__cl_signals_gather;
+    e->signals_update = shs__cl_signals_update;
+    e->signals_fetch = shs__cl_signals_fetch;
+    e->signals_close = shs__cl_signals_close;
+#endif
+#ifdef SHS__CL_PIXELS
+    e->pixels_open = shs__cl_pixels_open;
+    e->pixels_moments = shs__cl_pixels_moments;
+    e->pixels_noise = shs__cl_pixels_noise;
+    e->pixels_range = shs__cl_pixels_range;
+    e->pixels_map = shs__cl_pixels_map;
+    e->pixels_whiten = shs__cl_pixels_whiten;
+    e->pixels_sweep = shs__cl_pixels_sweep;
+    e->pixels_rate = shs__cl_pixels_rate;
+    e->pixels_close = shs__cl_pixels_close;
+#endif
+}
+
+SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
+    if ((unsigned)o->kind > SHS_CL_CPU || o->index < 0 || (!o->context && (o->device_id || o->queue))) return SHS_BAD_OPTIONS;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **made) {
+    char *reason = options && options->reason_size ? options->reason : NULL;
+    shs_cl *cl = NULL;
+    shs_status status = shs__check_context(ctx);
+    if (reason) reason[0] = 0;
+    if (!made) return SHS_BAD_OUTPUT;
+    *made = NULL;
+    if (status == SHS_OK && options) status = shs__cl_check_options(options);
+    if (status == SHS_OK) status = shs__cl_new(ctx, &cl);
+    if (status == SHS_OK && options) cl->options = *options;
+    if (status == SHS_OK) status = shs__cl_open(cl);
+    if (status == SHS_OK) {
+        cl->options.platform = cl->options.name = NULL; /* the caller's texts need not live longer */
+        shs__cl_fill_engine(cl);
+        *made = cl;
+        return SHS_OK;
+    }
+    if (reason) {
+        const char *why = cl && cl->why ? cl->why : cl && cl->error ? shs__cl_error_name(cl->error) : shs_status_text(status);
+        shs__cl_append(reason, options->reason_size, why);
+    }
+    shs_cl_destroy(cl);
+    return status;
+}
+
+SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
+    shs_context ctx;
+    int i;
+    if (!cl) return;
+    shs__cl_collect(cl);
+    while (cl->pinned) shs_cl_host_free(cl, cl->pinned->memory);
+    for (i = 0; i < 2; i++)
+        if (cl->queue[i]) SHS__CL(clFinish)(cl->queue[i]);
+    while (cl->programs) {
+        shs__cl_program *p = cl->programs;
+        cl->programs = p->next;
+        shs__cl_program_free(cl, p);
+    }
+    while (cl->tuned) {
+        shs__cl_tuned *t = cl->tuned;
+        cl->tuned = t->next;
+        shs__cl_free(cl, t);
+    }
+    while (cl->stages) {
+        shs__cl_stage_node *s = cl->stages;
+        cl->stages = s->next;
+        shs__cl_free(cl, s);
+    }
+    for (i = 0; i < 2; i++)
+        if (cl->queue[i]) SHS__CL(clReleaseCommandQueue)(cl->queue[i]);
+    if (cl->context) SHS__CL(clReleaseContext)(cl->context);
+    if (cl->device) SHS__CL(clReleaseDevice)(cl->device);
+    shs__cl_free(cl, cl->log);
+    ctx = cl->ctx;
+    shs__free(&ctx, cl);
+}
+
+SHS__PUBLIC const shs_engine *shs_cl_engine(shs_cl *cl) { return cl ? &cl->engine : NULL; }
+SHS__PUBLIC const shs_cl_device *shs_cl_about(const shs_cl *cl) { return cl ? &cl->about : NULL; }
+SHS__PUBLIC const char *shs_cl_device_name(const shs_cl *cl) { return cl ? cl->about.name : ""; }
+SHS__PUBLIC const char *shs_cl_build_log(const shs_cl *cl) { return cl && cl->log ? cl->log : ""; }
+SHS__PUBLIC const char *shs_cl_error_text(const shs_cl *cl) { return shs__cl_error_name(cl ? cl->error : CL_SUCCESS); }
+
+#endif /* SPARSEHS_CL_IMPLEMENTATION_ONCE */
+#endif /* SPARSEHS_CL_IMPLEMENTATION */
+
+/* LICENCE: take whichever you prefer.
+
+   ALTERNATIVE A - MIT License
+   Copyright (c) 2026 the sparsehs authors
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+   documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+   rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+   persons to whom the Software is furnished to do so, subject to the following conditions:
+   The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+   Software.
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+   COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+   OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+   ALTERNATIVE B - Public Domain (www.unlicense.org)
+   This is free and unencumbered software released into the public domain. Anyone is free to copy, modify, publish, use,
+   compile, sell, or distribute this software, either in source code form or as a compiled binary, for any purpose,
+   commercial or non-commercial, and by any means. In jurisdictions that recognize copyright laws, the author or authors of
+   this software dedicate any and all copyright interest in the software to the public domain. We make this dedication for
+   the benefit of the public at large and to the detriment of our heirs and successors. We intend this dedication to be an
+   overt act of relinquishment in perpetuity of all present and future rights to this software under copyright law.
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS BE
+   LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
+   OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+*/
