@@ -699,8 +699,10 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
             w.chosen = 0;
             w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;
             if (task & DOUBTFUL) {
-                for (i = w.lane; i < n; i += GROUP)
-                    w.alpha[i] = settle ? dot_atom(&w, i, w.y) : alphas[own * (size_t)padded + (size_t)i];
+                if (settle)
+                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = dot_atom(&w, i, w.y);
+                else
+                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];
                 SYNC();
                 pursue(&w);
             } else {
