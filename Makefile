@@ -172,12 +172,13 @@ build/cl-$(1):
 	@mkdir -p $$@
 endef
 LIBOPENCL := -lOpenCL
+CL_VARIANTS ?= float double asan
 $(foreach v,float double asan,$(eval $(call cl_variant,$(v))))
 
 test-cl: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) --no-print-directory run-cl,$(no_opencl))
 
-run-cl: build/devices $(foreach v,float double asan,$(CL_TESTS:%=build/cl-$(v)/%))
+run-cl: build/devices $(foreach v,$(CL_VARIANTS),$(CL_TESTS:%=build/cl-$(v)/%))
 	@build/devices
 	$(call run,$(filter-out build/devices,$^),ASAN_OPTIONS=detect_leaks=$(LEAKS) \
 		LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)

@@ -2247,8 +2247,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "            w.chosen = 0;\n",
     "            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
     "            if (task & DOUBTFUL) {\n",
-    "                for (i = w.lane; i < n; i += GROUP)\n",
-    "                    w.alpha[i] = settle ? dot_atom(&w, i, w.y) : alphas[own * (size_t)padded + (size_t)i];\n",
+    "                if (settle)\n",
+    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = dot_atom(&w, i, w.y);\n",
+    "                else\n",
+    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];\n",
     "                SYNC();\n",
     "                pursue(&w);\n",
     "            } else {\n",
@@ -2733,10 +2735,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
     "    for (r = lane; r - lane < p; r += LANES) {\n",
     "        real sum = 0;\n",
-    "        if (r < p) {\n",
-    "#pragma unroll 4\n",
-    "            for (u = y; u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
-    "        }\n",
+    "        for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
     "        rows[id] = sum;\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        if (y == 0 && r < p) {\n",
@@ -2998,7 +2997,7 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
 typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM } shs__cl_coder;
 
 enum {
-    SHS__CL_SUMS = 64,        /* groups that add over all signals: a constant, so that the order of additions is one */
+    SHS__CL_SUMS = 256,       /* groups that add over all signals: a constant, so that the order of additions is one */
     SHS__CL_TILE = 2048,      /* as in update.cl */
     SHS__CL_STRETCH = 256,
     SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: long enough to fill the device, short enough for transfers to overlap */

@@ -124,10 +124,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int f
     barrier(CLK_LOCAL_MEM_FENCE);
     for (r = lane; r - lane < p; r += LANES) {
         real sum = 0;
-        if (r < p) {
-#pragma unroll 4
-            for (u = y; u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);
-        }
+        for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);
         rows[id] = sum;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0 && r < p) {

@@ -8,6 +8,7 @@ as_root() {
 
 if command -v apt-get >/dev/null; then
     packages="gcc g++ clang libomp-dev make binutils libc6-dev libcmocka-dev libstb-dev gnuplot-nox gdal-bin python3-spectral"
+    packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     missing=
     for package in $packages; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
