@@ -89,6 +89,7 @@ typedef struct shs_cl_options {
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
     int fallback;        /* non-zero: what the device cannot do is done on the CPU; 0 = SHS_UNSUPPORTED */
+    int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
 
     /* Where built programs and tuning are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
        copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is
@@ -148,6 +149,10 @@ SHS_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capa
    lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. */
 SHS_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
 SHS_API void shs_cl_host_free(shs_cl *cl, void *memory);
+
+/* Gives back the device memory that no session uses now: drivers take so long to find and to free it (an H200 15 ms for a
+   gigabyte) that it is kept for the next session. shs_cl_destroy does so too. */
+SHS_API void shs_cl_trim(shs_cl *cl);
 
 #ifdef __cplusplus
 }
@@ -319,7 +324,12 @@ typedef struct shs__cl_tuned {
     int choice;
 } shs__cl_tuned;
 
-enum { SHS__CL_PENDING = 256 };
+enum { SHS__CL_PENDING = 256, SHS__CL_SPARES = 64 };
+
+typedef struct shs__cl_spare {
+    cl_mem buffer;
+    size_t bytes;
+} shs__cl_spare;
 
 struct shs_cl {
     shs_context ctx; /* for its allocator */
@@ -333,6 +343,10 @@ struct shs_cl {
     int has_double, is_cpu, is_nvidia, unified, ptx, fallback;
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
+
+    shs__cl_spare spares[SHS__CL_SPARES]; /* buffers that no session uses, the oldest first; not part of in_use */
+    int spare_count;
+    size_t spare_bytes, peak; /* peak: of in_use */
 
     shs__cl_program *programs;
     shs__cl_pinned *pinned;
@@ -537,12 +551,48 @@ SHS__PUBLIC shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int 
 
 /* ---- memory on the device ---------------------------------------------------------------------------------------- */
 
+SHS__PRIVATE cl_mem shs__cl_take_spare(shs_cl *cl, int i) {
+    cl_mem buffer = cl->spares[i].buffer;
+    cl->spare_bytes -= cl->spares[i].bytes;
+    for (cl->spare_count--; i < cl->spare_count; i++) cl->spares[i] = cl->spares[i + 1];
+    return buffer;
+}
+
+/* Frees spare buffers, the oldest first, until `most` bytes of them are left. */
+SHS__PRIVATE void shs__cl_drop_spares(shs_cl *cl, size_t most) {
+    while (cl->spare_count > 0 && (cl->spare_bytes > most || most == 0))
+        SHS__CL(clReleaseMemObject)(shs__cl_take_spare(cl, 0));
+}
+
+SHS__PUBLIC void shs_cl_trim(shs_cl *cl) {
+    if (cl) shs__cl_drop_spares(cl, 0);
+}
+
+/* A spare buffer of just this size; -1 = none. A session asks for the same sizes as the one before. */
+SHS__PRIVATE int shs__cl_find_spare(const shs_cl *cl, size_t bytes) {
+    int i = cl->spare_count - 1;
+    while (i >= 0 && cl->spares[i].bytes != bytes) i--;
+    return i;
+}
+
+/* What is held, spare buffers included, never exceeds what was once in use at the same time. */
 SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer) {
     cl_int error = CL_SUCCESS;
+    int spare;
     bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
     *buffer = NULL;
     if (bytes > cl->max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
-    *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    spare = shs__cl_find_spare(cl, bytes);
+    cl->peak = shs__zmax(cl->peak, cl->in_use + bytes);
+    if (spare >= 0) *buffer = shs__cl_take_spare(cl, spare);
+    else {
+        shs__cl_drop_spares(cl, shs__zmin(cl->peak, cl->limit) - cl->in_use - bytes);
+        *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+        if (error && cl->spare_count > 0) {
+            shs__cl_drop_spares(cl, 0);
+            *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+        }
+    }
     if (error) *buffer = NULL;
     else cl->in_use += bytes;
     return shs__cl_check(cl, error);
@@ -557,15 +607,24 @@ SHS__PRIVATE shs_status shs__cl_wrap(shs_cl *cl, size_t bytes, void *memory, cl_
     return shs__cl_check(cl, error);
 }
 
-/* Gives a buffer of shs__cl_buffer or shs__cl_wrap back; NULL is fine. */
+/* Gives a buffer of shs__cl_buffer or shs__cl_wrap back; NULL is fine. No queue may hold work on it any more: what a driver
+   would wait for, a spare buffer's next owner does not. */
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer) {
     cl_mem_flags flags = 0;
     size_t bytes = 0;
     if (!*buffer) return;
     SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
     SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
-    if (!(flags & CL_MEM_USE_HOST_PTR)) cl->in_use -= shs__zmin(bytes, cl->in_use);
-    SHS__CL(clReleaseMemObject)(*buffer);
+    if (flags & CL_MEM_USE_HOST_PTR || bytes == 0 || cl->options.lean) {
+        if (!(flags & CL_MEM_USE_HOST_PTR)) cl->in_use -= shs__zmin(bytes, cl->in_use);
+        SHS__CL(clReleaseMemObject)(*buffer);
+    } else {
+        cl->in_use -= shs__zmin(bytes, cl->in_use);
+        if (cl->spare_count == SHS__CL_SPARES) SHS__CL(clReleaseMemObject)(shs__cl_take_spare(cl, 0));
+        cl->spares[cl->spare_count].buffer = *buffer;
+        cl->spares[cl->spare_count++].bytes = bytes;
+        cl->spare_bytes += bytes;
+    }
     *buffer = NULL;
 }
 
@@ -3741,6 +3800,8 @@ SHS__PRIVATE void shs__cl_append_int(char *text, size_t size, const char *name, 
 SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes, cl_mem *buffer) {
     shs_status status = SHS_OK;
     if (bytes > px->room_bytes[which] || !px->room[which]) {
+        if (px->room[which]) status = shs__cl_finish(px->cl, 0);
+        if (status != SHS_OK) return status;
         shs__cl_release(px->cl, px->room + which);
         px->room_bytes[which] = 0;
         status = shs__cl_buffer(px->cl, bytes, px->room + which);
@@ -5366,6 +5427,7 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
     while (cl->pinned) shs_cl_host_free(cl, cl->pinned->memory);
     for (i = 0; i < 2; i++)
         if (cl->queue[i]) SHS__CL(clFinish)(cl->queue[i]);
+    shs__cl_drop_spares(cl, 0);
     while (cl->programs) {
         shs__cl_program *p = cl->programs;
         cl->programs = p->next;

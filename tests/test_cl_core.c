@@ -540,6 +540,46 @@ static void test_memory_limit(void **state) {
     end_cl(cl);
 }
 
+static void test_memory_is_kept(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    cl_mem a = NULL, b = NULL, was;
+    shs_cl *cl;
+    long live;
+    (void)state;
+    o.memory_limit = 1000000;
+    cl = new_cl(&o);
+    shs_cl_trim(cl);
+    live = shim.live;
+    assert_ok(shs__cl_buffer(cl, 500000, &a));
+    was = a;
+    shs__cl_release(cl, &a);
+    assert_int_equal(shim.live, live + 1);
+    assert_ok(shs__cl_buffer(cl, 500000, &a));
+    assert_true(a == was);
+    assert_ok(shs__cl_buffer(cl, 300000, &b));
+    assert_true(b != was);
+    assert_int_equal(cl->in_use, 800000);
+    shs__cl_release(cl, &a);
+    assert_int_equal(shim.live, live + 2);
+    assert_ok(shs__cl_buffer(cl, 510000, &a)); /* with the spare one more would be held than ever was in use */
+    assert_int_equal(shim.live, live + 2);
+    shs__cl_release(cl, &a);
+    shs__cl_release(cl, &b);
+    assert_int_equal(cl->in_use, 0);
+    assert_int_equal(shim.live, live + 2);
+    shs_cl_trim(cl);
+    assert_int_equal(shim.live, live);
+    shs_cl_trim(NULL);
+    end_cl(cl);
+    o.lean = 1;
+    cl = new_cl(&o);
+    live = shim.live;
+    assert_ok(shs__cl_buffer(cl, 500000, &a));
+    shs__cl_release(cl, &a);
+    assert_int_equal(shim.live, live);
+    end_cl(cl);
+}
+
 static void test_pinned(void **state) {
     shs_cl *cl = new_cl(NULL);
     cl_mem buffer = NULL;
@@ -832,6 +872,7 @@ int main(void) {
         cmocka_unit_test_setup(test_refused_binary, setup),
         cmocka_unit_test_setup(test_tuning, setup),
         cmocka_unit_test_setup(test_memory_limit, setup),
+        cmocka_unit_test_setup(test_memory_is_kept, setup),
         cmocka_unit_test_setup(test_pinned, setup),
         cmocka_unit_test_setup(test_queues, setup),
         cmocka_unit_test_setup(test_wrap, setup),
