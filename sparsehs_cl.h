@@ -1119,7 +1119,7 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "#define ALONG_A TRANS_A\n",
     "#define ALONG_B (!TRANS_B)\n",
     "\n",
-    "/* ---- bringing a tile: four neighbours at a time, two such quads an item ---------------------------------------------- */\n",
+    "/* ---- bringing a tile: four neighbours at a time, two such quads an item ------------------------------------------- */\n",
     "\n",
     "/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */\n",
     "quad along_k(__global const real *column, int k, int K, int vector) {\n",
@@ -1141,8 +1141,8 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "                  column[min(r + 3, rows - 1)]);\n",
     "}\n",
     "\n",
-    "/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a column,\n",
-    "   64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */\n",
+    "/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a\n",
+    "   column, 64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */\n",
     "quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {\n",
     "    if (along) {\n",
     "        int column = min(first + id / 4 + 64 * half_, rows - 1);\n",
@@ -1160,7 +1160,7 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* ---- the product ------------------------------------------------------------------------------------------------------- */\n",
+    "/* ---- the product -------------------------------------------------------------------------------------------------- */\n",
     "\n",
     "#define ROW_TIMES(column, b)                                                                                           \\\n",
     "    low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \\\n",
@@ -1650,7 +1650,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define EPSILON ((wide)1.1920929e-7f)\n",
     "#endif\n",
     "\n",
-    "/* ---- the tolerance ------------------------------------------------------------------------------------------------------ */\n",
+    "/* ---- the tolerance ------------------------------------------------------------------------------------------------ */\n",
     "\n",
     "#define ABOVE 0\n",
     "#define BELOW 1\n",
@@ -1672,11 +1672,11 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    return TOLERANT ? t * t : 0;\n",
     "}\n",
     "\n",
-    "/* ======================================================================================================================== */\n",
+    "/* ================================================================================================================== */\n",
     "#ifdef OMP_WARP\n",
     "\n",
-    "/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W values\n",
-    "   side by side, and a warp reads without gaps. */\n",
+    "/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W\n",
+    "   values side by side, and a warp reads without gaps. */\n",
     "#define VALUES (N / WARP)\n",
     "#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)\n",
     "#define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)\n",
@@ -1708,7 +1708,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define CHUNK 1\n",
     "#endif\n",
     "\n",
-    "/* ---- what a warp does together ------------------------------------------------------------------------------------------ */\n",
+    "/* ---- what a warp does together ------------------------------------------------------------------------------------ */\n",
     "\n",
     "#if SHUFFLES\n",
     "#define SYNC() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
@@ -1807,7 +1807,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    return found == NONE ? NONE : found / 2;\n",
     "}\n",
     "\n",
-    "/* ---- the kernel --------------------------------------------------------------------------------------------------------- */\n",
+    "/* ---- the kernel --------------------------------------------------------------------------------------------------- */\n",
     "\n",
     "/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with\n",
     "   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */\n",
@@ -1942,7 +1942,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "}\n",
     "#endif\n",
     "\n",
-    "/* ======================================================================================================================== */\n",
+    "/* ================================================================================================================== */\n",
     "#ifdef OMP_ITEM\n",
     "\n",
     "/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at\n",
@@ -2023,7 +2023,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "}\n",
     "#endif\n",
     "\n",
-    "/* ======================================================================================================================== */\n",
+    "/* ================================================================================================================== */\n",
     "#ifdef OMP_GENERAL\n",
     "\n",
     "#if GROUP == 1\n",
@@ -2261,8 +2261,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group.\n",
-    "   With `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
+    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With\n",
+    "   `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
     "   forms D'y itself, by the same chain of fma as the matrix product. */\n",
     "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
     "omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
@@ -2506,7 +2506,8 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "    wide sum = 0;\n",
     "    for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {\n",
     "        real e = Y[column + (size_t)r];\n",
-    "        for (k = 0; k < count; k++) e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);\n",
+    "        for (k = 0; k < count; k++)\n",
+    "            e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);\n",
     "        E[column + (size_t)r] = e;\n",
     "        sum = fma((wide)e, (wide)e, sum);\n",
     "    }\n",
@@ -2532,7 +2533,7 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;\n",
     "}\n",
     "\n",
-    "/* ---- sums over all signals ------------------------------------------------------------------------------------------------ */\n",
+    "/* ---- sums over all signals ---------------------------------------------------------------------------------------- */\n",
     "\n",
     "#define TEAM 64\n",
     "\n",
@@ -2672,10 +2673,10 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and\n",
     "   residuals change over (update_signals; update_uses for a single atom).\n",
     "\n",
-    "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom stand in\n",
-    "   the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
+    "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
+    "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
     "\n",
-    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand. */\n",
+    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
@@ -2684,10 +2685,10 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define SET 32        /* signals that are placed at a time: a bit each */\n",
     "#define STRETCH 256   /* uses whose sum is formed in one go */\n",
     "\n",
-    "/* ---- the lists ------------------------------------------------------------------------------------------------------------- */\n",
+    "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
     "\n",
-    "/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final counts\n",
-    "   matter, so the order of the atomic additions does not. */\n",
+    "/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final\n",
+    "   counts matter, so the order of the atomic additions does not. */\n",
     "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,\n",
     "                                                                           __global const int *restrict used,\n",
     "                                                                           __global const int *restrict atoms,\n",
@@ -2721,8 +2722,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    totals[a] = sum;\n",
     "}\n",
     "\n",
-    "/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that use it;\n",
-    "   the bits below a signal's own are the uses before it, so all can be placed at once, in order. */\n",
+    "/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that\n",
+    "   use it; the bits below a signal's own are the uses before it, so all can be placed at once, in order. */\n",
     "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,\n",
     "                                                                           __global const int *restrict used,\n",
     "                                                                           __global const int *restrict atoms,\n",
@@ -2757,11 +2758,12 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* ---- gathering --------------------------------------------------------------------------------------------------------------- */\n",
+    "/* ---- gathering ---------------------------------------------------------------------------------------------------- */\n",
     "\n",
-    "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms before have)\n",
-    "   and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait for them; then row y\n",
-    "   takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours. The rows are added in order. */\n",
+    "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms\n",
+    "   before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait\n",
+    "   for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.\n",
+    "   The rows are added in order. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,\n",
     "                                                                           __global const uint *restrict start,\n",
     "                                                                           __global const uint *restrict stretches,\n",
@@ -2825,7 +2827,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
     "}\n",
     "\n",
-    "/* ---- changing over ------------------------------------------------------------------------------------------------------------- */\n",
+    "/* ---- changing over ------------------------------------------------------------------------------------------------ */\n",
     "\n",
     "/* Sums what LANES neighbours hold. All items of the group take part. */\n",
     "real over_lanes(real value, __local real *room) {\n",
@@ -2843,8 +2845,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    return value;\n",
     "}\n",
     "\n",
-    "/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass over\n",
-    "   what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */\n",
+    "/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass\n",
+    "   over what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
     "update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
     "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
@@ -2911,12 +2913,12 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
 
 #define SHS__CL_SIGNALS /* the engine has these stages */
 
-/* Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns: their
-   codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is coded the
-   next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the dictionary, so slices and
-   chunks do not change a bit of them. */
+/* Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
+   their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
+   coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
+   dictionary, so slices and chunks do not change a bit of them. */
 
-/* ---- calling kernels -------------------------------------------------------------------------------------------------- */
+/* ---- calling kernels ---------------------------------------------------------------------------------------------- */
 
 /* Arguments in order; the first failure stays. */
 typedef struct shs__cl_call {
@@ -2985,12 +2987,12 @@ SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, int queue, cl_mem buffer,
     if (ld == rows && ld_from == rows) return shs__cl_write_later(cl, queue, buffer, first * size, rows * columns * size, from);
     origin[0] = first % ld * size, origin[1] = first / ld, origin[2] = 0;
     region[0] = rows * size, region[1] = columns, region[2] = 1;
-    return shs__cl_check(cl, SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, CL_FALSE, origin, zero, region, ld * size,
-                                                               0, ld_from * size, 0, from, 0, NULL, NULL));
+    return shs__cl_check(cl, SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, CL_FALSE, origin, zero, region,
+                                                               ld * size, 0, ld_from * size, 0, from, 0, NULL, NULL));
 }
 
-SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t ld, size_t rows, size_t columns, size_t size, void *to,
-                                             size_t ld_to) {
+SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t ld, size_t rows, size_t columns, size_t size,
+                                             void *to, size_t ld_to) {
     const size_t zero[3] = {0, 0, 0};
     size_t region[3];
     if (rows == 0 || columns == 0) return SHS_OK;
@@ -3007,7 +3009,7 @@ SHS__PRIVATE shs_wide shs__cl_wide_at(const shs_cl *cl, const void *values, size
     return cl->has_double ? (shs_wide)((const cl_double *)values)[i] : (shs_wide)((const cl_float *)values)[i];
 }
 
-/* ---- the matrix product ----------------------------------------------------------------------------------------------- */
+/* ---- the matrix product ------------------------------------------------------------------------------------------- */
 
 /* A matrix on the device: from value `first` of the buffer on. */
 typedef struct shs__cl_matrix {
@@ -3050,7 +3052,7 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
     return shs__cl_launch(&call, shs__chunk_count((size_t)m, 4), 1, shs__chunk_count((size_t)n, 32), 8, "gemm");
 }
 
-/* ---- the session ------------------------------------------------------------------------------------------------------- */
+/* ---- the session -------------------------------------------------------------------------------------------------- */
 
 /* Who pursues: see omp.cl. */
 typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM } shs__cl_coder;
@@ -3059,7 +3061,7 @@ enum {
     SHS__CL_SUMS = 256,       /* groups that add over all signals: a constant, so that the order of additions is one */
     SHS__CL_TILE = 2048,      /* as in update.cl */
     SHS__CL_STRETCH = 256,
-    SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: long enough to fill the device, short enough for transfers to overlap */
+    SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
 };
 
 #define SHS__CL_NONE SIZE_MAX
@@ -3117,7 +3119,7 @@ SHS__PRIVATE shs_status shs__cl_launch_rows(const shs__cl_call *call, size_t cou
     return shs__cl_launch(call, 1, shs__cl_lanes(call->cl), shs__chunk_count(count, rows), rows, stage);
 }
 
-/* ---- opening: what fits ------------------------------------------------------------------------------------------------- */
+/* ---- opening: what fits ------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmin(cl->in_use, cl->limit); }
 
@@ -3129,15 +3131,16 @@ SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
 
 SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
 
-/* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values of it:
-   on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, since fewer warps then fit a multiprocessor. */
+/* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values
+   of it: on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, where fewer warps fit a multiprocessor. */
 SHS__PRIVATE void shs__cl_choose_coder(shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / 32);
     s->coder = SHS__CL_GENERAL;
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
-    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes || cl->max_group < 32) return;
+    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes || cl->max_group < 32)
+        return;
     s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
 }
 
@@ -3208,7 +3211,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
 
 SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
-    size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride, wide = shs__cl_wide_size(cl);
+    size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride;
+    size_t wide = shs__cl_wide_size(cl);
     size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_STRETCH;
     shs_status status = shs__cl_buffer(cl, count * p * r, &s->Y);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
@@ -3230,7 +3234,8 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
 }
 
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
-    size_t n = (size_t)s->n, p = (size_t)s->p, cells = shs__product(s->m, (size_t)s->stride, 1), learning = s->job.learning != 0;
+    size_t n = (size_t)s->n, p = (size_t)s->p, cells = shs__product(s->m, (size_t)s->stride, 1);
+    size_t learning = s->job.learning != 0;
     s->own_D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
     s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__product(p + 1, n, 1) : 0);
     s->wides = shs__carve(l, shs__zmax(learning ? shs__product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3), sizeof(cl_ulong));
@@ -3281,7 +3286,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     return status;
 }
 
-/* ---- the dictionary ------------------------------------------------------------------------------------------------------ */
+/* ---- the dictionary ----------------------------------------------------------------------------------------------- */
 
 /* Atoms beyond n, up to a whole number of warps, are zero: they are never chosen. */
 SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real *D, int ldd) {
@@ -3302,7 +3307,7 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     return status == SHS_OK ? shs__cl_finish(cl, 0) : status;
 }
 
-/* ---- coding ---------------------------------------------------------------------------------------------------------------- */
+/* ---- coding ------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__cl_coder_options(const shs__cl_signals *s, shs__cl_coder coder, int redux, char *options, size_t size) {
     const shs_omp_options *o = s->job.coding;
@@ -3359,7 +3364,8 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
         return shs__cl_launch(&call, items < 32 ? items : items / 32, items < 32 ? 1 : 32, 1, 1, "omp");
     }
     shs__cl_pass_size(&call, s->each);
-    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded), shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
+    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
+    shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
     shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_int(&call, settle);
     return shs__cl_launch(&call, shs__zmin(s->groups, count), s->group, 1, 1, settle ? "omp settle" : "omp");
 }
@@ -3370,8 +3376,8 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     size_t at = q * s->slice + first, p = (size_t)s->p;
     cl_event event = NULL;
     shs__cl_call call;
-    shs_status status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real), SHS__AT(s->job.Y, s->job.ldy, 0, at),
-                                           (size_t)s->job.ldy);
+    shs_status status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
+                                           SHS__AT(s->job.Y, s->job.ldy, 0, at), (size_t)s->job.ldy);
     if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
     if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
     shs__cl_forget(cl, &event);
@@ -3446,9 +3452,11 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
 }
 
 /* What follows the coding of a slice: sums, errors, usage; and the codes, where they must make room for the next slice's. */
-SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_real *errors2, size_t *usage,
+                                             shs_omp_report *report) {
     shs_cl *cl = s->cl;
-    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride, at = begin * (size_t)s->stride;
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride;
+    size_t at = begin * (size_t)s->stride;
     shs_status status = shs__cl_tally(s, count, report);
     int j;
     if (status == SHS_OK && errors2) status = shs__cl_read(cl, 0, s->errors2, 0, count * sizeof(shs_real), errors2 + begin);
@@ -3507,7 +3515,8 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
     if (s->m == 0) return SHS_OK;
     if (s->slices < 2) {
         status = shs__cl_columns_down(s->cl, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
-        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
+        if (status == SHS_OK)
+            status = shs__cl_columns_down(s->cl, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
         return status == SHS_OK ? shs__cl_read(s->cl, 0, s->used, 0, s->m * sizeof(int), codes->used) : status;
     }
     for (i = 0; i < s->m; i++) {
@@ -3518,20 +3527,21 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
     return SHS_OK;
 }
 
-/* ---- learning: whose turn it is --------------------------------------------------------------------------------------------- */
+/* ---- learning: whose turn it is ----------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
     size_t p = (size_t)s->p, count = shs__cl_slice_count(s, q);
     shs_status status;
     if (s->y_slice == q) return SHS_OK;
     s->y_slice = SHS__CL_NONE;
-    status = shs__cl_columns_up(s->cl, 0, s->Y, 0, p, p, count, sizeof(shs_real), SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice),
-                                (size_t)s->job.ldy);
+    status = shs__cl_columns_up(s->cl, 0, s->Y, 0, p, p, count, sizeof(shs_real),
+                                SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice), (size_t)s->job.ldy);
     return status == SHS_OK ? shs__cl_finish(s->cl, 0) : status; /* its lengths are missing, so y_slice stays as it is */
 }
 
 SHS__PRIVATE shs_status shs__cl_need_codes(shs__cl_signals *s, size_t q) {
-    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride, at = begin * (size_t)s->stride;
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride;
+    size_t at = begin * (size_t)s->stride;
     shs_status status;
     if (s->codes_slice == q) return SHS_OK;
     s->codes_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
@@ -3583,7 +3593,7 @@ SHS__PRIVATE shs_status shs__cl_save(shs__cl_signals *s, size_t q, int coefs, in
     return status;
 }
 
-/* ---- learning: the stages ------------------------------------------------------------------------------------------------------ */
+/* ---- learning: the stages ----------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs__sum *sum) {
     shs_cl *cl = s->cl;
@@ -3699,7 +3709,8 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int cou
     memcpy(s->own_fresh, atoms, values * r);
     for (j = 0; j < count; j++) {
         shs_wide overlap = 0;
-        for (i = 0; i < s->p; i++) overlap += (shs_wide)before[(size_t)j * p + (size_t)i] * (shs_wide)atoms[(size_t)j * p + (size_t)i];
+        for (i = 0; i < s->p; i++)
+            overlap += (shs_wide)before[(size_t)j * p + (size_t)i] * (shs_wide)atoms[(size_t)j * p + (size_t)i];
         s->own_fresh[values + (size_t)j] = (shs_real)overlap;
     }
     status = shs__cl_write(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);

@@ -35,7 +35,7 @@ typedef REAL4(real) quad;
 #define ALONG_A TRANS_A
 #define ALONG_B (!TRANS_B)
 
-/* ---- bringing a tile: four neighbours at a time, two such quads an item ---------------------------------------------- */
+/* ---- bringing a tile: four neighbours at a time, two such quads an item ------------------------------------------- */
 
 /* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */
 quad along_k(__global const real *column, int k, int K, int vector) {
@@ -57,8 +57,8 @@ quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, 
                   column[min(r + 3, rows - 1)]);
 }
 
-/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a column,
-   64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */
+/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a
+   column, 64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */
 quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {
     if (along) {
         int column = min(first + id / 4 + 64 * half_, rows - 1);
@@ -76,7 +76,7 @@ void put(__local real *tile, int along, int id, int half_, quad q) {
     }
 }
 
-/* ---- the product ------------------------------------------------------------------------------------------------------- */
+/* ---- the product -------------------------------------------------------------------------------------------------- */
 
 #define ROW_TIMES(column, b)                                                                                           \
     low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \

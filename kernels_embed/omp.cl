@@ -43,7 +43,7 @@
 #define EPSILON ((wide)1.1920929e-7f)
 #endif
 
-/* ---- the tolerance ------------------------------------------------------------------------------------------------------ */
+/* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
 #define ABOVE 0
 #define BELOW 1
@@ -65,11 +65,11 @@ wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {
     return TOLERANT ? t * t : 0;
 }
 
-/* ======================================================================================================================== */
+/* ================================================================================================================== */
 #ifdef OMP_WARP
 
-/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W values
-   side by side, and a warp reads without gaps. */
+/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W
+   values side by side, and a warp reads without gaps. */
 #define VALUES (N / WARP)
 #define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)
 #define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)
@@ -101,7 +101,7 @@ typedef real chunk;
 #define CHUNK 1
 #endif
 
-/* ---- what a warp does together ------------------------------------------------------------------------------------------ */
+/* ---- what a warp does together ------------------------------------------------------------------------------------ */
 
 #if SHUFFLES
 #define SYNC() __asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
@@ -200,7 +200,7 @@ uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uin
     return found == NONE ? NONE : found / 2;
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------------------- */
+/* ---- the kernel --------------------------------------------------------------------------------------------------- */
 
 /* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with
    1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */
@@ -335,7 +335,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
 }
 #endif
 
-/* ======================================================================================================================== */
+/* ================================================================================================================== */
 #ifdef OMP_ITEM
 
 /* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at
@@ -416,7 +416,7 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
 }
 #endif
 
-/* ======================================================================================================================== */
+/* ================================================================================================================== */
 #ifdef OMP_GENERAL
 
 #if GROUP == 1
@@ -654,8 +654,8 @@ void finish(pursuit *w, int only_measure) {
     }
 }
 
-/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group.
-   With `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and
+/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With
+   `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and
    forms D'y itself, by the same chain of fma as the matrix product. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,

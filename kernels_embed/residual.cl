@@ -34,7 +34,8 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulo
     wide sum = 0;
     for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {
         real e = Y[column + (size_t)r];
-        for (k = 0; k < count; k++) e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);
+        for (k = 0; k < count; k++)
+            e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);
         E[column + (size_t)r] = e;
         sum = fma((wide)e, (wide)e, sum);
     }
@@ -60,7 +61,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulon
     if (i < count && get_local_id(0) == 0) squares[first + i] = sum;
 }
 
-/* ---- sums over all signals ------------------------------------------------------------------------------------------------ */
+/* ---- sums over all signals ---------------------------------------------------------------------------------------- */
 
 #define TEAM 64
 

@@ -2,10 +2,10 @@
    of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and
    residuals change over (update_signals; update_uses for a single atom).
 
-   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom stand in
-   the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
+   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
+   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
 
-   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand. */
+   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has. */
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -14,10 +14,10 @@
 #define SET 32        /* signals that are placed at a time: a bit each */
 #define STRETCH 256   /* uses whose sum is formed in one go */
 
-/* ---- the lists ------------------------------------------------------------------------------------------------------------- */
+/* ---- the lists ---------------------------------------------------------------------------------------------------- */
 
-/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final counts
-   matter, so the order of the atomic additions does not. */
+/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final
+   counts matter, so the order of the atomic additions does not. */
 __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,
                                                                            __global const int *restrict used,
                                                                            __global const int *restrict atoms,
@@ -51,8 +51,8 @@ __kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __gl
     totals[a] = sum;
 }
 
-/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that use it;
-   the bits below a signal's own are the uses before it, so all can be placed at once, in order. */
+/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that
+   use it; the bits below a signal's own are the uses before it, so all can be placed at once, in order. */
 __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,
                                                                            __global const int *restrict used,
                                                                            __global const int *restrict atoms,
@@ -87,11 +87,12 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint 
     }
 }
 
-/* ---- gathering --------------------------------------------------------------------------------------------------------------- */
+/* ---- gathering ---------------------------------------------------------------------------------------------------- */
 
-/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms before have)
-   and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait for them; then row y
-   takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours. The rows are added in order. */
+/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms
+   before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait
+   for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.
+   The rows are added in order. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,
                                                                            __global const uint *restrict start,
                                                                            __global const uint *restrict stretches,
@@ -155,7 +156,7 @@ __kernel void gather_sums(int first, int count, int p, __global const uint *rest
     sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;
 }
 
-/* ---- changing over ------------------------------------------------------------------------------------------------------------- */
+/* ---- changing over ------------------------------------------------------------------------------------------------ */
 
 /* Sums what LANES neighbours hold. All items of the group take part. */
 real over_lanes(real value, __local real *room) {
@@ -173,8 +174,8 @@ real over_lanes(real value, __local real *room) {
     return value;
 }
 
-/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass over
-   what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */
+/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass
+   over what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
 update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
                __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,

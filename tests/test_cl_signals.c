@@ -1,7 +1,7 @@
 /* test_cl_signals.c - sparse coding and dictionary learning on an OpenCL device, held against the CPU's stages.
 
-   The device is the first there is, or the one whose platform's or device's name contains $SHS_CL_DEVICE. On a processor the kernels
-   that GPUs run are tested too: the device then passes for a GPU. */
+   The device is the first there is, or the one whose platform's or device's name contains $SHS_CL_DEVICE. On a processor the
+   kernels that GPUs run are tested too: the device then passes for a GPU. */
 #ifdef __unix__
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #endif
@@ -9,7 +9,7 @@
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../sparsehs_cl.h"
 
-/* ---- devices ------------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* One way of running: which kernels code. -1: the library's own choice. */
 typedef struct setup {
@@ -37,8 +37,9 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
     shs_status status = shs__cl_signals_open(d->cl, ctx, job, session);
     shs__cl_signals *s = (shs__cl_signals *)*session;
     if (status != SHS_OK) return status;
-    /* PoCL repeats what follows a conditional barrier, and would compile this for minutes; oclgrind and GPUs take it as it is. */
-    if (shs__cl_contains(d->cl->about.platform, "portable") && (job->coding->tolerance > 0 || job->coding->tolerance_each)) s->group = 1;
+    /* PoCL repeats what follows a conditional barrier, and would compile this for minutes; GPUs take it as it is. */
+    if (shs__cl_contains(d->cl->about.platform, "portable") && (job->coding->tolerance > 0 || job->coding->tolerance_each))
+        s->group = 1;
     if (d->coder < 0 || !s->use_gram) return status;
     if (d->coder == SHS__CL_WARP && s->coder == SHS__CL_GENERAL) return status; /* too large for it */
     if (d->coder == SHS__CL_WARP_KEEP && s->padded * s->stride > 256) return status; /* long to compile for a processor */
@@ -100,7 +101,7 @@ static void on_device(device *d, shs_status status) {
     fail_msg("%s: %s\n%s", shs_status_name(status), shs_cl_error_text(d->cl), shs_cl_build_log(d->cl));
 }
 
-/* ---- a problem ----------------------------------------------------------------------------------------------------------- */
+/* ---- a problem --------------------------------------------------------------------------------------------------- */
 
 typedef struct problem {
     int p, n, s;
@@ -241,13 +242,16 @@ static void check_problem(const problem *w, const shs_omp_options *o, int stride
     free_coded(&cpu);
 }
 
-/* ---- the matrix product ---------------------------------------------------------------------------------------------------- */
+/* ---- the matrix product ------------------------------------------------------------------------------------------ */
 
 static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int k, int extra, shs_real beta) {
-    int ra = ta ? k : m, ca = ta ? m : k, rb = tb ? n : k, cb = tb ? k : n, lda = ra + extra, ldb = rb + extra, ldc = m + extra, j, i;
-    size_t size_a = (size_t)lda * (size_t)ca, size_b = (size_t)ldb * (size_t)cb, size_c = (size_t)ldc * (size_t)n, r = sizeof(shs_real);
+    int ra = ta ? k : m, ca = ta ? m : k, rb = tb ? n : k, cb = tb ? k : n, lda = ra + extra, ldb = rb + extra;
+    int ldc = m + extra, j, i;
+    size_t size_a = (size_t)lda * (size_t)ca, size_b = (size_t)ldb * (size_t)cb, size_c = (size_t)ldc * (size_t)n;
+    size_t r = sizeof(shs_real);
     shs_real *A = new_normal(size_a, 1), *B = new_normal(size_b, 2), *C = new_normal(size_c, 3), *Z = new_normal(size_c, 3);
-    shs__cl_matrix a = shs__cl_matrix_of(NULL, 4, lda), b = shs__cl_matrix_of(NULL, 0, ldb), c = shs__cl_matrix_of(NULL, 8, ldc);
+    shs__cl_matrix a = shs__cl_matrix_of(NULL, 4, lda), b = shs__cl_matrix_of(NULL, 0, ldb);
+    shs__cl_matrix c = shs__cl_matrix_of(NULL, 8, ldc);
     on_device(d, shs__cl_buffer(d->cl, (size_a + 4) * r, &a.buffer));
     on_device(d, shs__cl_buffer(d->cl, size_b * r, &b.buffer));
     on_device(d, shs__cl_buffer(d->cl, (size_c + 8) * r, &c.buffer));
@@ -269,7 +273,8 @@ static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int 
 }
 
 static void test_gemm(void **state) {
-    static const int sizes[][4] = {{1, 1, 1, 0}, {3, 5, 7, 2}, {128, 128, 16, 0}, {130, 257, 33, 3}, {64, 300, 64, 4}, {131, 6, 100, 1}};
+    static const int sizes[][4] = {{1, 1, 1, 0},      {3, 5, 7, 2},     {128, 128, 16, 0},
+                                   {130, 257, 33, 3}, {64, 300, 64, 4}, {131, 6, 100, 1}};
     int how, q, t;
     (void)state;
     for (how = 0; how < 2; how++) {
@@ -281,7 +286,7 @@ static void test_gemm(void **state) {
     }
 }
 
-/* ---- coding ------------------------------------------------------------------------------------------------------------------ */
+/* ---- coding ------------------------------------------------------------------------------------------------------ */
 
 static void test_shapes(void **state) {
     static const int shapes[][4] = {{1, 1, 20, 1}, {8, 20, 500, 3}, {16, 40, 700, 5}, {30, 120, 100, 7}, {100, 256, 60, 40}};
@@ -318,7 +323,7 @@ static void test_large(void **state) {
     free_problem(&w);
 }
 
-/* Tolerances from where the recurrence decides down to where only the explicit residual can. What is reported as reached is so. */
+/* Tolerances from where the recurrence decides down to where only the explicit residual can. */
 static void test_tolerances(void **state) {
     static const double relative[] = {0.5, 0.1, 0.01, 1e-3, 1e-4};
     problem w = new_problem(32, 64, 500, 6, 5);
@@ -469,7 +474,7 @@ static void test_degenerate(void **state) {
     free_problem(&w);
 }
 
-/* ---- little memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- little memory ----------------------------------------------------------------------------------------------- */
 
 static void test_little_memory(void **state) {
     problem w = new_problem(32, 64, 3000, 6, 41);
@@ -502,7 +507,7 @@ static void test_little_memory(void **state) {
     free_problem(&w);
 }
 
-/* ---- learning ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 typedef struct learned {
     shs_real *D;
@@ -573,7 +578,8 @@ static void test_learning(void **state) {
                 again = learn(&d->ctx, &w, o, 4);
                 assert_memory_equal(l.D, again.D, (size_t)(w.p * w.n) * sizeof *l.D);
                 for (i = 0; i < w.m; i++)
-                    assert_memory_equal(l.codes.coefs + 4 * i, again.codes.coefs + 4 * i, (size_t)l.codes.used[i] * sizeof(shs_real));
+                    assert_memory_equal(l.codes.coefs + 4 * i, again.codes.coefs + 4 * i,
+                                        (size_t)l.codes.used[i] * sizeof(shs_real));
                 free_learned(&l);
                 free_learned(&again);
             }
@@ -630,7 +636,7 @@ static void test_learning_little_memory(void **state) {
     free_problem(&w);
 }
 
-/* ---- golden errors ----------------------------------------------------------------------------------------------------------------- */
+/* ---- golden errors ----------------------------------------------------------------------------------------------- */
 
 static shs_real *read_golden(const char *name, size_t count) {
     float *x = read_f32_or_skip(golden_path(name), count);
@@ -683,8 +689,8 @@ static void test_golden_paksvd(void **state) {
 
 int main(void) {
 #ifdef __unix__
-    /* PoCL 3.1 makes wrong code of kernels with barriers when it turns work-items into vectors; as loops they are right. Only the
-       kernels for GPUs have barriers. */
+    /* PoCL 3.1 makes wrong code of kernels with barriers when it turns work-items into vectors; as loops they are right. Only
+       the kernels for GPUs have barriers. */
     setenv("POCL_WORK_GROUP_METHOD", "loops", 0);
 #endif
     const struct CMUnitTest tests[] = {
