@@ -1261,20 +1261,17 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.\n",
     "   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).\n",
     "\n",
-    "   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store,\n",
-    "   1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ,\n",
-    "   1 BIL, 2 BIP), RESCALE. */\n",
+    "   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT (with it what cube.h wants),\n",
+    "   MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (of\n",
+    "   the sink: 0 BSQ, 1 BIL, 2 BIP), RESCALE. */\n",
     "\n",
     "#define BLOCKS (OUTPUTS / 4)\n",
     "\n",
     "#if DIRECT\n",
-    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
-    "   the outputs are few. The reading is that of pixels.cl (a program is one file): VALUE, WORK, AS_VALUE, BYTES, SWAP mean the\n",
-    "   same, FROM is the slice's interleave. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
-    "#define SOURCE                                                                                                        \\\n",
-    "    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \\\n",
-    "        ulong slice_pixels, int slice_samples, int bands\n",
-    "#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands\n",
+    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
+    "\n",
+    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's\n",
+    "   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */\n",
     "\n",
     "inline VALUE value_of(VALUE v) {\n",
     "#if !SWAP || BYTES == 1\n",
@@ -1288,17 +1285,31 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#endif\n",
     "}\n",
     "\n",
+    "/* Band b of pixel p. pixels, samples, bands: those of the slice. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {\n",
+    "#if FROM == 0\n",
+    "    return value_of(raw[p + (size_t)b * pixels]);\n",
+    "#elif FROM == 1\n",
+    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
+    "#else\n",
+    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* x - shift, as the panel holds it. */\n",
+    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
+    "\n",
+    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
+    "   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
+    "#define SOURCE                                                                                                        \\\n",
+    "    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \\\n",
+    "        ulong slice_pixels, int slice_samples, int bands\n",
+    "#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands\n",
+    "\n",
     "/* x - shift of band b; pixels behind the last read the last. */\n",
     "inline ELEM element(SOURCE, size_t p, int b) {\n",
-    "    size_t q = slice_at + min(p, (size_t)slice_count - 1), at;\n",
-    "#if FROM == 0\n",
-    "    at = q + (size_t)list[b] * slice_pixels;\n",
-    "#elif FROM == 1\n",
-    "    at = (q / (size_t)slice_samples * (size_t)bands + (size_t)list[b]) * (size_t)slice_samples + q % (size_t)slice_samples;\n",
-    "#else\n",
-    "    at = q * (size_t)bands + (size_t)list[b];\n",
-    "#endif\n",
-    "    return (ELEM)((WORK)value_of(raw[at]) - (WORK)shift[b]);\n",
+    "    size_t q = slice_at + min(p, (size_t)slice_count - 1);\n",
+    "    return less_shift(value_at(raw, q, list[b], slice_pixels, slice_samples, bands), shift[b]);\n",
     "}\n",
     "#else\n",
     "#define SOURCE __global const ELEM *panel, int ld\n",
@@ -2340,12 +2351,17 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "   Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs\n",
     "   four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.\n",
     "\n",
-    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, LAYOUT (0 BSQ, 1 BIL,\n",
-    "   2 BIP), ELEM (of the panel), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right neighbour less pixel). */\n",
+    "   The build says what cube.h wants (ELEM is the panel's), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right\n",
+    "   neighbour less pixel). */\n",
     "\n",
     "#ifndef CHUNK\n",
     "#define CHUNK 1024 /* pixels of a work-group */\n",
     "#endif\n",
+    "\n",
+    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
+    "\n",
+    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's\n",
+    "   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */\n",
     "\n",
     "inline VALUE value_of(VALUE v) {\n",
     "#if !SWAP || BYTES == 1\n",
@@ -2359,16 +2375,19 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* Where band b of pixel p lies. pixels, samples, bands: those of the slice as it was uploaded. */\n",
-    "inline size_t place(size_t p, int b, size_t pixels, int samples, int bands) {\n",
-    "#if LAYOUT == 0\n",
-    "    return p + (size_t)b * pixels;\n",
-    "#elif LAYOUT == 1\n",
-    "    return (p / (size_t)samples) * (size_t)samples * (size_t)bands + (size_t)b * (size_t)samples + p % (size_t)samples;\n",
+    "/* Band b of pixel p. pixels, samples, bands: those of the slice. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {\n",
+    "#if FROM == 0\n",
+    "    return value_of(raw[p + (size_t)b * pixels]);\n",
+    "#elif FROM == 1\n",
+    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
     "#else\n",
-    "    return p * (size_t)bands + (size_t)b;\n",
+    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
     "#endif\n",
     "}\n",
+    "\n",
+    "/* x - shift, as the panel holds it. */\n",
+    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
     "\n",
     "/* The bits decide: compilers may fold a comparison away. */\n",
     "inline int finite_elem(ELEM x) {\n",
@@ -2388,12 +2407,12 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    good = valid[p] != 0;\n",
     "#if NODATA || FLOATING\n",
     "    for (int b = 0; b < used; b++) {\n",
-    "        VALUE v = value_of(raw[place(p, list[b], pixels, samples, bands)]);\n",
+    "        VALUE v = value_at(raw, p, list[b], pixels, samples, bands);\n",
     "#if NODATA\n",
     "        good &= (wide)v != nodata;\n",
     "#endif\n",
     "#if FLOATING\n",
-    "        good &= finite_elem((ELEM)((WORK)v - (WORK)shift[b]));\n",
+    "        good &= finite_elem(less_shift(v, shift[b]));\n",
     "#endif\n",
     "    }\n",
     "#endif\n",
@@ -2409,14 +2428,13 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    if (!valid[q] || !valid[q + 1]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return (ELEM)value_of(raw[place(q + 1, list[b], pixels, samples, bands)]) -\n",
-    "           (ELEM)value_of(raw[place(q, list[b], pixels, samples, bands)]);\n",
+    "    return (ELEM)value_at(raw, q + 1, list[b], pixels, samples, bands) - (ELEM)value_at(raw, q, list[b], pixels, samples, bands);\n",
     "#else\n",
     "#if CHECKED\n",
     "    if (!valid[q]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return (ELEM)((WORK)value_of(raw[place(q, list[b], pixels, samples, bands)]) - (WORK)shift[b]);\n",
+    "    return less_shift(value_at(raw, q, list[b], pixels, samples, bands), shift[b]);\n",
     "#endif\n",
     "}\n",
     "\n",
@@ -2431,7 +2449,7 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);\n",
     "    int step, span;\n",
     "    wide sum = 0;\n",
-    "#if LAYOUT != 2\n",
+    "#if FROM != 2\n",
     "    const int b = (int)get_group_id(1);\n",
     "    for (step = i; step < CHUNK; step += 256) {\n",
     "        int p = chunk * CHUNK + step;\n",
@@ -3795,7 +3813,7 @@ typedef struct shs__cl_pixels {
     shs_wide white_count; /* valid pixels */
 } shs__cl_pixels;
 
-/* ---- small tools ------------------------------------------------------------------------------------------------------- */
+/* ---- small tools -------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__cl_append_int(char *text, size_t size, const char *name, int value) {
     char digits[12];
@@ -3904,7 +3922,7 @@ SHS__PRIVATE shs_status shs__cl_read_values(shs__cl_pixels *px, cl_mem buffer, s
     return status;
 }
 
-/* ---- totals: partial sums added up on the device in their order ---------------------------------------------------------- */
+/* ---- totals: partial sums added up on the device in their order --------------------------------------------------- */
 
 typedef struct shs__cl_totals {
     cl_mem total, lost;
@@ -3949,7 +3967,7 @@ SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_tot
     return status;
 }
 
-/* ---- products: A B' over pixels ------------------------------------------------------------------------------------------ */
+/* ---- products: A B' over pixels ----------------------------------------------------------------------------------- */
 
 /* Planes of pixels: row r begins at from + r ld. */
 typedef struct shs__cl_planes {
@@ -4036,12 +4054,13 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
     return args.status == SHS_OK ? shs__cl_totals_add(px, totals, partial, slices, t->precise) : args.status;
 }
 
-/* The totals as a matrix: rows_a x rows_b column-major; the lower triangle only where it is symmetric. */
+/* The totals as a matrix: rows_a x rows_b column-major; the upper triangle is 0 where it is symmetric. */
 SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_totals *totals,
                                              shs_wide *P) {
     int edge = 16 * t->r, ti, tj, i, j;
     shs_wide *values = (shs_wide *)shs__cl_alloc(px->cl, totals->size * sizeof *values), *tile = values;
     shs_status status = values ? shs__cl_totals_end(px, totals, values) : SHS_NO_MEMORY;
+    memset(P, 0, (size_t)t->rows_a * (size_t)t->rows_b * sizeof *P);
     for (ti = 0; ti * edge < t->rows_a && status == SHS_OK; ti++)
         for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
             for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
@@ -4052,7 +4071,7 @@ SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_t
     return status;
 }
 
-/* ---- slices: to the device ------------------------------------------------------------------------------------------------ */
+/* ---- slices: to the device ---------------------------------------------------------------------------------------- */
 
 /* The lines at base into packed BIP of the bands in use. */
 SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s, unsigned char *to) {
@@ -4163,7 +4182,7 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     return status;
 }
 
-/* ---- a pass: slices, panels -------------------------------------------------------------------------------------------- */
+/* ---- a pass: slices, panels --------------------------------------------------------------------------------------- */
 
 struct shs__cl_pixel_pass;
 
@@ -4200,8 +4219,8 @@ SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
     return px->view.floating || px->cube->mask || px->cube->has_nodata;
 }
 
-/* How a value is read; layout: what the kernel calls the slice's interleave. */
-SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, const char *layout, char *text, size_t size) {
+/* What cube.h wants to know. */
+SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, char *text, size_t size) {
     const char *const real = sizeof(shs_real) == 8 ? "double" : "float";
     const char *const names[SHS_TYPE_COUNT] = {real, "uchar", "short", "ushort", "int", "float", "double"};
     shs_type type = px->cube->type;
@@ -4212,13 +4231,13 @@ SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, const char *la
     shs__cl_append(text, size, type == SHS_I32 || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
     shs__cl_append_int(text, size, " -D BYTES=", (int)px->view.size);
     shs__cl_append_int(text, size, " -D SWAP=", px->cube->swap_bytes != 0);
-    shs__cl_append_int(text, size, layout, px->layout);
+    shs__cl_append_int(text, size, " -D FROM=", px->layout);
 }
 
 SHS__PRIVATE void shs__cl_load_options(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass, char *text,
                                        size_t size) {
     shs__cl_append_elem(text, size, px->cl, pass->precise);
-    shs__cl_value_options(px, " -D LAYOUT=", text, size);
+    shs__cl_value_options(px, text, size);
     shs__cl_append_int(text, size, " -D FLOATING=", px->view.floating);
     shs__cl_append_int(text, size, " -D NODATA=", px->cube->has_nodata != 0);
     shs__cl_append_int(text, size, " -D CHECKED=", shs__cl_checked(px));
@@ -4328,7 +4347,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
     return status;
 }
 
-/* ---- open and close ---------------------------------------------------------------------------------------------------- */
+/* ---- open and close ----------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
@@ -4445,7 +4464,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     return status;
 }
 
-/* ---- moments and noise --------------------------------------------------------------------------------------------------- */
+/* ---- moments and noise -------------------------------------------------------------------------------------------- */
 
 typedef struct shs__cl_products_job {
     shs__cl_tiling tiling;
@@ -4504,7 +4523,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
     return status;
 }
 
-/* ---- maps ------------------------------------------------------------------------------------------------------------- */
+/* ---- maps --------------------------------------------------------------------------------------------------------- */
 
 typedef struct shs__cl_map_job {
     cl_mem matrix, constant;
@@ -4559,7 +4578,7 @@ SHS__PRIVATE void shs__cl_map_options(const shs__cl_pixels *px, const shs__cl_ma
     shs__cl_append_elem(text, size, px->cl, precise);
     shs__cl_append(text, size, shs__cl_elem_bytes(px->cl, precise) == 8 ? " -D VEC4=double4" : " -D VEC4=float4");
     shs__cl_append_int(text, size, " -D DIRECT=", direct);
-    if (direct) shs__cl_value_options(px, " -D FROM=", text, size);
+    if (direct) shs__cl_value_options(px, text, size);
     shs__cl_append_int(text, size, " -D OUTPUTS=", job->block);
     shs__cl_append_int(text, size, " -D MODE=", mode);
     shs__cl_append_int(text, size, " -D SQUARES=", job->squares != 0);
@@ -4604,7 +4623,7 @@ SHS__PRIVATE shs_status shs__cl_map_launch(shs__cl_pixels *px, const shs__cl_map
     return a->status == SHS_OK ? shs__cl_run(px->cl, 0, a->kernel, 2, global, local, stage) : a->status;
 }
 
-/* ---- extremes --------------------------------------------------------------------------------------------------------- */
+/* ---- extremes ----------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                             size_t at, int count, size_t padded) {
@@ -4665,7 +4684,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map 
     return status == SHS_OK ? shs__cl_read_values(px, job.high, n, high, 0) : status;
 }
 
-/* ---- outputs to the sink ----------------------------------------------------------------------------------------------- */
+/* ---- outputs to the sink ------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                           size_t at, int count, size_t padded) {
@@ -4784,7 +4803,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     return status == SHS_OK ? ended : status;
 }
 
-/* ---- whitened pixels --------------------------------------------------------------------------------------------------- */
+/* ---- whitened pixels ---------------------------------------------------------------------------------------------- */
 
 /* What is done with whitened pixels: `pixels` of a slice, whose whitened planes begin at z.from. */
 typedef shs_status (*shs__cl_white_fn)(shs__cl_pixels *px, void *job, const shs__cl_planes *z, size_t padded);
@@ -4928,7 +4947,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
     return status == SHS_OK && fourth ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1) : status;
 }
 
-/* ---- sweeps and ratings --------------------------------------------------------------------------------------------------- */
+/* ---- sweeps and ratings ------------------------------------------------------------------------------------------- */
 
 typedef struct shs__cl_sweep_job {
     shs__cl_tiling tiling;

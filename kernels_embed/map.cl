@@ -4,44 +4,26 @@
    register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
    Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
 
-   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT, MODE (0 store,
-   1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (0 BSQ,
-   1 BIL, 2 BIP), RESCALE. */
+   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT (with it what cube.h wants),
+   MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (of
+   the sink: 0 BSQ, 1 BIL, 2 BIP), RESCALE. */
 
 #define BLOCKS (OUTPUTS / 4)
 
 #if DIRECT
+#include "cube.h"
+
 /* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when
-   the outputs are few. The reading is that of pixels.cl (a program is one file): VALUE, WORK, AS_VALUE, BYTES, SWAP mean the
-   same, FROM is the slice's interleave. Values of missing pixels are whatever they are: the caller knows which to drop. */
+   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */
 #define SOURCE                                                                                                        \
     __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \
         ulong slice_pixels, int slice_samples, int bands
 #define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands
 
-inline VALUE value_of(VALUE v) {
-#if !SWAP || BYTES == 1
-    return v;
-#elif BYTES == 2
-    return AS_VALUE(as_uchar2(v).s10);
-#elif BYTES == 4
-    return AS_VALUE(as_uchar4(v).s3210);
-#else
-    return AS_VALUE(as_uchar8(v).s76543210);
-#endif
-}
-
 /* x - shift of band b; pixels behind the last read the last. */
 inline ELEM element(SOURCE, size_t p, int b) {
-    size_t q = slice_at + min(p, (size_t)slice_count - 1), at;
-#if FROM == 0
-    at = q + (size_t)list[b] * slice_pixels;
-#elif FROM == 1
-    at = (q / (size_t)slice_samples * (size_t)bands + (size_t)list[b]) * (size_t)slice_samples + q % (size_t)slice_samples;
-#else
-    at = q * (size_t)bands + (size_t)list[b];
-#endif
-    return (ELEM)((WORK)value_of(raw[at]) - (WORK)shift[b]);
+    size_t q = slice_at + min(p, (size_t)slice_count - 1);
+    return less_shift(value_at(raw, q, list[b], slice_pixels, slice_samples, bands), shift[b]);
 }
 #else
 #define SOURCE __global const ELEM *panel, int ld

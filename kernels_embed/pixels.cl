@@ -8,35 +8,14 @@
    Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs
    four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.
 
-   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, LAYOUT (0 BSQ, 1 BIL,
-   2 BIP), ELEM (of the panel), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right neighbour less pixel). */
+   The build says what cube.h wants (ELEM is the panel's), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right
+   neighbour less pixel). */
 
 #ifndef CHUNK
 #define CHUNK 1024 /* pixels of a work-group */
 #endif
 
-inline VALUE value_of(VALUE v) {
-#if !SWAP || BYTES == 1
-    return v;
-#elif BYTES == 2
-    return AS_VALUE(as_uchar2(v).s10);
-#elif BYTES == 4
-    return AS_VALUE(as_uchar4(v).s3210);
-#else
-    return AS_VALUE(as_uchar8(v).s76543210);
-#endif
-}
-
-/* Where band b of pixel p lies. pixels, samples, bands: those of the slice as it was uploaded. */
-inline size_t place(size_t p, int b, size_t pixels, int samples, int bands) {
-#if LAYOUT == 0
-    return p + (size_t)b * pixels;
-#elif LAYOUT == 1
-    return (p / (size_t)samples) * (size_t)samples * (size_t)bands + (size_t)b * (size_t)samples + p % (size_t)samples;
-#else
-    return p * (size_t)bands + (size_t)b;
-#endif
-}
+#include "cube.h"
 
 /* The bits decide: compilers may fold a comparison away. */
 inline int finite_elem(ELEM x) {
@@ -56,12 +35,12 @@ __kernel void validity(__global const VALUE *raw, __global const int *list, __gl
     good = valid[p] != 0;
 #if NODATA || FLOATING
     for (int b = 0; b < used; b++) {
-        VALUE v = value_of(raw[place(p, list[b], pixels, samples, bands)]);
+        VALUE v = value_at(raw, p, list[b], pixels, samples, bands);
 #if NODATA
         good &= (wide)v != nodata;
 #endif
 #if FLOATING
-        good &= finite_elem((ELEM)((WORK)v - (WORK)shift[b]));
+        good &= finite_elem(less_shift(v, shift[b]));
 #endif
     }
 #endif
@@ -77,14 +56,13 @@ inline ELEM element(__global const VALUE *raw, __global const int *list, __globa
     if (!valid[q] || !valid[q + 1]) return 0;
 #endif
     if (b == used) return 1;
-    return (ELEM)value_of(raw[place(q + 1, list[b], pixels, samples, bands)]) -
-           (ELEM)value_of(raw[place(q, list[b], pixels, samples, bands)]);
+    return (ELEM)value_at(raw, q + 1, list[b], pixels, samples, bands) - (ELEM)value_at(raw, q, list[b], pixels, samples, bands);
 #else
 #if CHECKED
     if (!valid[q]) return 0;
 #endif
     if (b == used) return 1;
-    return (ELEM)((WORK)value_of(raw[place(q, list[b], pixels, samples, bands)]) - (WORK)shift[b]);
+    return less_shift(value_at(raw, q, list[b], pixels, samples, bands), shift[b]);
 #endif
 }
 
@@ -99,7 +77,7 @@ void load(__global const VALUE *raw, __global const int *list, __global const re
     const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);
     int step, span;
     wide sum = 0;
-#if LAYOUT != 2
+#if FROM != 2
     const int b = (int)get_group_id(1);
     for (step = i; step < CHUNK; step += 256) {
         int p = chunk * CHUNK + step;

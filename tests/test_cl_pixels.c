@@ -3,7 +3,7 @@
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../sparsehs_cl.h"
 
-/* ---- devices ------------------------------------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------------------------------------------ */
 
 static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
     shs_cl_options o = SHS_ZERO;
@@ -44,7 +44,7 @@ static int close_shared(void **state) {
 /* Whether the device can do what is asked; a device without doubles says SHS_UNSUPPORTED. */
 static int can_double(void) { return shs_cl_about(device)->has_double || sizeof(shs_wide) == 4; }
 
-/* ---- cubes in every dress ---------------------------------------------------------------------------------------------- */
+/* ---- cubes in every dress ----------------------------------------------------------------------------------------- */
 
 typedef struct dressed {
     shs_cube memory, cube; /* the pixels, and how they are given */
@@ -85,7 +85,7 @@ static void undress(dressed *d) {
     cube_free(&d->memory);
 }
 
-/* ---- moments ------------------------------------------------------------------------------------------------------------ */
+/* ---- moments ------------------------------------------------------------------------------------------------------ */
 
 static void check_moments(const shs_context *ctx, const shs_cube *cube, int precise, double bound) {
     int n = shs_cube_bands(cube);
@@ -172,7 +172,7 @@ static void test_odd_strides(void **state) {
     cube_free(&cube), free(p.x);
 }
 
-/* ---- maps ---------------------------------------------------------------------------------------------------------------- */
+/* ---- maps --------------------------------------------------------------------------------------------------------- */
 
 /* Both sinks, value by value. Integers may differ by one where the value is within rounding of a half, which is rare. */
 static void compare_sinks(const shs_sink *a, const shs_sink *b, int lines, int samples, int outputs, double bound) {
@@ -228,7 +228,7 @@ static void test_maps(void **state) {
     free(p.x);
 }
 
-/* ---- principal components ------------------------------------------------------------------------------------------------- */
+/* ---- principal components ----------------------------------------------------------------------------------------- */
 
 static double cosine(int n, const double *a, const double *b) {
     double ab = 0, aa = 0, bb = 0;
@@ -292,7 +292,7 @@ static void test_pca_run(void **state) {
     sink_free(&a), sink_free(&b), cube_free(&cube);
 }
 
-/* ---- independent components --------------------------------------------------------------------------------------------- */
+/* ---- independent components --------------------------------------------------------------------------------------- */
 
 static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *o) {
     shs_ica a, b;
@@ -355,7 +355,7 @@ static void test_ica_of_golden_cube(void **state) {
     cube_free(&cube);
 }
 
-/* ---- memory, repetition, failures --------------------------------------------------------------------------------------- */
+/* ---- memory, repetition, failures --------------------------------------------------------------------------------- */
 
 static void test_little_memory(void **state) {
     plain_cube p = mixed_cube(400, 61, 10, 4, 0.01, 2);

@@ -4,6 +4,7 @@
 
    What stands between the lines that begin with "[kernels]" and "[/kernels]" (in comments) is replaced: a file
    kernels_embed/gemm.cl becomes shs__cl_source_gemm, one string a line, NULL at the end. The order is that of the arguments.
+   A line #include "other.h" becomes what stands in that file of the same folder: a program is one text.
    A header that is up to date is left alone, so that its date does not change. Lines, because a C compiler need take no
    literal beyond 4095 bytes, and because changes then show line by line. */
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #define BEGIN "/* [kernels]"
 #define END "/* [/kernels]"
+#define INCLUDE "#include \""
 enum { LITERAL = 4095 };
 
 /* ---- text that grows --------------------------------------------------------------------------------------------- */
@@ -104,20 +106,46 @@ static void append_line(text *out, const char *path, const char *line, size_t le
     append_string(out, "\",\n");
 }
 
-static void append_source(text *out, const char *path) {
+static void append_file(text *out, const char *path);
+
+/* The length of the name in #include "name", 0 for any other line. */
+static size_t included(const char *line, size_t length) {
+    const size_t before = strlen(INCLUDE);
+    const char *end = length > before && !strncmp(line, INCLUDE, before) ? memchr(line + before, '"', length - before) : NULL;
+    return end ? (size_t)(end - line) - before : 0;
+}
+
+/* From the folder of the file that includes it. */
+static void append_included(text *out, const char *from, const char *name, size_t length) {
+    text path = {NULL, 0, 0};
+    const char *folder = strrchr(from, '/');
+    if (folder) append(&path, from, (size_t)(folder + 1 - from));
+    append(&path, name, length);
+    append_file(out, path.at);
+    free(path.at);
+}
+
+static void append_file(text *out, const char *path) {
     text source = read_file(path);
     const char *at = source.at, *stop = source.at + source.used, *end;
     if (strlen(source.at) != source.used) fail("holds a zero byte", path);
+    for (; at < stop; at = end + 1) {
+        size_t name;
+        end = strchr(at, '\n');
+        if (!end) end = stop;
+        name = included(at, (size_t)(end - at));
+        if (name) append_included(out, path, at + strlen(INCLUDE), name);
+        else append_line(out, path, at, (size_t)(end - at));
+    }
+    free(source.at);
+}
+
+static void append_source(text *out, const char *path) {
     append_string(out, "SHS__PRIVATE const char *const shs__cl_source_");
     append_name(out, path);
     append_string(out, "[] = {\n");
-    for (; at < stop; at = end + 1) {
-        end = strchr(at, '\n');
-        if (!end) end = stop;
-        append_line(out, path, at, (size_t)(end - at));
-    }
+    append_file(out, path);
     append_string(out, "    NULL};\n\n");
-    free(source.at);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------- */

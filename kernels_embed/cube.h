@@ -1,0 +1,30 @@
+/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.
+
+   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's
+   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */
+
+inline VALUE value_of(VALUE v) {
+#if !SWAP || BYTES == 1
+    return v;
+#elif BYTES == 2
+    return AS_VALUE(as_uchar2(v).s10);
+#elif BYTES == 4
+    return AS_VALUE(as_uchar4(v).s3210);
+#else
+    return AS_VALUE(as_uchar8(v).s76543210);
+#endif
+}
+
+/* Band b of pixel p. pixels, samples, bands: those of the slice. */
+inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {
+#if FROM == 0
+    return value_of(raw[p + (size_t)b * pixels]);
+#elif FROM == 1
+    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);
+#else
+    return value_of(raw[p * (size_t)bands + (size_t)b]);
+#endif
+}
+
+/* x - shift, as the panel holds it. */
+inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }
