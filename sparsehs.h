@@ -970,7 +970,8 @@ typedef struct shs_engine {
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
-    /* Codes all signals. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are filled. */
+    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not finite: nobody else looks. errors2 (m) and usage (n) may be
+       NULL; sum2, nonzeros and not_reached of the report are filled. */
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
     shs_status (*signals_residual)(void *session, shs_wide *sum2);
@@ -4810,14 +4811,29 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
     return status;
 }
 
+SHS__PRIVATE shs_status shs__cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    shs__layout l = SHS_ZERO;
+    int workers = shs__workers(ctx);
+    shs_status status;
+    shs__coder_layout(&l, c, workers);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__coder_layout(&l, c, workers);
+    if (!shs__all_finite(ctx, c->p, c->m, c->Y, c->ldy, c->flags)) status = SHS_SIGNALS_NOT_FINITE;
+    else {
+        shs__coder_dictionary(ctx, c, c->D, c->ldd);
+        status = shs__coder_run(ctx, c, "coding", report);
+    }
+    shs__release(ctx, &l);
+    return status;
+}
+
 SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                                   int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                   shs_omp_report *report) {
     shs_omp_options zero = SHS_ZERO;
     shs_omp_report own = SHS_ZERO;
     shs__coder c = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    int workers = shs__workers(ctx);
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
@@ -4831,19 +4847,8 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
-    shs__coder_layout(&l, &c, workers);
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__coder_layout(&l, &c, workers);
-    if (!shs__all_finite(ctx, p, m, Y, ldy, c.flags)) status = SHS_SIGNALS_NOT_FINITE;
-    else {
-        if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
-        if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) {
-            shs__coder_dictionary(ctx, &c, D, ldd);
-            status = shs__coder_run(ctx, &c, "coding", &own);
-        }
-    }
-    shs__release(ctx, &l);
+    if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
+    if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) status = shs__cpu_code(ctx, &c, &own);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }

@@ -341,6 +341,7 @@ struct shs_cl {
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
     int has_double, is_cpu, is_nvidia, unified, ptx, fallback;
+    int bytes; /* how moments of 8-bit pixels are made: see shs__cl_bytes */
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
 
@@ -1066,6 +1067,176 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
 /* ---- kernels, as strings ----------------------------------------------------------------------------------------- */
 
 /* [kernels] made by `make embed` from kernels_embed/: edit those files, not these lines. */
+SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
+    "/* bytes.cl - exact sums of products of 8-bit pixels: Gram matrix, sums of the bands and the number of pixels in one, straight\n",
+    "   from the slice as it was uploaded.\n",
+    "\n",
+    "   To the `used` bands comes one that is 1 in every pixel: its products with the others are their sums, that with itself counts.\n",
+    "   Work-group (t, s) makes the T x T tile t of the lower triangle from the SLICE pixels s, in whole numbers: 255^2 SLICE fits\n",
+    "   an int, and `accumulate` of moments.cl adds the slices in double, exactly too.\n",
+    "\n",
+    "       B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks\n",
+    "     A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles\n",
+    "     | | t |   stand in local memory, four pixels of a band to a word; the next KB are on their way to registers meanwhile.\n",
+    "     v +---+   Without the unit (MMA 0) an item forms the same products word by word: slow, for tests and for reading.\n",
+    "\n",
+    "   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.\n",
+    "\n",
+    "   The build says: SLICE (at most 32768), MMA, and FROM (the slice's interleave: 0 BSQ, 1 BIL, 2 BIP). */\n",
+    "\n",
+    "#define T 128\n",
+    "#define KB 64\n",
+    "#define WORDS (KB / 4)\n",
+    "#define EACH (T * WORDS / 256) /* words of a tile that an item fetches */\n",
+    "\n",
+    "/* Word w of band b in local memory. The places are mixed so that the 32 bands that a warp writes at a time, and the 8 bands of\n",
+    "   4 words that it reads, lie in different banks. */\n",
+    "#define PLACE(b, w) ((b) * WORDS + ((w) ^ (((b) >> 1 & 3) << 2 | ((b) >> 3 & 3))))\n",
+    "\n",
+    "/* Neighbouring items fetch neighbouring bytes: of bands in BIP, of pixels otherwise. */\n",
+    "#if FROM == 2\n",
+    "#define BAND_OF(i) ((i) % T)\n",
+    "#define WORD_OF(i) ((i) / T)\n",
+    "#else\n",
+    "#define BAND_OF(i) ((i) / WORDS)\n",
+    "#define WORD_OF(i) ((i) % WORDS)\n",
+    "#endif\n",
+    "\n",
+    "/* A byte lies at place(pixel) + row(band): here of the pixels p .. p + 3 of a panel of `count` that begins with pixel `first` of\n",
+    "   the slice. Those behind the last read the last, and count_mask takes them away: the loads of a slab then wait for nothing. */\n",
+    "inline void places(uint *at, uint first, int p, int count, int samples, int bands) {\n",
+    "    int i;\n",
+    "#if FROM == 1\n",
+    "    uint q = first + (uint)min(p, count - 1), line = q / (uint)samples, sample = q - line * (uint)samples;\n",
+    "    const uint turn = (uint)bands * (uint)samples;\n",
+    "    line *= turn;\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++) {\n",
+    "        at[i] = line + sample;\n",
+    "        if (p + i + 1 < count && ++sample == (uint)samples) sample = 0, line += turn;\n",
+    "    }\n",
+    "#else\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++)\n",
+    "        at[i] = (first + (uint)min(p + i, count - 1)) * (FROM == 0 ? 1u : (uint)bands);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "inline uint row_of(__global const int *list, int b, int used, ulong pixels, int samples) {\n",
+    "    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)pixels : FROM == 1 ? (uint)samples : 1u);\n",
+    "}\n",
+    "\n",
+    "inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }\n",
+    "\n",
+    "/* All bits of a band in use, none of one that is not; the one that counts is put in instead. */\n",
+    "inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int b, int used) {\n",
+    "    uint word = (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;\n",
+    "    return b < used ? word : b == used ? 0x01010101u : 0;\n",
+    "}\n",
+    "\n",
+    "#if MMA\n",
+    "/* c (16 x 8) += a (16 x 32) b (32 x 8). Item l holds rows l / 4 and l / 4 + 8; of a the pixels 4 (l % 4) .. and 16 further on,\n",
+    "   of b the same of column l / 4, of c the columns 2 (l % 4) and the next. */\n",
+    "inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {\n",
+    "    __asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n",
+    "                   : \"+r\"(c[0]), \"+r\"(c[1]), \"+r\"(c[2]), \"+r\"(c[3])\n",
+    "                   : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), \"r\"(b1));\n",
+    "}\n",
+    "#else\n",
+    "inline int dot4(uint a, uint b) {\n",
+    "    return (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +\n",
+    "                 (a >> 24) * (b >> 24));\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void byte_products(__global const uchar *raw, __global const int *list, ulong first, int count, ulong pixels, int samples,\n",
+    "                   int bands, int used, __global int *partial) {\n",
+    "    __local uint tile_a[T * WORDS], other[T * WORDS];\n",
+    "    __local uint *tile_b;\n",
+    "    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
+    "    const int begin = (int)get_group_id(1) * SLICE, end = min(begin + SLICE, count), t = (int)get_group_id(0);\n",
+    "    int ti = 0, tj, k, e, i, j;\n",
+    "    int sum[2][8][4];\n",
+    "    uint next_a[EACH], next_b[EACH];\n",
+    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
+    "    tile_b = ti == tj ? tile_a : other;\n",
+    "    for (i = 0; i < 2; i++)\n",
+    "        for (j = 0; j < 8; j++)\n",
+    "            for (e = 0; e < 4; e++) sum[i][j][e] = 0;\n",
+    "\n",
+    "#if FROM == 2\n",
+    "#define FETCH(from)                                                                                                   \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
+    "        int p = (from) + 4 * WORD_OF(id + e * 256), b = BAND_OF(id);                                                  \\\n",
+    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
+    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
+    "        next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \\\n",
+    "        if (ti != tj) next_b[e] = four_pixels(raw, at, row_b, tj * T + b, used) & mask;                               \\\n",
+    "    }\n",
+    "    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, pixels, samples);\n",
+    "    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, pixels, samples);\n",
+    "#else\n",
+    "#define FETCH(from)                                                                                                   \\\n",
+    "    {                                                                                                                 \\\n",
+    "        int p = (from) + 4 * WORD_OF(id);                                                                             \\\n",
+    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
+    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                \\\n",
+    "            next_a[e] = four_pixels(raw, at, row_a[e], ti * T + BAND_OF(id + e * 256), used) & mask;                  \\\n",
+    "            if (ti != tj) next_b[e] = four_pixels(raw, at, row_b[e], tj * T + BAND_OF(id + e * 256), used) & mask;    \\\n",
+    "        }                                                                                                             \\\n",
+    "    }\n",
+    "    uint row_a[EACH], row_b[EACH];\n",
+    "    for (e = 0; e < EACH; e++) {\n",
+    "        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, pixels, samples);\n",
+    "        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, pixels, samples);\n",
+    "    }\n",
+    "#endif\n",
+    "\n",
+    "    FETCH(begin)\n",
+    "    for (k = begin; k < end; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            int word = id + e * 256, at = PLACE(BAND_OF(word), WORD_OF(word));\n",
+    "            tile_a[at] = next_a[e];\n",
+    "            if (ti != tj) other[at] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < end) FETCH(k + KB)\n",
+    "#if MMA\n",
+    "        _Pragma(\"unroll\") for (int w = lane % 4; w < WORDS; w += 8) {\n",
+    "            uint a[2][4];\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < 2; i++) {\n",
+    "                int row = top + 16 * i + lane / 4;\n",
+    "                a[i][0] = tile_a[PLACE(row, w)], a[i][1] = tile_a[PLACE(row + 8, w)];\n",
+    "                a[i][2] = tile_a[PLACE(row, w + 4)], a[i][3] = tile_a[PLACE(row + 8, w + 4)];\n",
+    "            }\n",
+    "            _Pragma(\"unroll\") for (j = 0; j < 8; j++) {\n",
+    "                int column = left + 8 * j + lane / 4;\n",
+    "                uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];\n",
+    "                _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
+    "                    add_products(sum[i][j], a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);\n",
+    "            }\n",
+    "        }\n",
+    "#else\n",
+    "        for (int w = 0; w < WORDS; w++)\n",
+    "            for (i = 0; i < 2; i++)\n",
+    "                for (j = 0; j < 8; j++)\n",
+    "                    for (e = 0; e < 4; e++) {\n",
+    "                        int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
+    "                        sum[i][j][e] += dot4(tile_a[PLACE(row, w)], tile_b[PLACE(column, w)]);\n",
+    "                    }\n",
+    "#endif\n",
+    "    }\n",
+    "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++)\n",
+    "            _Pragma(\"unroll\") for (e = 0; e < 4; e++) {\n",
+    "                int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
+    "                partial[row * T + column] = sum[i][j][e];\n",
+    "            }\n",
+    "}\n",
+    NULL};
+
 SHS__PRIVATE const char *const shs__cl_source_fourth[] = {
     "/* fourth.cl - all products z_a z_b, a <= b, of whitened pixels: their Gram matrix (moments.cl) is the fourth moments of z,\n",
     "   after which FastICA with g(y) = y^3 needs no pixel again. One work-item a pixel; neighbours read and write neighbours.\n",
@@ -3939,18 +4110,21 @@ SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_
     return status;
 }
 
-SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count,
-                                           int wide_partials) {
+/* What partial sums are. */
+enum { SHS__CL_REALS = 0, SHS__CL_WIDES = 1, SHS__CL_INTS = 2 };
+
+SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count, int kind) {
     char options[160] = "-D R=2 -D W=2 -D KB=8 -D SLICE=1024 -D SAME=1 ";
     size_t local = shs__zmin(64, px->cl->max_group), global = (t->size + local - 1) / local * local;
     cl_kernel kernel = NULL;
     shs__cl_args a;
     shs_status status;
-    shs__cl_append_elem(options, sizeof options, px->cl, wide_partials);
-    shs__cl_append(options, sizeof options,
-                   wide_partials           ? shs__cl_wide_bytes(px->cl) == 8 ? " -D vec=double2" : " -D vec=float2"
-                   : sizeof(shs_real) == 8 ? " -D vec=double2"
-                                           : " -D vec=float2");
+    if (kind == SHS__CL_INTS) shs__cl_append(options, sizeof options, "-D ELEM=int -D ELEM_BYTES=4 -D vec=int2");
+    else {
+        shs__cl_append_elem(options, sizeof options, px->cl, kind);
+        shs__cl_append(options, sizeof options,
+                       shs__cl_elem_bytes(px->cl, kind) == 8 ? " -D vec=double2" : " -D vec=float2");
+    }
     status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "accumulate", &kernel);
     a = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_buffer(&a, partial);
@@ -4501,6 +4675,101 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     return status == SHS_OK ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + n) : status;
 }
 
+/* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
+
+enum {
+    SHS__CL_BYTE_PIXELS = 4096, /* of a group: enough groups to fill a device, and few partial sums for each pixel */
+    SHS__CL_BYTE_TILE = 128
+};
+
+/* cl->bytes. Only matrix units make it worth while; tests ask for the same without. */
+enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
+
+SHS__PRIVATE shs_status shs__cl_byte_kernel(const shs__cl_pixels *px, cl_kernel *kernel) {
+    char options[96] = "";
+    shs__cl_append_int(options, sizeof options, "-D SLICE=", SHS__CL_BYTE_PIXELS);
+    shs__cl_append_int(options, sizeof options, " -D MMA=", px->cl->bytes == SHS__CL_BYTES_MMA);
+    shs__cl_append_int(options, sizeof options, " -D FROM=", px->layout);
+    return shs__cl_kernel(px->cl, shs__cl_source_bytes, options, "byte_products", kernel);
+}
+
+/* Whether byte_products can be used; a compiler that does not take its instruction is asked once. */
+SHS__PRIVATE int shs__cl_by_bytes(shs__cl_pixels *px) {
+    shs_cl *cl = px->cl;
+    cl_kernel kernel;
+    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return 0;
+    if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return 0; /* the kernel counts bytes in 32 bits */
+    if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return 0;
+    if (shs__cl_byte_kernel(px, &kernel) == SHS_OK) return 1;
+    cl->bytes = SHS__CL_BYTES_NOT;
+    return 0;
+}
+
+SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
+                                           int count, size_t padded) {
+    shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
+    size_t groups = shs__chunk_count((size_t)count, SHS__CL_BYTE_PIXELS), local[2] = {256, 1}, global[2];
+    cl_mem partial = NULL;
+    cl_kernel kernel = NULL;
+    shs__cl_args a;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
+                                     shs__chunk_count(pass->ld, SHS__CL_BYTE_PIXELS) * job->totals.size * sizeof(cl_int), &partial);
+    (void)padded;
+    if (status == SHS_OK) status = shs__cl_byte_kernel(px, &kernel);
+    a = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&a, pass->raw);
+    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_put_size(&a, at);
+    shs__cl_put_int(&a, count);
+    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_int(&a, px->view.samples);
+    shs__cl_put_int(&a, px->bands);
+    shs__cl_put_int(&a, px->view.used);
+    shs__cl_put_buffer(&a, partial);
+    global[0] = 256 * job->tiling.tiles;
+    global[1] = groups;
+    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "products");
+    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->totals, partial, groups, SHS__CL_INTS) : a.status;
+}
+
+/* From the products of x and 1 to the sums about the shift c: sum (x_i - c_i)(x_j - c_j) = S_ij - c_i s_j - c_j s_i + N c_i c_j.
+   The differences are taken once, in wide, from exact sums. */
+SHS__PRIVATE void shs__cl_about_shift(int n, const shs_wide *S, const shs_real *shift, shs_wide *sums) {
+    const shs_wide count = *SHS__AT(S, n + 1, n, n);
+    shs_wide *P = sums + 1 + n;
+    int i, j;
+    sums[0] = count;
+    for (i = 0; i < n; i++) sums[1 + i] = *SHS__AT(S, n + 1, n, i) - count * (shs_wide)shift[i];
+    memset(P, 0, (size_t)n * (size_t)n * sizeof *P);
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++)
+            *SHS__AT(P, n, i, j) = *SHS__AT(S, n + 1, i, j) - (shs_wide)shift[i] * *SHS__AT(S, n + 1, n, j) -
+                                   (shs_wide)shift[j] * sums[1 + i];
+}
+
+SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real *shift, shs_wide *sums) {
+    shs__cl_products_job job;
+    shs__cl_pixel_pass pass;
+    int n = px->view.used;
+    shs_wide *S = (shs_wide *)shs__cl_alloc(px->cl, shs__product((size_t)n + 1, (size_t)n + 1, sizeof *S));
+    shs_status status = S ? SHS_OK : SHS_NO_MEMORY;
+    memset(&pass, 0, sizeof pass);
+    memset(&job, 0, sizeof job);
+    job.tiling.same = 1, job.tiling.r = SHS__CL_BYTE_TILE / 16;
+    job.tiling.rows_a = job.tiling.rows_b = n + 1;
+    job.tiling.tiles = shs__cl_count_tiles(n + 1, n + 1, 1, SHS__CL_BYTE_TILE);
+    pass.phase = "moments", pass.direct = 1;
+    pass.panel = shs__cl_byte_panel;
+    pass.job = &job;
+    pass.pixel_bytes = shs__cl_tiling_values(&job.tiling) * sizeof(cl_int) / SHS__CL_BYTE_PIXELS + 1;
+    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
+    if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
+    if (status == SHS_OK) status = shs__cl_products_end(px, &job.tiling, &job.totals, S);
+    if (status == SHS_OK) shs__cl_about_shift(n, S, shift, sums);
+    shs__cl_free(px->cl, S);
+    return status;
+}
+
 SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs_status status = SHS_OK;
@@ -4509,7 +4778,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int k
     if (!known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
     else if (!known) px->find_shift = shift;
     if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
-    if (status == SHS_OK) status = shs__cl_gram_pass(px, "moments", precise, 0, sums);
+    if (status == SHS_OK)
+        status = shs__cl_by_bytes(px) ? shs__cl_byte_moments(px, shift, sums) : shs__cl_gram_pass(px, "moments", precise, 0, sums);
     px->find_shift = NULL;
     return status;
 }
