@@ -1567,36 +1567,34 @@ SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real 
     return s;
 }
 
-/* Largest magnitude; the sign of the increment does not matter here. */
-SHS__PRIVATE shs_real shs__largest(int n, const shs_real *x, int incx) {
-    shs_real largest = 0;
-    int i;
-    x += shs__first(n, incx);
-    for (i = 0; i < n; i++) {
-        shs_real a = shs__abs(x[(ptrdiff_t)i * incx]);
-        if (a > largest) largest = a;
-    }
-    return largest;
-}
-
 /* Below this a sum of squares has lost digits to underflow. */
 #define SHS__SQUARES_MIN (SHS__REAL_MIN / SHS__EPS)
 
-/* The plain sum of squares is good unless it left the range of shs_real; only then is the vector scaled by its largest
-   element. A result that is not finite then comes from the input, or is too large for the type. */
+/* Factors that bring a vector whose squares left the range of shs_real back into it: the squares that count and their sum
+   are then normal numbers. Powers of two, so that scaling is exact; constants, because the reciprocal of the largest element
+   can be subnormal, and -ffast-math both forms reciprocals and makes subnormal numbers zero. */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__SCALE_DOWN 2.6497349136889905e-169 /* 2^-560 */
+#define SHS__SCALE_UP 4.149515568880993e180     /* 2^600 */
+#else
+#define SHS__SCALE_DOWN 8.271806125530277e-25f /* 2^-80 */
+#define SHS__SCALE_UP 1.2676506002282294e30f   /* 2^100 */
+#endif
+
+/* The plain sum of squares is good unless it left the range of shs_real; only then is the vector scaled. A result that is
+   not finite then comes from the input, or is too large for the type. */
 SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
-    shs_real squares = shs_dot(n, x, incx, x, incx), largest;
+    shs_real squares = shs_dot(n, x, incx, x, incx), scale;
     int i;
     if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
-    largest = n > 0 ? shs__largest(n, x, incx) : 0;
-    if (!(largest > 0) || !shs__finite(1, &largest)) return SHS__SQRT(squares);
+    scale = squares < 1 ? SHS__SCALE_UP : SHS__SCALE_DOWN;
     x += shs__first(n, incx);
     squares = 0;
     for (i = 0; i < n; i++) {
-        shs_real t = x[(ptrdiff_t)i * incx] / largest;
+        shs_real t = x[(ptrdiff_t)i * incx] * scale;
         squares += t * t;
     }
-    return largest * SHS__SQRT(squares);
+    return SHS__SQRT(squares) / scale;
 }
 
 /* Spelled out, as is the next one: not every compiler vectorises such loops at -O2. x is not y. */
@@ -2553,7 +2551,7 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
 
 /* ---- columns of unit length --------------------------------------------------------------------------------------- */
 
-/* Lengths too small or too large to divide by accurately are brought into range by the largest element first. */
+/* Columns too short or too long to divide by their length, or to multiply by its reciprocal, are brought into range first. */
 SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms) {
     int i, j;
     if (m < 0) return SHS_BAD_M;
@@ -2564,9 +2562,9 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
         shs_real *a = SHS__AT(A, lda, 0, j), norm = shs_nrm2(m, a, 1);
         if (norms) norms[j] = norm;
         if (norm == 0) continue;
-        if (norm < SHS__SQUARES_MIN || !shs__finite(1, &norm)) {
-            shs_real largest = shs__largest(m, a, 1);
-            for (i = 0; i < m; i++) a[i] /= largest;
+        if (norm < SHS__SQUARES_MIN || norm > SHS__SCALE_UP || !shs__finite(1, &norm)) {
+            shs_real scale = norm < 1 ? SHS__SCALE_UP : SHS__SCALE_DOWN;
+            for (i = 0; i < m; i++) a[i] *= scale;
             norm = shs_nrm2(m, a, 1);
         }
         for (i = 0; i < m; i++) a[i] /= norm;

@@ -22,13 +22,31 @@
 #define BY_TYPE(f, d) (f)
 #endif
 
+/* By their bits: -ffast-math lets a compiler assume that comparisons never see NaN or infinity. */
+static inline uint64_t exponent_and_fraction(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits << 1;
+}
+static inline int is_nan(double x) { return exponent_and_fraction(x) > UINT64_C(0xffe0000000000000); }
+static inline int is_infinite(double x) { return exponent_and_fraction(x) == UINT64_C(0xffe0000000000000); }
+static inline int is_finite(double x) { return exponent_and_fraction(x) < UINT64_C(0xffe0000000000000); }
+
+/* Whether arithmetic makes subnormal numbers zero, as programs linked with gcc's -ffast-math and some processors do. */
+static inline int subnormals_vanish(void) {
+    volatile shs_real least = SHS__REAL_MIN;
+    least /= 2;
+    return least == 0;
+}
+
 #define assert_ok(call) assert_string_equal(shs_status_name(call), "SHS_OK")
 #define assert_status(call, expected) assert_string_equal(shs_status_name(call), shs_status_name(expected))
 /* |a - b| <= bound, with the values in the message. NaN fails. */
 #define assert_close(a, b, bound)                                                                                      \
     do {                                                                                                               \
         double a_ = (double)(a), b_ = (double)(b), bound_ = (double)(bound);                                           \
-        if (!(fabs(a_ - b_) <= bound_)) fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_); \
+        if (!is_finite(a_ - b_) || !(fabs(a_ - b_) <= bound_))                                                         \
+            fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_);                                \
     } while (0)
 
 /* n normal deviates. */
@@ -73,13 +91,21 @@ static inline FILE *open_or_skip(const char *path) {
     return f;
 }
 
-/* count floats of a .f32 file. */
+/* count floats of a .f32 file: little-endian, whatever the processor is. */
 static inline float *read_f32_or_skip(const char *path, size_t count) {
     FILE *f = open_or_skip(path);
     float *x = (float *)malloc(count * sizeof *x);
+    size_t i;
     assert_non_null(x);
     assert_int_equal(fread(x, sizeof *x, count, f), count);
     fclose(f);
+    for (i = 0; i < count; i++) {
+        unsigned char b[4];
+        uint32_t bits;
+        memcpy(b, x + i, 4);
+        bits = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        memcpy(x + i, &bits, 4);
+    }
     return x;
 }
 
