@@ -1,6 +1,6 @@
-/* bench_cl.c - how fast the OpenCL engine is on the device at hand ($SHS_CL_PLATFORM: part of a platform's name). Writes
-   build/bench_cl.csv and prints the same. A scene of the literature's size (6955 x 781 x 224 pixels of 8 bits) and 4 M
-   signals on a GPU, small ones on a CPU, where this only shows that it runs. */
+/* bench_cl.c - how fast the OpenCL engine is on the device at hand ($SHS_CL_PLATFORM: part of a platform's name), and how far its
+   results are from the CPU engine's. Writes build/bench_cl.csv and prints the same. A scene of the literature's size
+   (6955 x 781 x 224 pixels of 8 bits) and 4 M signals on a GPU, small ones on a CPU, where this only shows that it runs. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <time.h>
@@ -25,6 +25,8 @@ typedef struct bench {
     void *pinned;
     cl_mem buffer;
     size_t bytes, m;
+    void *session;
+    shs_wide *sums;
     int p, n, s, group, iterations;
 } bench;
 
@@ -51,26 +53,44 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median seconds of the work; the first run, which builds the programs, is printed. */
-static double measure(bench *b, const char *name, void (*work)(bench *b), double beside, const char *what) {
-    double seconds[RUNS], first = 0;
+/* One line: a figure, and the ratio to what it is held against (NULL: nothing); ratio > 1: better than that. */
+static void say(bench *b, const char *name, double value, const char *unit, const char *peer, double peer_value, double ratio) {
+    if (!b->large) peer = NULL; /* targets are those of a large device */
+    printf("%-34s %12.5g %-8s", name, value, unit);
+    fprintf(b->csv, "%s,%.6g,%s,", name, value, unit);
+    if (peer) {
+        printf("  %-28s %10.4g   ratio %.2f", peer, peer_value, ratio);
+        fprintf(b->csv, "%s,%.6g,%.3g\n", peer, peer_value, ratio);
+    } else fprintf(b->csv, ",,\n");
+    printf("\n");
+    fflush(stdout);
+}
+
+/* Median seconds of the work, after a first run, which builds the programs. */
+static double seconds_of(bench *b, void (*work)(bench *b)) {
+    double seconds[RUNS];
     int run;
     for (run = -1; run < RUNS; run++) {
         double start = seconds_now();
         work(b);
-        if (run < 0) first = seconds_now() - start;
-        else seconds[run] = seconds_now() - start;
+        if (run >= 0) seconds[run] = seconds_now() - start;
     }
     qsort(seconds, RUNS, sizeof seconds[0], ascending);
-    printf("%-28s %12.6f s   first %.3f s", name, seconds[RUNS / 2], first);
-    fprintf(b->csv, "%s,%.6g,s,", name, seconds[RUNS / 2]);
-    if (beside > 0) {
-        printf("   %.2f x %s", seconds[RUNS / 2] / beside, what);
-        fprintf(b->csv, "%s,%.6g,%.3g\n", what, beside, beside / seconds[RUNS / 2]);
-    } else fprintf(b->csv, ",,\n");
-    printf("\n");
-    fflush(stdout);
     return seconds[RUNS / 2];
+}
+
+/* Seconds, held against `most` of them (0: nothing). */
+static double measure(bench *b, const char *name, void (*work)(bench *b), const char *what, double most) {
+    double seconds = seconds_of(b, work);
+    say(b, name, seconds, "s", most > 0 ? what : NULL, most, most / seconds);
+    return seconds;
+}
+
+/* Signals a second and the like, held against at least `least`. */
+static double measure_rate(bench *b, const char *name, void (*work)(bench *b), double amount, const char *unit, double least) {
+    double rate = amount / seconds_of(b, work);
+    say(b, name, rate, unit, "target", least, rate / least);
+    return rate;
 }
 
 static void upload(bench *b) { must(b->cl, shs__cl_write(b->cl, 1, b->buffer, 0, b->bytes, b->pinned)); }
@@ -115,31 +135,140 @@ static void draw_scene(uint8_t *pixels, size_t count, int bands) {
     }
 }
 
+/* The cube's covariance, its pixels on the device already. */
+static void covariance(bench *b) {
+    shs_real shift[256];
+    must(b->cl, b->ctx.engine->pixels_moments(b->session, 0, 0, shift, b->sums));
+}
+
+/* Largest relative difference of the leading eigenvalues, PCA on the device against the CPU. */
+static void pca_accuracy(bench *b, int components) {
+    shs_pca here = SHS_ZERO, there = SHS_ZERO;
+    shs_pca_options o = SHS_ZERO;
+    double worst = 0;
+    int i;
+    o.components = components;
+    must(b->cl, shs_pca_fit(NULL, &b->cube, &o, &here));
+    must(b->cl, shs_pca_fit(&b->ctx, &b->cube, &o, &there));
+    for (i = 0; i < components; i++) {
+        double value = (double)here.eigenvalues[i];
+        worst = fmax(worst, fabs((double)there.eigenvalues[i] - value) / value);
+    }
+    say(b, "pca10_eigenvalues_relative_error", worst, "", "bound", 1e-5, 1e-5 / fmax(worst, 1e-18));
+    shs_pca_free(NULL, &here), shs_pca_free(NULL, &there);
+}
+
 static void cube_cases(bench *b) {
-    int lines = b->large ? 6955 : 100, samples = b->large ? 781 : 80, bands = b->large ? 224 : 60;
+    static const char *const names[] = {"bsq", "bil", "bip"};
+    int lines = b->large ? 6955 : 100, samples = b->large ? 781 : 80, bands = b->large ? 224 : 60, i;
     size_t count = (size_t)lines * (size_t)samples;
+    char name[64];
     double bare;
     b->bytes = count * (size_t)bands;
     b->pinned = pinned(b, b->bytes);
+    b->sums = (shs_wide *)malloc(((size_t)bands + 1) * ((size_t)bands + 1) * sizeof *b->sums);
+    must(b->cl, b->sums ? SHS_OK : SHS_NO_MEMORY);
     draw_scene((uint8_t *)b->pinned, count, bands);
     must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
-    bare = measure(b, "upload_cube", upload, 0, NULL);
+    bare = measure(b, "upload_cube", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
     b->cube.pixels = b->pinned;
     b->cube.type = SHS_U8;
-    b->cube.interleave = SHS_BIP;
     b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
     b->sink.type = SHS_F32;
     b->sink.interleave = SHS_BIP;
     b->sink.pixels = pinned(b, count * 10 * sizeof(float));
-    measure(b, "pca10_cube", pca, bare, "bare pinned upload");
-    measure(b, "ica10_cube_pow3", ica, bare, "bare pinned upload");
+    for (i = 0; i < 3; i++) {
+        b->cube.interleave = i == 0 ? SHS_BSQ : i == 1 ? SHS_BIL : SHS_BIP;
+        snprintf(name, sizeof name, "pca10_cube_%s", names[i]);
+        measure(b, name, pca, "1.5 x bare pinned upload", 1.5 * bare);
+        snprintf(name, sizeof name, "ica10_cube_pow3_%s", names[i]);
+        measure(b, name, ica, "2 x bare pinned upload", 2 * bare);
+        must(b->cl, b->ctx.engine->pixels_open(b->ctx.engine->user, &b->ctx, &b->cube, &b->session));
+        snprintf(name, sizeof name, "covariance_on_device_%s", names[i]);
+        measure(b, name, covariance, "cuBLAS ssyrk, known", 0.0209);
+        b->ctx.engine->pixels_close(b->session);
+    }
+    b->cube.lines = shs__imin(lines, 500);
+    pca_accuracy(b, 10);
+    free(b->sums);
     shs_cl_host_free(b->cl, b->sink.pixels);
     shs_cl_host_free(b->cl, b->pinned);
 }
 
+static void code_resident(bench *b) {
+    shs_omp_report report;
+    must(b->cl, b->ctx.engine->signals_code(b->session, NULL, NULL, &report));
+}
+
+/* Batch-OMP of signals that are on the device: D'Y and the pursuit. */
+static void resident_case(bench *b, const char *name, int n, int s, double target) {
+    shs_signals_job job = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    coding.sparsity = s;
+    job.p = job.ldy = b->p, job.n = n, job.m = b->m, job.Y = b->Y, job.stride = s, job.coding = &coding;
+    must(b->cl, b->ctx.engine->signals_open(b->ctx.engine->user, &b->ctx, &job, &b->session));
+    must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
+    measure_rate(b, name, code_resident, (double)b->m, "1/s", target);
+    b->ctx.engine->signals_close(b->session);
+}
+
+/* How many signals of the first 20,000 have another support than on the CPU, and how far the coefficients of the others are off. */
+static void coding_accuracy(bench *b, int n, int s) {
+    size_t m = shs__zmin(b->m, 20000), i, j, others = 0;
+    shs_codes here;
+    double worst = 0;
+    must(b->cl, shs_codes_create(NULL, m, s, &here));
+    must(b->cl, shs_omp(NULL, b->p, n, b->D, m, b->Y, s, &here));
+    b->codes.stride = s;
+    must(b->cl, shs_omp(&b->ctx, b->p, n, b->D, m, b->Y, s, &b->codes));
+    for (i = 0; i < m; i++) {
+        const int *atoms = here.atoms + i * (size_t)s, *atoms_cl = b->codes.atoms + i * (size_t)s;
+        const shs_real *x = here.coefs + i * (size_t)s, *x_cl = b->codes.coefs + i * (size_t)s;
+        double largest = 0, off = 0;
+        if (here.used[i] != b->codes.used[i] || memcmp(atoms, atoms_cl, (size_t)here.used[i] * sizeof *atoms) != 0) {
+            others++;
+            continue;
+        }
+        for (j = 0; j < (size_t)here.used[i]; j++) {
+            largest = fmax(largest, fabs((double)x[j]));
+            off = fmax(off, fabs((double)(x[j] - x_cl[j])));
+        }
+        worst = fmax(worst, off / largest);
+    }
+    say(b, "omp_other_supports_share", (double)others / (double)m, "", NULL, 0, 0);
+    say(b, "omp_coefficients_relative_error", worst, "", "bound", 1e-4, 1e-4 / fmax(worst, 1e-18));
+    shs_codes_free(NULL, &here);
+}
+
+/* Seconds for one iteration: what many take more than few, so that start and final coding do not count. */
+static double iteration_seconds(bench *b, int few, int many) {
+    double first;
+    b->iterations = few;
+    first = seconds_of(b, learn);
+    b->iterations = many;
+    return (seconds_of(b, learn) - first) / (many - few);
+}
+
+static void learning_cases(bench *b) {
+    shs_context one = SHS_ZERO, device = b->ctx;
+    double gpu, cpu;
+    b->n = 512;
+    b->m = b->large ? 65536 : 2000;
+    b->group = 64;
+    gpu = iteration_seconds(b, 2, 12);
+    say(b, "paksvd64_64x512_s8_iteration", gpu, "s", "target", 0.003, 0.003 / gpu);
+    one.threads = 1;
+    b->ctx = one;
+    b->group = 1;
+    cpu = iteration_seconds(b, 1, 3);
+    b->ctx = device;
+    say(b, "aksvd_64x512_s8_iteration_one_core", cpu, "s", NULL, 0, 0);
+    say(b, "paksvd64_on_device_times_faster", cpu / gpu, "", "target", 100, cpu / gpu / 100);
+}
+
 static void signal_cases(bench *b) {
-    double bare, few, many;
+    double bare;
     shs_random r;
     size_t i;
     shs_random_seed(&r, 1);
@@ -157,23 +286,56 @@ static void signal_cases(bench *b) {
     b->codes.coefs = (shs_real *)pinned(b, b->m * 8 * sizeof(shs_real));
     must(b->cl, b->D ? shs_dictionary_random(64, 512, b->D, 64, 2) : SHS_NO_MEMORY);
     must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
-    bare = measure(b, "upload_signals", upload, 0, NULL);
+    bare = measure(b, "upload_signals", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
-    measure(b, "omp_64x256_s8_host_to_host", code, bare, "bare pinned upload");
-    b->n = 512;
-    b->m = b->large ? 65536 : 2000;
-    b->group = 64;
-    b->iterations = 2;
-    few = measure(b, "paksvd64_2_iterations", learn, 0, NULL);
-    b->iterations = 12;
-    many = measure(b, "paksvd64_12_iterations", learn, 0, NULL);
-    printf("%-28s %12.6f s\n", "paksvd64_64x512_s8_iteration", (many - few) / 10);
-    fprintf(b->csv, "paksvd64_64x512_s8_iteration,%.6g,s,,,\n", (many - few) / 10);
+    measure(b, "omp_64x256_s8_host_to_host", code, "1.5 x bare pinned upload", 1.5 * bare);
+    resident_case(b, "omp_64x256_s8_on_device", 256, 8, 200e6);
+    resident_case(b, "omp_64x128_s16_on_device", 128, 16, 120e6);
+    coding_accuracy(b, 256, 8);
+    learning_cases(b);
     shs_cl_host_free(b->cl, b->codes.used);
     shs_cl_host_free(b->cl, b->codes.atoms);
     shs_cl_host_free(b->cl, b->codes.coefs);
     shs_cl_host_free(b->cl, b->pinned);
     free(b->D);
+}
+
+static void multiply(bench *b) {
+    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n), C = shs__cl_matrix_of(b->buffer, (size_t)b->n * (size_t)b->n, b->n);
+    must(b->cl, shs__cl_gemm(b->cl, SHS_NO_TRANS, SHS_NO_TRANS, b->n, b->n, b->n, 1, &A, &A, 0, &C));
+    must(b->cl, shs__cl_finish(b->cl, 0));
+}
+
+static void gemm_case(bench *b) {
+    size_t i, count;
+    shs_real *A;
+    shs_random r;
+    b->n = b->large ? 4096 : 512;
+    count = (size_t)b->n * (size_t)b->n;
+    A = (shs_real *)malloc(count * sizeof *A);
+    must(b->cl, A ? SHS_OK : SHS_NO_MEMORY);
+    shs_random_seed(&r, 3);
+    for (i = 0; i < count; i++) A[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+    must(b->cl, shs__cl_buffer(b->cl, 2 * count * sizeof *A, &b->buffer));
+    must(b->cl, shs__cl_write(b->cl, 0, b->buffer, 0, count * sizeof *A, A));
+    measure_rate(b, b->large ? "gemm_4096" : "gemm_512", multiply, 2e-12 * (double)b->n * (double)b->n * (double)b->n, "TFLOP/s", 25);
+    shs__cl_release(b->cl, &b->buffer);
+    free(A);
+}
+
+/* What the first use of each program took; a driver that keeps what it built answers faster the second time. */
+static void build_times(bench *b) {
+    shs_cl_stage stages[64];
+    int count = 0, i;
+    must(b->cl, shs_cl_stage_times(b->cl, stages, 64, &count, 0));
+    for (i = 0; i < shs__imin(count, 64); i++) {
+        char name[64];
+        double each;
+        if (!stages[i].builds) continue;
+        each = (double)stages[i].build_seconds / (double)stages[i].builds;
+        snprintf(name, sizeof name, "build_%s", stages[i].name);
+        say(b, name, each, "s", "target", 2, 2 / each);
+    }
 }
 
 int main(void) {
@@ -198,6 +360,8 @@ int main(void) {
     fprintf(b.csv, "case,value,unit,peer,peer_value,ratio\n");
     cube_cases(&b);
     signal_cases(&b);
+    gemm_case(&b);
+    build_times(&b);
     shs_cl_destroy(b.cl);
     return fclose(b.csv) != 0;
 }
