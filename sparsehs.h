@@ -210,6 +210,9 @@ extern "C" {
     X(SHS_TOO_LARGE, "size: a product of the dimensions does not fit size_t")                                          \
     X(SHS_UNSUPPORTED, "engine: it cannot do this stage")                                                              \
     X(SHS_ENGINE_FAILED, "engine: the device or its driver reported an error")                                         \
+    X(SHS_NO_DEVICE, "engine: no device here matches, or it lacks a library, a driver or a compiler")                  \
+    X(SHS_BUILD_FAILED, "engine: a program for the device did not build; its log says why")                            \
+    X(SHS_DEVICE_LOST, "engine: the device is gone; a new engine must be made")                                        \
     X(SHS_REDUCE_FAILED, "reduce_fn: it returned non-zero")                                                            \
     X(SHS_PEER_FAILED, "another rank failed, so this one stopped too")                                                 \
     X(SHS_BAD_CONTEXT, "context: callbacks that go together are not both set, or rank, ranks or threads is off")       \

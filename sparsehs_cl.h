@@ -107,7 +107,9 @@ typedef struct shs_cl_options {
 typedef struct shs_cl shs_cl;
 
 /* options may be NULL. Takes memory from ctx's allocator, which must stay valid until shs_cl_destroy.
-   SHS_UNSUPPORTED: no device that matches; SHS_ENGINE_FAILED: the driver refused; *cl is then NULL. */
+   SHS_NO_DEVICE: no OpenCL library, no driver, or no device that matches; SHS_ENGINE_FAILED: the driver refused; *cl is then
+   NULL. While the engine works, SHS_BUILD_FAILED says that a program did not build (shs_cl_build_log), SHS_NO_MEMORY that the
+   host or the device has too little, SHS_DEVICE_LOST that the device is gone: destroy the object and make another. */
 SHS_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **cl);
 /* NULL is fine. Sessions that use it must be closed. */
 SHS_API void shs_cl_destroy(shs_cl *cl);
@@ -424,9 +426,19 @@ SHS__PRIVATE const char *shs__cl_error_name(cl_int error) {
 SHS__PRIVATE shs_status shs__cl_check(shs_cl *cl, cl_int error) {
     if (error == CL_SUCCESS) return SHS_OK;
     cl->error = error;
-    if (error == CL_OUT_OF_HOST_MEMORY || error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE)
-        return SHS_NO_MEMORY;
-    return SHS_ENGINE_FAILED;
+    switch (error) {
+    case CL_OUT_OF_HOST_MEMORY:
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_INVALID_BUFFER_SIZE: return SHS_NO_MEMORY;
+    case CL_BUILD_PROGRAM_FAILURE:
+    case CL_COMPILER_NOT_AVAILABLE:
+    case CL_INVALID_BINARY:
+    case CL_INVALID_BUILD_OPTIONS: return SHS_BUILD_FAILED;
+    case CL_DEVICE_NOT_AVAILABLE:
+    case CL_INVALID_CONTEXT: /* they were valid when they were made */
+    case CL_INVALID_COMMAND_QUEUE: return SHS_DEVICE_LOST;
+    default: return SHS_ENGINE_FAILED;
+    }
 }
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
@@ -911,6 +923,7 @@ SHS__PRIVATE void shs__cl_program_store(shs_cl *cl, cl_program program, const ch
 
 SHS__PRIVATE shs_status shs__cl_program_built(shs_cl *cl, const char *text, const char *options, cl_program *program) {
     cl_int error = CL_SUCCESS;
+    shs_status status;
     *program = SHS__CL(clCreateProgramWithSource)(cl->context, 1, &text, NULL, &error);
     if (error) {
         *program = NULL;
@@ -921,7 +934,8 @@ SHS__PRIVATE shs_status shs__cl_program_built(shs_cl *cl, const char *text, cons
     shs__cl_keep_log(cl, *program);
     SHS__CL(clReleaseProgram)(*program);
     *program = NULL;
-    return shs__cl_check(cl, error);
+    status = shs__cl_check(cl, error); /* drivers put many names to what a compiler dislikes */
+    return status == SHS_ENGINE_FAILED ? SHS_BUILD_FAILED : status;
 }
 
 /* From what is stored, else from source. */
@@ -3528,7 +3542,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
     for (redux = shs__cl_shuffles(s->cl) && coder != SHS__CL_GENERAL; redux >= 0; redux--) {
         shs__cl_coder_options(s, coder, redux, options, sizeof options);
         call = shs__cl_begin(s->cl, shs__cl_source_omp, options, name);
-        if (call.status != SHS_ENGINE_FAILED) break;
+        if (call.status != SHS_BUILD_FAILED) break;
     }
     return call;
 }
@@ -5337,7 +5351,7 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
     int missing = 0;
     if (!library) {
         cl->why = "there is no OpenCL library";
-        return SHS_UNSUPPORTED;
+        return SHS_NO_DEVICE;
     }
 #define SHS__CL_ENTRY(type, function, arguments)                                                                               \
     shs__cl_find(library, #function, &cl->api.function);                                                                       \
@@ -5345,7 +5359,7 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
     SHS__CL_FUNCTIONS(SHS__CL_ENTRY)
 #undef SHS__CL_ENTRY
     if (missing) cl->why = "the OpenCL library is older than OpenCL 1.2";
-    return missing ? SHS_UNSUPPORTED : SHS_OK;
+    return missing ? SHS_NO_DEVICE : SHS_OK;
 }
 #else
 SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
@@ -5498,7 +5512,7 @@ SHS__PUBLIC shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *device
     list.capacity = capacity;
     status = shs__cl_new(ctx, &cl);
     if (status == SHS_OK) status = shs__cl_visit(cl, shs__cl_list_one, &list);
-    else if (status == SHS_UNSUPPORTED) status = SHS_OK;
+    else if (status == SHS_NO_DEVICE) status = SHS_OK;
     shs__free(ctx, cl);
     if (status == SHS_OK) *count = list.count;
     return status;
@@ -5532,7 +5546,7 @@ SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
     status = shs__cl_visit(cl, shs__cl_try, &choice);
     if (status == SHS_OK && !cl->device) {
         cl->why = choice.seen ? "no usable OpenCL device matches the options" : "there is no OpenCL device";
-        return SHS_UNSUPPORTED;
+        return SHS_NO_DEVICE;
     }
     if (status != SHS_OK) {
         cl->device = NULL;
@@ -5542,7 +5556,8 @@ SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
     if (error) cl->device = NULL;
     else cl->context = SHS__CL(clCreateContext)(NULL, 1, &cl->device, NULL, NULL, &error);
     if (error) cl->context = NULL;
-    return shs__cl_check(cl, error);
+    status = shs__cl_check(cl, error);
+    return status == SHS_DEVICE_LOST ? SHS_NO_DEVICE : status; /* what never was there is not lost */
 }
 
 /* The caller's queue keeps the order of its commands, or it is of no use here. */
@@ -5581,7 +5596,7 @@ SHS__PRIVATE shs_status shs__cl_adopt(shs_cl *cl) {
     if (!error) shs__cl_describe(cl, platform, device, &cl->about);
     if (!error && !cl->about.usable) {
         cl->why = "the caller's device is not fit: OpenCL 1.2, and doubles where shs_real is double";
-        return SHS_UNSUPPORTED;
+        return SHS_NO_DEVICE;
     }
     if (!error) error = SHS__CL(clRetainDevice)(device);
     if (!error) cl->device = device;

@@ -112,7 +112,7 @@ static void check_pick(shs_cl_options options, const char *expected) {
     options.reason_size = sizeof reason;
     status = shs_cl_create(NULL, &options, &cl);
     if (!expected) {
-        assert_status(status, SHS_UNSUPPORTED);
+        assert_status(status, SHS_NO_DEVICE);
         assert_string_equal(reason, "no usable OpenCL device matches the options");
         assert_null(cl);
     } else {
@@ -203,10 +203,24 @@ static void test_no_platform(void **state) {
     assert_ok(shs_cl_list(NULL, NULL, 0, &count));
     assert_int_equal(count, 0);
     o.reason = reason, o.reason_size = sizeof reason;
-    assert_status(shs_cl_create(NULL, &o, &cl), SHS_UNSUPPORTED);
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, "there is no"); /* cut to size */
-    assert_status(shs_cl_create(NULL, NULL, &cl), SHS_UNSUPPORTED);
+    assert_status(shs_cl_create(NULL, NULL, &cl), SHS_NO_DEVICE);
+}
+
+/* A device that the driver lists, but does not give: somebody else has it, or it fell off the bus. */
+static void test_unavailable_device(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl;
+    char reason[100];
+    (void)state;
+    o.reason = reason, o.reason_size = sizeof reason;
+    shim.fail_name = "clCreateContext", shim.error = CL_DEVICE_NOT_AVAILABLE;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
+    assert_null(cl);
+    assert_string_equal(reason, "CL_DEVICE_NOT_AVAILABLE");
+    assert_int_equal(shim.live, 0);
 }
 
 static void test_null_object(void **state) {
@@ -312,15 +326,45 @@ static void test_build_failure(void **state) {
     shs_cl *cl = new_cl(NULL);
     cl_kernel kernel = NULL;
     (void)state;
-    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_ENGINE_FAILED);
+    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_BUILD_FAILED);
     assert_null(kernel);
     assert_non_null(strstr(shs_cl_build_log(cl), "no_such_name"));
     assert_string_equal(shs_cl_error_text(cl), "CL_BUILD_PROGRAM_FAILURE");
-    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_ENGINE_FAILED);
+    assert_status(shs__cl_kernel(cl, source_broken, "", "add", &kernel), SHS_BUILD_FAILED);
     assert_status(shs__cl_kernel(cl, source_add, "-D FACTOR=1", "no_such_kernel", &kernel), SHS_ENGINE_FAILED);
     assert_string_equal(shs_cl_error_text(cl), "CL_INVALID_KERNEL_NAME");
     check_add(cl, "-D FACTOR=1", 1);
     end_cl(cl);
+}
+
+/* The status that a caller sees when the call `name` fails with `error`, and afterwards that of the same work. */
+static void check_status(const char *name, cl_int error, shs_status expected) {
+    shs_real *x = (shs_real *)malloc(COUNT * sizeof *x);
+    shs_cl *cl;
+    assert_non_null(x);
+    shim_begin();
+    cl = new_cl(NULL);
+    shim.fail_name = name, shim.error = error;
+    assert_status(run_add(cl, "-D FACTOR=1", x), expected);
+    assert_string_equal(shs_cl_error_text(cl), shs__cl_error_name(error));
+    assert_int_equal(shim.failed, 1);
+    shim.fail_name = NULL;
+    assert_ok(run_add(cl, "-D FACTOR=1", x)); /* nothing broken is kept */
+    check_added(x, 1);
+    end_cl(cl);
+    free(x);
+}
+
+static void test_statuses(void **state) {
+    (void)state;
+    check_status("clBuildProgram", CL_COMPILER_NOT_AVAILABLE, SHS_BUILD_FAILED);
+    check_status("clBuildProgram", CL_OUT_OF_RESOURCES, SHS_BUILD_FAILED); /* NVIDIA's assembler refuses with it */
+    check_status("clBuildProgram", CL_OUT_OF_HOST_MEMORY, SHS_NO_MEMORY);
+    check_status("clBuildProgram", CL_DEVICE_NOT_AVAILABLE, SHS_DEVICE_LOST);
+    check_status("clCreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, SHS_NO_MEMORY);
+    check_status("clEnqueueWriteBuffer", CL_OUT_OF_RESOURCES, SHS_ENGINE_FAILED);
+    check_status("clEnqueueNDRangeKernel", CL_DEVICE_NOT_AVAILABLE, SHS_DEVICE_LOST);
+    check_status("clEnqueueReadBuffer", CL_INVALID_COMMAND_QUEUE, SHS_DEVICE_LOST);
 }
 
 /* Kernels are told of the device's doubles and of the types. */
@@ -803,10 +847,10 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
         if (shim.live != 0 || c.live != 0)
             fail_msg("failure %ld (%s) of %ld: %ld objects and %ld blocks are left", k, shim.first ? shim.first : "alloc",
                      calls, shim.live, c.live);
-        if (allocations) assert_true(status == SHS_OK || status == SHS_NO_MEMORY || status == SHS_UNSUPPORTED);
+        if (allocations) assert_true(status == SHS_OK || status == SHS_NO_MEMORY || status == SHS_NO_DEVICE);
         else
-            assert_true(status == SHS_OK || status == SHS_ENGINE_FAILED || status == SHS_UNSUPPORTED ||
-                        status == SHS_NO_MEMORY);
+            assert_true(status == SHS_OK || status == SHS_ENGINE_FAILED || status == SHS_NO_DEVICE ||
+                        status == SHS_BUILD_FAILED || status == SHS_NO_MEMORY);
         refused += status != SHS_OK;
     }
     assert_true(refused > calls / 4); /* failures do come through */
@@ -862,11 +906,13 @@ int main(void) {
         cmocka_unit_test_setup(test_pick_platform, setup),
         cmocka_unit_test_setup(test_bad_options, setup),
         cmocka_unit_test_setup(test_no_platform, setup),
+        cmocka_unit_test_setup(test_unavailable_device, setup),
         cmocka_unit_test_setup(test_null_object, setup),
         cmocka_unit_test_setup(test_engine, setup),
         cmocka_unit_test_setup(test_own_context, setup),
         cmocka_unit_test_setup(test_programs_are_kept, setup),
         cmocka_unit_test_setup(test_build_failure, setup),
+        cmocka_unit_test_setup(test_statuses, setup),
         cmocka_unit_test_setup(test_defines, setup),
         cmocka_unit_test_setup(test_binaries, setup),
         cmocka_unit_test_setup(test_refused_binary, setup),

@@ -26,7 +26,7 @@ static void check_no_device(const char *expected) {
     assert_ok(shs_cl_list(NULL, &none, 1, &count));
     assert_int_equal(count, 0);
     o.reason = reason, o.reason_size = sizeof reason;
-    assert_status(shs_cl_create(NULL, &o, &cl), SHS_UNSUPPORTED);
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, expected);
     /* A caller who goes on runs on the CPU. */

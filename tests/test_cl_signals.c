@@ -54,12 +54,12 @@ static void open_device(device *d, const setup *how) {
     memset(d, 0, sizeof *d);
     o.platform = wanted && *wanted ? wanted : NULL;
     status = shs_cl_create(NULL, &o, &d->cl);
-    if (status == SHS_UNSUPPORTED && o.platform) {
+    if (status == SHS_NO_DEVICE && o.platform) {
         o.name = o.platform;
         o.platform = NULL;
         status = shs_cl_create(NULL, &o, &d->cl);
     }
-    if (status == SHS_UNSUPPORTED) {
+    if (status == SHS_NO_DEVICE) {
         print_message("skipped: no OpenCL device\n");
         skip();
     }
