@@ -3,7 +3,7 @@
        shim_begin();                  everything works; calls are counted
        shim.fail_at = k;              the k-th call from now (0 is the first) fails with shim.error, the others work
        shim.lost = 1;                 and so do all after it, as on a device that is gone
-       shim.fail_name = "clFlush";    or: every call of this function fails
+       shim.only = "clBuildProgram";  only calls of this name count and fail
        assert_int_equal(shim.live, 0) nothing is left: contexts, queues, programs, kernels, buffers, maps, events, retains
 
    A release that is told to fail reports the failure, but releases, so that what stays alive is the library's doing. */
@@ -26,21 +26,23 @@ typedef struct cl_shim {
     const char *first; /* the first of them */
     int pretend;       /* devices are those of shim_pretended */
     long builds, kernels_run;
-    const char *fail_name; /* NULL: none */
+    const char *only; /* NULL: all */
+    size_t uploaded;  /* bytes written to buffers */
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0};
     shim = zero;
 }
 
 /* Counts a call; non-zero when it has to fail. */
 static inline int shim_fails(const char *name) {
-    long call = shim.calls++;
-    int named = shim.fail_name && strcmp(name, shim.fail_name) == 0;
-    if (!named && (shim.fail_at < 0 || (shim.lost ? call < shim.fail_at : call != shim.fail_at))) return 0;
+    long call;
+    if (shim.only && strcmp(name, shim.only) != 0) return 0;
+    call = shim.calls++;
+    if (shim.fail_at < 0 || (shim.lost ? call < shim.fail_at : call != shim.fail_at)) return 0;
     if (!shim.failed++) shim.first = name;
     return 1;
 }

@@ -216,7 +216,7 @@ static void test_unavailable_device(void **state) {
     char reason[100];
     (void)state;
     o.reason = reason, o.reason_size = sizeof reason;
-    shim.fail_name = "clCreateContext", shim.error = CL_DEVICE_NOT_AVAILABLE;
+    shim.only = "clCreateContext", shim.fail_at = 0, shim.lost = 1, shim.error = CL_DEVICE_NOT_AVAILABLE;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, "CL_DEVICE_NOT_AVAILABLE");
@@ -344,11 +344,11 @@ static void check_status(const char *name, cl_int error, shs_status expected) {
     assert_non_null(x);
     shim_begin();
     cl = new_cl(NULL);
-    shim.fail_name = name, shim.error = error;
+    shim.only = name, shim.fail_at = 0, shim.lost = 1, shim.error = error;
     assert_status(run_add(cl, "-D FACTOR=1", x), expected);
     assert_string_equal(shs_cl_error_text(cl), shs__cl_error_name(error));
     assert_int_equal(shim.failed, 1);
-    shim.fail_name = NULL;
+    shim.only = NULL, shim.fail_at = -1, shim.lost = 0;
     assert_ok(run_add(cl, "-D FACTOR=1", x)); /* nothing broken is kept */
     check_added(x, 1);
     end_cl(cl);

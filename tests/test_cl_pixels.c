@@ -1,7 +1,6 @@
 /* test_cl_pixels.c - the pixels session on an OpenCL device against the CPU: the same calls, with and without ctx.engine. */
 #include "test_cube_tools.h"
-#define SPARSEHS_CL_IMPLEMENTATION
-#include "../sparsehs_cl.h"
+#include "cl_shim.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 
@@ -24,6 +23,7 @@ static shs_context on_device;
 
 static int open_shared(void **state) {
     (void)state;
+    shim_begin();
     device = open_device(0, &on_device);
     return 0;
 }
@@ -449,6 +449,240 @@ static void test_failures_of_streams(void **state) {
     sink_free(&into), cube_free(&memory), free(p.x);
 }
 
+/* ---- every call fails once ------------------------------------------------------------------------------------------- */
+
+enum { SHORT_LINES = 21, SHORT_SAMPLES = 17, SHORT_OUTPUTS = 3 };
+
+/* What is done with a device whose calls fail. */
+typedef struct errand {
+    const char *name;
+    shs_status (*run)(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink);
+    shs_interleave interleave;
+    int how, rescale, outputs;
+} errand;
+
+static shs_status run_pca(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    return shs_pca_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_ica(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    o.route = SHS_ROUTE_MOMENTS;
+    return shs_ica_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_sweeps(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
+    o.iterations = 4, o.restarts = -1, o.tolerance = -1;
+    return shs_ica_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_rx(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    return shs_rx(ctx, cube, NULL, sink, NULL);
+}
+
+static shs_status run_mnf(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_pca_options o = SHS_ZERO;
+    shs_pca mnf;
+    shs_status status;
+    o.components = SHORT_OUTPUTS;
+    status = shs_mnf_fit(ctx, cube, &o, &mnf);
+    if (status != SHS_OK) return status;
+    status = shs_pca_transform(ctx, &mnf, cube, sink);
+    shs_pca_free(ctx, &mnf);
+    return status;
+}
+
+static const errand errands[] = {
+    {"components of a cube in memory", run_pca, SHS_BSQ, 0, 0, SHORT_OUTPUTS},
+    {"components of a stream", run_pca, SHS_BIP, STREAMED | SPOILT, 1, SHORT_OUTPUTS},
+    {"sources by moments", run_ica, SHS_BIL, MASKED, 0, SHORT_OUTPUTS},
+    {"sources by sweeps", run_sweeps, SHS_BIP, 0, 0, SHORT_OUTPUTS},
+    {"anomalies", run_rx, SHS_BSQ, LISTED, 1, 1},
+    {"minimum noise fraction", run_mnf, SHS_BIL, NODATA, 0, SHORT_OUTPUTS},
+};
+enum { ERRANDS = sizeof errands / sizeof *errands };
+
+/* An errand with its cube, the sink of a device that works, and one for the device at hand. */
+typedef struct outing {
+    const errand *what;
+    dressed d;
+    unsigned char *before; /* the cube's bytes */
+    shs_sink whole, into;
+    collector c;
+    faulty memory;
+    shs_context ctx;
+} outing;
+
+static size_t outing_bytes(const outing *o) {
+    const shs_cube *c = &o->d.memory;
+    return (size_t)c->lines * (size_t)c->samples * (size_t)c->bands * shs_type_size(c->type);
+}
+
+static void outing_begin(outing *o, const errand *what) {
+    plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 31);
+    memset(o, 0, sizeof *o);
+    o->what = what;
+    dress(&o->d, &p, SHS_F32, what->interleave, what->how);
+    o->before = NEW(unsigned char, outing_bytes(o));
+    memcpy(o->before, o->d.memory.pixels, outing_bytes(o));
+    o->whole = new_sink(SHS_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
+    o->into = new_sink(SHS_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
+    o->whole.rescale = o->into.rescale = what->rescale;
+    o->whole.high = o->into.high = 100;
+    assert_ok(what->run(NULL, &o->d.cube, &o->whole));
+    faulty_attach(&o->memory, -1, &o->ctx);
+    free(p.x);
+}
+
+static shs_cl *outing_device(outing *o, int fallback, int single) {
+    shs_cl_options options = SHS_ZERO;
+    shs_cl *cl = NULL;
+    options.platform = getenv("SHS_CL_PLATFORM");
+    options.fallback = fallback;
+    options.single_only = single;
+    o->ctx.engine = NULL;
+    assert_ok(shs_cl_create(&o->ctx, &options, &cl));
+    o->ctx.engine = shs_cl_engine(cl);
+    return cl;
+}
+
+static shs_status outing_run(outing *o) {
+    shs_sink sink = o->into;
+    if (o->what->how & STREAMED) {
+        sink = collecting(&o->into, SHORT_LINES, SHORT_SAMPLES, o->what->outputs, &o->c);
+        o->d.source.passes = o->d.source.next_line = 0;
+    }
+    return o->what->run(&o->ctx, &o->d.cube, &sink);
+}
+
+/* The outputs are those of the CPU. */
+static void outing_check(const outing *o) {
+    plain_cube x = sink_values(&o->whole, SHORT_LINES, SHORT_SAMPLES, o->what->outputs),
+               y = sink_values(&o->into, SHORT_LINES, SHORT_SAMPLES, o->what->outputs);
+    double most = 0;
+    size_t i;
+    for (i = 0; i < values_of(&x); i++)
+        if (x.x[i] == x.x[i] && fabs(x.x[i]) > most) most = fabs(x.x[i]);
+    check_near(o->what->name, values_of(&x), x.x, y.x, 2e-3 * most);
+    free(x.x), free(y.x);
+}
+
+static void outing_end(outing *o) {
+    assert_memory_equal(o->before, o->d.memory.pixels, outing_bytes(o));
+    undress(&o->d);
+    sink_free(&o->whole), sink_free(&o->into), free(o->before);
+    assert_int_equal(o->memory.outstanding, 0);
+}
+
+/* All calls of a run whose programs are built: alone, or with all that follow. */
+static void check_calls(const errand *what, int lost, int fallback, int single) {
+    outing o;
+    shs_cl *cl;
+    long live, calls, k, refused = 0;
+    int blocks;
+    outing_begin(&o, what);
+    shim_begin();
+    cl = outing_device(&o, fallback, single);
+    assert_ok(outing_run(&o));
+    live = shim.live, blocks = o.memory.outstanding, shim.calls = 0;
+    assert_ok(outing_run(&o));
+    outing_check(&o);
+    calls = shim.calls;
+    for (k = 0; k < calls; k++) {
+        shs_status status;
+        shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = lost;
+        status = outing_run(&o);
+        shim.fail_at = -1, shim.lost = 0;
+        clFinish(cl->queue[0]), clFinish(cl->queue[1]); /* the driver is well, and writes to the sink */
+        if (shim.live != live || o.memory.outstanding != blocks)
+            fail_msg("%s: failure %ld (%s) of %ld: %ld objects and %d blocks are left", what->name, k, shim.first, calls,
+                     shim.live - live, o.memory.outstanding - blocks);
+        if (status == SHS_OK) outing_check(&o);
+        else if (status != SHS_ENGINE_FAILED && status != SHS_NO_MEMORY)
+            fail_msg("%s: failure %ld (%s): %s", what->name, k, shim.first, shs_status_name(status));
+        refused += status != SHS_OK;
+        cl->in_use = 0; /* a refused question about a buffer's size leaves it counted */
+    }
+    assert_true(refused > (single ? 0 : calls / 2));
+    assert_ok(outing_run(&o));
+    outing_check(&o);
+    assert_true(cl->in_use == 0);
+    shs_cl_destroy(cl);
+    assert_int_equal(shim.live, 0);
+    outing_end(&o);
+}
+
+static void with_the_shim(void (*check)(const errand *what, int lost, int fallback, int single), int lost) {
+    cl_shim was = shim;
+    int i;
+    for (i = 0; i < ERRANDS; i++)
+        if (can_double() || errands[i].run == run_pca) check(errands + i, lost, i & 1, 0);
+    shim = was;
+}
+
+static void test_calls_fail(void **state) {
+    (void)state;
+    with_the_shim(check_calls, 0);
+}
+
+static void test_device_lost(void **state) {
+    (void)state;
+    with_the_shim(check_calls, 1);
+}
+
+/* What a device without doubles refuses is done on the CPU where that is asked for; its calls fail too. */
+static void test_calls_fail_beside_the_cpu(void **state) {
+    cl_shim was = shim;
+    (void)state;
+    if (sizeof(shs_real) == 4) check_calls(errands + 4, 0, 1, 1);
+    shim = was;
+}
+
+/* Programs are made once, so each has an object of its own. */
+static void check_builds(const errand *what, const char *name) {
+    outing o;
+    long calls, k;
+    outing_begin(&o, what);
+    shim_begin();
+    shim.only = name;
+    shs_cl_destroy(outing_device(&o, 0, 0));
+    shim.calls = 0;
+    {
+        shs_cl *cl = outing_device(&o, 0, 0);
+        assert_ok(outing_run(&o));
+        shs_cl_destroy(cl);
+    }
+    calls = shim.calls;
+    assert_true(calls > 2);
+    for (k = 0; k < calls; k++) {
+        shs_cl *cl = outing_device(&o, 0, 0);
+        shim.calls = 0, shim.fail_at = k;
+        assert_status(outing_run(&o), SHS_ENGINE_FAILED);
+        shim.fail_at = -1;
+        assert_true(cl->in_use == 0);
+        assert_ok(outing_run(&o));
+        outing_check(&o);
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+    }
+    outing_end(&o);
+}
+
+static void test_builds_fail(void **state) {
+    static const char *const names[] = {"clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"};
+    cl_shim was = shim;
+    int i;
+    (void)state;
+    for (i = 0; i < 3; i++) check_builds(errands + i, names[i]);
+    shim = was;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments),
@@ -464,6 +698,10 @@ int main(void) {
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_same_bits_again),
         cmocka_unit_test(test_failures_of_streams),
+        cmocka_unit_test(test_calls_fail),
+        cmocka_unit_test(test_device_lost),
+        cmocka_unit_test(test_calls_fail_beside_the_cpu),
+        cmocka_unit_test(test_builds_fail),
     };
     return cmocka_run_group_tests(tests, open_shared, close_shared);
 }
