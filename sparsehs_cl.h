@@ -3278,6 +3278,7 @@ typedef struct shs__cl_signals {
     shs__cl_coder coder;
     int warps;                  /* signals a group of omp_warp */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
+    size_t taken;               /* bytes of device memory */
 
     cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
@@ -3459,10 +3460,11 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh};
-    size_t i;
+    size_t i, others = s->cl->in_use - s->taken;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) shs__cl_release(s->cl, buffers[i]);
+    s->cl->in_use = others; /* a driver in trouble may not even tell the size of a buffer */
     shs__release(s->ctx, &s->host);
     shs__free(s->ctx, s);
 }
@@ -3470,9 +3472,11 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     shs__cl_signals *s = (shs__cl_signals *)shs__alloc(ctx, sizeof *s);
     shs_status status;
+    size_t others;
     if (!s) return SHS_NO_MEMORY;
     memset(s, 0, sizeof *s);
     s->cl = (shs_cl *)user;
+    others = s->cl->in_use;
     s->ctx = ctx;
     s->job = *job;
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
@@ -3481,6 +3485,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     status = s->padded == 0 ? SHS_UNSUPPORTED : shs__cl_signals_plan(s);
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
+    s->taken = s->cl->in_use - others;
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
@@ -3720,7 +3725,9 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
         status = shs__cl_columns_down(s->cl, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
         if (status == SHS_OK)
             status = shs__cl_columns_down(s->cl, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
-        return status == SHS_OK ? shs__cl_read(s->cl, 0, s->used, 0, s->m * sizeof(int), codes->used) : status;
+        if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->used, 0, s->m * sizeof(int), codes->used);
+        if (status != SHS_OK) memset(codes->used, 0, s->m * sizeof(int)); /* the rest is half there */
+        return status;
     }
     for (i = 0; i < s->m; i++) {
         memcpy(codes->atoms + i * to, s->codes.atoms + i * stride, stride * sizeof(int));

@@ -6,8 +6,7 @@
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #endif
 #include "test.h"
-#define SPARSEHS_CL_IMPLEMENTATION
-#include "../sparsehs_cl.h"
+#include "cl_shim.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
@@ -30,6 +29,7 @@ typedef struct device {
     shs_engine engine;
     shs_context ctx;
     int coder;
+    size_t slices; /* of the last session */
 } device;
 
 static shs_status open_forced(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
@@ -37,6 +37,7 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
     shs_status status = shs__cl_signals_open(d->cl, ctx, job, session);
     shs__cl_signals *s = (shs__cl_signals *)*session;
     if (status != SHS_OK) return status;
+    d->slices = s->slices;
     /* PoCL repeats what follows a conditional barrier, and would compile this for minutes; GPUs take it as it is. */
     if (shs__cl_contains(d->cl->about.platform, "portable") && (job->coding->tolerance > 0 || job->coding->tolerance_each))
         s->group = 1;
@@ -47,9 +48,8 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
     return status;
 }
 
-static void open_device(device *d, const setup *how) {
+static void open_device(device *d, const setup *how, shs_cl_options o) {
     const char *wanted = getenv("SHS_CL_DEVICE");
-    shs_cl_options o = SHS_ZERO;
     shs_status status;
     memset(d, 0, sizeof *d);
     o.platform = wanted && *wanted ? wanted : NULL;
@@ -82,8 +82,9 @@ static void close_device(device *d) {
 static device devices[SETUPS];
 
 static device *use_device(int how) {
+    const shs_cl_options defaults = SHS_ZERO;
     device *d = devices + how;
-    if (!d->cl) open_device(d, setups + how);
+    if (!d->cl) open_device(d, setups + how, defaults);
     assert_int_equal(d->cl->in_use, 0);
     return d;
 }
@@ -93,6 +94,7 @@ static int close_devices(void **state) {
     (void)state;
     for (how = 0; how < SETUPS; how++)
         if (devices[how].cl) close_device(devices + how);
+    assert_int_equal(shim.live, 0);
     return 0;
 }
 
@@ -636,6 +638,251 @@ static void test_learning_little_memory(void **state) {
     free_problem(&w);
 }
 
+/* ---- everything that can fail, fails once ------------------------------------------------------------------------ */
+
+/* What is done while calls fail. Sizes are tiny: each is done some thousand times. */
+typedef struct errand {
+    const char *name;
+    int how;     /* which setup */
+    int group;   /* 0: coding; otherwise learning, this many atoms at a time */
+    int options; /* some of the following */
+} errand;
+
+enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16 };
+
+static const errand errands[] = {
+    {"coding", 0, 0, 0},
+    {"coding, as on a GPU", 1, 0, PROFILE},
+    {"coding, each to its own tolerance", 1, 0, EACH},
+    {"coding without a Gram matrix", 0, 0, NO_GRAM},
+    {"coding with the caller's Gram matrix in little memory", 0, 0, OWN_GRAM | LITTLE_MEMORY},
+    {"AK-SVD", 0, 1, 0},
+    {"PAK-SVD, as on a GPU", 1, 4, PROFILE},
+    {"PAK-SVD to tolerances in little memory", 0, 4, EACH | LITTLE_MEMORY},
+};
+enum { ERRANDS = sizeof errands / sizeof *errands };
+
+enum { STRIDE = 3, UNTOUCHED = 0x1d1d1d1d };
+
+/* An errand's data, and copies of them: they must stay as they are. */
+typedef struct outing {
+    const errand *e;
+    problem w, before;
+    shs_real *gram, *tolerances;
+    int *limits;
+    device d;
+    shs_codes codes, right; /* what came, and what comes where nothing fails */
+    shs_real *errors2, *D, *right_D;
+    shs_status status;
+} outing;
+
+static void open_outing(outing *o, const errand *e, int fallback) {
+    shs_cl_options options = SHS_ZERO;
+    size_t i;
+    memset(o, 0, sizeof *o);
+    o->e = e;
+    o->w = new_problem(6, 9, 37, 2, 5);
+    o->before = new_problem(6, 9, 37, 2, 5);
+    o->gram = (shs_real *)malloc(81 * sizeof *o->gram);
+    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
+    o->tolerances = (shs_real *)malloc(o->w.m * sizeof *o->tolerances);
+    o->limits = (int *)malloc(o->w.m * sizeof *o->limits);
+    for (i = 0; i < o->w.m; i++) o->tolerances[i] = (shs_real)0.1 * (shs_real)(i % 4), o->limits[i] = (int)(i % (STRIDE + 1));
+    assert_ok(shs_codes_create(NULL, o->w.m, STRIDE, &o->codes));
+    assert_ok(shs_codes_create(NULL, o->w.m, STRIDE, &o->right));
+    o->errors2 = (shs_real *)malloc(o->w.m * sizeof *o->errors2);
+    o->D = (shs_real *)malloc(54 * sizeof *o->D);
+    o->right_D = (shs_real *)malloc(54 * sizeof *o->right_D);
+    options.fallback = fallback;
+    options.profile = (e->options & PROFILE) != 0;
+    open_device(&o->d, setups + e->how, options);
+}
+
+static void close_outing(outing *o) {
+    close_device(&o->d);
+    free_problem(&o->w);
+    free_problem(&o->before);
+    free(o->gram);
+    free(o->tolerances);
+    free(o->limits);
+    shs_codes_free(NULL, &o->codes);
+    shs_codes_free(NULL, &o->right);
+    free(o->errors2);
+    free(o->D);
+    free(o->right_D);
+}
+
+static void run_outing(outing *o) {
+    shs_ksvd_options k = learning_options(1, o->e->group, 1, STRIDE);
+    size_t i;
+    if (o->e->options & EACH) k.coding.tolerance_each = o->tolerances, k.coding.sparsity_each = o->limits;
+    if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
+    if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
+    for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
+    for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
+    memcpy(o->D, o->w.D, 54 * sizeof *o->D);
+    if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->D, 6, o->w.m, o->w.Y, 6, &k, &o->codes, NULL);
+    else o->status = shs_omp_ex(&o->d.ctx, 6, 9, o->w.D, 6, o->w.m, o->w.Y, 6, &k.coding, &o->codes, o->errors2, NULL);
+    assert_memory_equal(o->w.Y, o->before.Y, 6 * o->w.m * sizeof(shs_real));
+    assert_memory_equal(o->w.D, o->before.D, 54 * sizeof(shs_real));
+}
+
+/* The results are right; or they are untouched, or the codes without atoms. */
+static void check_outing(const outing *o) {
+    int marked = o->codes.used[0];
+    size_t i;
+    if (o->status == SHS_OK) {
+        assert_memory_equal(o->codes.used, o->right.used, o->w.m * sizeof(int));
+        for (i = 0; i < o->w.m; i++) {
+            size_t at = i * STRIDE, used = (size_t)o->codes.used[i];
+            assert_memory_equal(o->codes.atoms + at, o->right.atoms + at, used * sizeof(int));
+            assert_memory_equal(o->codes.coefs + at, o->right.coefs + at, used * sizeof(shs_real));
+        }
+        assert_memory_equal(o->D, o->right_D, 54 * sizeof *o->D);
+        return;
+    }
+    assert_true(o->status == SHS_ENGINE_FAILED || o->status == SHS_NO_MEMORY);
+    if (o->status == SHS_ENGINE_FAILED) assert_string_equal(shs_cl_error_text(o->d.cl), "CL_OUT_OF_RESOURCES");
+    assert_true(marked == 0 || marked == UNTOUCHED);
+    for (i = 0; i < o->w.m; i++) assert_int_equal(o->codes.used[i], marked);
+    for (i = 0; marked && i < o->w.m * STRIDE; i++) assert_int_equal(o->codes.atoms[i], UNTOUCHED);
+    assert_memory_equal(o->D, o->w.D, 54 * sizeof *o->D);
+}
+
+static void keep_right(outing *o) {
+    shs_codes codes = o->right;
+    shs_real *D = o->right_D;
+    run_outing(o);
+    on_device(&o->d, o->status);
+    if (o->e->options & LITTLE_MEMORY)
+        for (o->d.cl->limit = 50000; o->d.slices < 3; o->d.cl->limit -= 200) {
+            run_outing(o);
+            on_device(&o->d, o->status);
+        }
+    o->right = o->codes, o->codes = codes;
+    o->right_D = o->D, o->D = D;
+}
+
+/* Events of a profile live until they are counted. */
+static long still_alive(outing *o) {
+    int count;
+    shim.fail_at = -1;
+    assert_ok(shs_cl_stage_times(o->d.cl, NULL, 0, &count, 1));
+    return shim.live;
+}
+
+/* Every call of an errand fails, one after the other; lost: and all that follow it, every third time. Afterwards all is as
+   before. */
+static void check_failures(const errand *e, int fallback, int lost) {
+    outing o;
+    long calls, live, k, refused = 0;
+    open_outing(&o, e, fallback);
+    keep_right(&o);
+    live = still_alive(&o);
+    calls = shim.calls;
+    run_outing(&o);
+    calls = shim.calls - calls;
+    assert_true(calls > 50);
+    for (k = 0; k < calls; k += lost ? 3 : 1) {
+        shim.failed = 0, shim.first = NULL;
+        shim.lost = lost;
+        shim.fail_at = shim.calls + k;
+        run_outing(&o);
+        check_outing(&o);
+        refused += o.status != SHS_OK;
+        if (still_alive(&o) != live || o.d.cl->in_use != 0)
+            fail_msg("%s, call %ld of %ld (%s): %ld objects, %zu bytes are left", e->name, k, calls, shim.first, shim.live - live,
+                     o.d.cl->in_use);
+        if (k % 8) continue;
+        run_outing(&o);
+        assert_ok(o.status);
+        check_outing(&o);
+    }
+    assert_true(refused > calls / (lost ? 8 : 2));
+    close_outing(&o);
+}
+
+static void test_calls_fail(void **state) {
+    int e;
+    (void)state;
+    for (e = 0; e < ERRANDS; e++) check_failures(errands + e, e % 2, 0);
+}
+
+static void test_device_lost(void **state) {
+    int e;
+    (void)state;
+    for (e = 0; e < ERRANDS; e++) check_failures(errands + e, (e + 1) % 2, 1);
+}
+
+/* Programs are built on first use, in the midst of a session. */
+static void test_builds_fail(void **state) {
+    static const char *const names[] = {"clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"};
+    const errand *e = errands + 6;
+    size_t q;
+    (void)state;
+    for (q = 0; q < sizeof names / sizeof *names; q++) {
+        long calls = 1, k;
+        for (k = 0; k < calls; k++) {
+            outing o;
+            open_outing(&o, e, 0);
+            shim.only = names[q], shim.calls = 0, shim.fail_at = k ? k - 1 : -1, shim.lost = 0;
+            if (k) {
+                run_outing(&o);
+                assert_status(o.status, SHS_ENGINE_FAILED);
+                check_outing(&o);
+                shim.fail_at = -1;
+            }
+            keep_right(&o);
+            if (k == 0) calls = shim.calls + 1;
+            shim.only = NULL;
+            close_outing(&o);
+        }
+        assert_true(calls > 4);
+    }
+}
+
+/* An allocator that refuses one block. */
+typedef struct counter {
+    long calls, fail_at, live;
+} counter;
+
+static void *counter_alloc(void *user, size_t size) {
+    counter *c = (counter *)user;
+    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
+    c->live += block != NULL;
+    return block;
+}
+
+static void counter_free(void *user, void *block) {
+    ((counter *)user)->live--;
+    free(block);
+}
+
+static void test_allocations_fail(void **state) {
+    int e;
+    (void)state;
+    for (e = 0; e < ERRANDS; e++) {
+        counter c = {0, -1, 0};
+        outing o;
+        long calls, k;
+        open_outing(&o, errands + e, 1);
+        keep_right(&o);
+        o.d.ctx.alloc_fn = counter_alloc, o.d.ctx.free_fn = counter_free, o.d.ctx.alloc_user = &c;
+        run_outing(&o);
+        calls = c.calls;
+        assert_true(calls >= 3);
+        for (k = 0; k < calls; k++) {
+            c.calls = 0, c.fail_at = k;
+            run_outing(&o);
+            assert_status(o.status, SHS_NO_MEMORY);
+            check_outing(&o);
+            assert_int_equal(c.live, 0);
+            assert_int_equal(o.d.cl->in_use, 0);
+        }
+        close_outing(&o);
+    }
+}
+
 /* ---- golden errors ----------------------------------------------------------------------------------------------- */
 
 static shs_real *read_golden(const char *name, size_t count) {
@@ -693,6 +940,7 @@ int main(void) {
        the kernels for GPUs have barriers. */
     setenv("POCL_WORK_GROUP_METHOD", "loops", 0);
 #endif
+    shim_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
@@ -706,6 +954,10 @@ int main(void) {
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_learning_little_memory),
+        cmocka_unit_test(test_calls_fail),
+        cmocka_unit_test(test_device_lost),
+        cmocka_unit_test(test_builds_fail),
+        cmocka_unit_test(test_allocations_fail),
         cmocka_unit_test(test_golden_aksvd),
         cmocka_unit_test(test_golden_paksvd),
     };
