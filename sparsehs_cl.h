@@ -248,7 +248,6 @@ typedef void *shs__cl_address;
     X(cl_int, clGetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))        \
     X(cl_int, clReleaseKernel, (cl_kernel))                                                                                    \
     X(cl_mem, clCreateBuffer, (cl_context, cl_mem_flags, size_t, void *, cl_int *))                                            \
-    X(cl_int, clGetMemObjectInfo, (cl_mem, cl_mem_info, size_t, void *, size_t *))                                             \
     X(cl_int, clReleaseMemObject, (cl_mem))                                                                                    \
     X(cl_int, clEnqueueWriteBuffer,                                                                                            \
       (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))                \
@@ -328,10 +327,13 @@ typedef struct shs__cl_tuned {
 
 enum { SHS__CL_PENDING = 256, SHS__CL_SPARES = 64 };
 
-typedef struct shs__cl_spare {
+/* A buffer of the object: in use, or spare; or the host's memory, wrapped. */
+typedef struct shs__cl_held {
+    struct shs__cl_held *next;
     cl_mem buffer;
     size_t bytes;
-} shs__cl_spare;
+    int spare, wrapped;
+} shs__cl_held;
 
 struct shs_cl {
     shs_context ctx; /* for its allocator */
@@ -347,9 +349,9 @@ struct shs_cl {
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
 
-    shs__cl_spare spares[SHS__CL_SPARES]; /* buffers that no session uses, the oldest first; not part of in_use */
+    shs__cl_held *held; /* those given back last come first */
     int spare_count;
-    size_t spare_bytes, peak; /* peak: of in_use */
+    size_t spare_bytes, peak; /* spare ones are no part of in_use, whose largest value is the peak */
 
     shs__cl_program *programs;
     shs__cl_pinned *pinned;
@@ -564,81 +566,106 @@ SHS__PUBLIC shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int 
 
 /* ---- memory on the device ---------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE cl_mem shs__cl_take_spare(shs_cl *cl, int i) {
-    cl_mem buffer = cl->spares[i].buffer;
-    cl->spare_bytes -= cl->spares[i].bytes;
-    for (cl->spare_count--; i < cl->spare_count; i++) cl->spares[i] = cl->spares[i + 1];
-    return buffer;
+SHS__PRIVATE shs_status shs__cl_hold(shs_cl *cl, cl_mem_flags flags, size_t bytes, void *memory, cl_mem *buffer) {
+    shs__cl_held *h = (shs__cl_held *)shs__cl_alloc(cl, sizeof *h);
+    cl_int error = CL_SUCCESS;
+    if (!h) return SHS_NO_MEMORY;
+    h->buffer = SHS__CL(clCreateBuffer)(cl->context, flags, bytes, memory, &error);
+    if (error) {
+        shs__cl_free(cl, h);
+        return shs__cl_check(cl, error);
+    }
+    h->bytes = bytes;
+    h->spare = 0, h->wrapped = memory != NULL;
+    h->next = cl->held;
+    cl->held = h;
+    *buffer = h->buffer;
+    return SHS_OK;
 }
 
-/* Frees spare buffers, the oldest first, until `most` bytes of them are left. */
-SHS__PRIVATE void shs__cl_drop_spares(shs_cl *cl, size_t most) {
-    while (cl->spare_count > 0 && (cl->spare_bytes > most || most == 0))
-        SHS__CL(clReleaseMemObject)(shs__cl_take_spare(cl, 0));
+SHS__PRIVATE void shs__cl_drop(shs_cl *cl, shs__cl_held **at) {
+    shs__cl_held *h = *at;
+    *at = h->next;
+    SHS__CL(clReleaseMemObject)(h->buffer);
+    shs__cl_free(cl, h);
+}
+
+/* Frees spare buffers, the oldest first, until `most` bytes in `count` of them are left. */
+SHS__PRIVATE void shs__cl_drop_spares(shs_cl *cl, size_t most, int count) {
+    while (cl->spare_bytes > most || cl->spare_count > count) {
+        shs__cl_held **at = &cl->held, **oldest = NULL;
+        for (; *at; at = &(*at)->next)
+            if ((*at)->spare) oldest = at;
+        if (!oldest) return;
+        cl->spare_bytes -= (*oldest)->bytes;
+        cl->spare_count--;
+        shs__cl_drop(cl, oldest);
+    }
 }
 
 SHS__PUBLIC void shs_cl_trim(shs_cl *cl) {
-    if (cl) shs__cl_drop_spares(cl, 0);
+    if (cl) shs__cl_drop_spares(cl, 0, 0);
 }
 
-/* A spare buffer of just this size; -1 = none. A session asks for the same sizes as the one before. */
-SHS__PRIVATE int shs__cl_find_spare(const shs_cl *cl, size_t bytes) {
-    int i = cl->spare_count - 1;
-    while (i >= 0 && cl->spares[i].bytes != bytes) i--;
-    return i;
+/* A spare buffer of just this size: a session asks for the same sizes as the one before. */
+SHS__PRIVATE int shs__cl_take_spare(shs_cl *cl, size_t bytes, cl_mem *buffer) {
+    shs__cl_held *h = cl->held;
+    while (h && !(h->spare && h->bytes == bytes)) h = h->next;
+    if (!h) return 0;
+    h->spare = 0;
+    cl->spare_bytes -= bytes;
+    cl->spare_count--;
+    *buffer = h->buffer;
+    return 1;
 }
 
 /* What is held, spare buffers included, never exceeds what was once in use at the same time. */
 SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer) {
-    cl_int error = CL_SUCCESS;
-    int spare;
+    shs_status status = SHS_OK;
     bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
     *buffer = NULL;
     if (bytes > cl->max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
-    spare = shs__cl_find_spare(cl, bytes);
     cl->peak = shs__zmax(cl->peak, cl->in_use + bytes);
-    if (spare >= 0) *buffer = shs__cl_take_spare(cl, spare);
-    else {
-        shs__cl_drop_spares(cl, shs__zmin(cl->peak, cl->limit) - cl->in_use - bytes);
-        *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-        if (error && cl->spare_count > 0) {
-            shs__cl_drop_spares(cl, 0);
-            *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    if (!shs__cl_take_spare(cl, bytes, buffer)) {
+        shs__cl_drop_spares(cl, shs__zmin(cl->peak, cl->limit) - cl->in_use - bytes, SHS__CL_SPARES);
+        status = shs__cl_hold(cl, CL_MEM_READ_WRITE, bytes, NULL, buffer);
+        if (status != SHS_OK && cl->spare_count > 0) {
+            shs__cl_drop_spares(cl, 0, 0);
+            status = shs__cl_hold(cl, CL_MEM_READ_WRITE, bytes, NULL, buffer);
         }
     }
-    if (error) *buffer = NULL;
-    else cl->in_use += bytes;
-    return shs__cl_check(cl, error);
+    if (status == SHS_OK) cl->in_use += bytes;
+    return status;
 }
 
 /* The host's memory as a buffer, without a copy where they share it; not counted. The memory must not be touched by
    the host while the buffer lives, except through a map. */
 SHS__PRIVATE shs_status shs__cl_wrap(shs_cl *cl, size_t bytes, void *memory, cl_mem *buffer) {
-    cl_int error = CL_SUCCESS;
-    *buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory, &error);
-    if (error) *buffer = NULL;
-    return shs__cl_check(cl, error);
+    *buffer = NULL;
+    return shs__cl_hold(cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory, buffer);
 }
 
 /* Gives a buffer of shs__cl_buffer or shs__cl_wrap back; NULL is fine. No queue may hold work on it any more: what a driver
    would wait for, a spare buffer's next owner does not. */
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer) {
-    cl_mem_flags flags = 0;
-    size_t bytes = 0;
+    shs__cl_held **at = &cl->held, *h;
     if (!*buffer) return;
-    SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
-    SHS__CL(clGetMemObjectInfo)(*buffer, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
-    if (flags & CL_MEM_USE_HOST_PTR || bytes == 0 || cl->options.lean) {
-        if (!(flags & CL_MEM_USE_HOST_PTR)) cl->in_use -= shs__zmin(bytes, cl->in_use);
-        SHS__CL(clReleaseMemObject)(*buffer);
-    } else {
-        cl->in_use -= shs__zmin(bytes, cl->in_use);
-        if (cl->spare_count == SHS__CL_SPARES) SHS__CL(clReleaseMemObject)(shs__cl_take_spare(cl, 0));
-        cl->spares[cl->spare_count].buffer = *buffer;
-        cl->spares[cl->spare_count++].bytes = bytes;
-        cl->spare_bytes += bytes;
-    }
+    while (*at && (*at)->buffer != *buffer) at = &(*at)->next;
     *buffer = NULL;
+    h = *at;
+    if (!h) return;
+    if (!h->wrapped) cl->in_use -= h->bytes;
+    if (h->wrapped || cl->options.lean) {
+        shs__cl_drop(cl, at);
+        return;
+    }
+    *at = h->next;
+    h->next = cl->held;
+    cl->held = h;
+    h->spare = 1;
+    cl->spare_bytes += h->bytes;
+    cl->spare_count++;
+    shs__cl_drop_spares(cl, cl->spare_bytes, SHS__CL_SPARES);
 }
 
 SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
@@ -3278,7 +3305,6 @@ typedef struct shs__cl_signals {
     shs__cl_coder coder;
     int warps;                  /* signals a group of omp_warp */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
-    size_t taken;               /* bytes of device memory */
 
     cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
@@ -3460,11 +3486,10 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh};
-    size_t i, others = s->cl->in_use - s->taken;
+    size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) shs__cl_release(s->cl, buffers[i]);
-    s->cl->in_use = others; /* a driver in trouble may not even tell the size of a buffer */
     shs__release(s->ctx, &s->host);
     shs__free(s->ctx, s);
 }
@@ -3472,11 +3497,9 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     shs__cl_signals *s = (shs__cl_signals *)shs__alloc(ctx, sizeof *s);
     shs_status status;
-    size_t others;
     if (!s) return SHS_NO_MEMORY;
     memset(s, 0, sizeof *s);
     s->cl = (shs_cl *)user;
-    others = s->cl->in_use;
     s->ctx = ctx;
     s->job = *job;
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
@@ -3485,7 +3508,6 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     status = s->padded == 0 ? SHS_UNSUPPORTED : shs__cl_signals_plan(s);
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
-    s->taken = s->cl->in_use - others;
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
@@ -4718,12 +4740,13 @@ SHS__PRIVATE shs_status shs__cl_byte_kernel(const shs__cl_pixels *px, cl_kernel 
 SHS__PRIVATE int shs__cl_by_bytes(shs__cl_pixels *px) {
     shs_cl *cl = px->cl;
     cl_kernel kernel;
+    shs_status status;
     if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return 0;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return 0; /* the kernel counts bytes in 32 bits */
     if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return 0;
-    if (shs__cl_byte_kernel(px, &kernel) == SHS_OK) return 1;
-    cl->bytes = SHS__CL_BYTES_NOT;
-    return 0;
+    status = shs__cl_byte_kernel(px, &kernel);
+    if (status == SHS_BUILD_FAILED) cl->bytes = SHS__CL_BYTES_NOT;
+    return status == SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
@@ -5749,7 +5772,7 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
     while (cl->pinned) shs_cl_host_free(cl, cl->pinned->memory);
     for (i = 0; i < 2; i++)
         if (cl->queue[i]) SHS__CL(clFinish)(cl->queue[i]);
-    shs__cl_drop_spares(cl, 0);
+    shs_cl_trim(cl);
     while (cl->programs) {
         shs__cl_program *p = cl->programs;
         cl->programs = p->next;

@@ -173,8 +173,6 @@ SHIM_CALL(clGetProgramBuildInfo,
 SHIM_CALL(clGetKernelWorkGroupInfo,
           (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t size, void *value, size_t *needed),
           (k, shim_real(d), what, size, value, needed))
-SHIM_CALL(clGetMemObjectInfo, (cl_mem m, cl_mem_info what, size_t size, void *value, size_t *needed),
-          (m, what, size, value, needed))
 SHIM_CALL(clGetEventProfilingInfo, (cl_event e, cl_profiling_info what, size_t size, void *value, size_t *needed),
           (e, what, size, value, needed))
 SHIM_CALL(clSetKernelArg, (cl_kernel k, cl_uint index, size_t size, const void *value), (k, index, size, value))

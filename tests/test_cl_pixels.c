@@ -590,6 +590,7 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
     shim_begin();
     cl = outing_device(&o, fallback, single);
     assert_ok(outing_run(&o));
+    shs_cl_trim(cl);
     live = shim.live, blocks = o.memory.outstanding, shim.calls = 0;
     assert_ok(outing_run(&o));
     outing_check(&o);
@@ -600,6 +601,7 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
         status = outing_run(&o);
         shim.fail_at = -1, shim.lost = 0;
         clFinish(cl->queue[0]), clFinish(cl->queue[1]); /* the driver is well, and writes to the sink */
+        shs_cl_trim(cl);
         if (shim.live != live || o.memory.outstanding != blocks)
             fail_msg("%s: failure %ld (%s) of %ld: %ld objects and %d blocks are left", what->name, k, shim.first, calls,
                      shim.live - live, o.memory.outstanding - blocks);
@@ -607,7 +609,7 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
         else if (status != SHS_ENGINE_FAILED && status != SHS_NO_MEMORY)
             fail_msg("%s: failure %ld (%s): %s", what->name, k, shim.first, shs_status_name(status));
         refused += status != SHS_OK;
-        cl->in_use = 0; /* a refused question about a buffer's size leaves it counted */
+        assert_int_equal(cl->in_use, 0);
     }
     assert_true(refused > (single ? 0 : calls / 2));
     assert_ok(outing_run(&o));
@@ -663,7 +665,7 @@ static void check_builds(const errand *what, const char *name) {
     for (k = 0; k < calls; k++) {
         shs_cl *cl = outing_device(&o, 0, 0);
         shim.calls = 0, shim.fail_at = k;
-        assert_status(outing_run(&o), SHS_ENGINE_FAILED);
+        assert_status(outing_run(&o), strcmp(name, "clBuildProgram") ? SHS_ENGINE_FAILED : SHS_BUILD_FAILED);
         shim.fail_at = -1;
         assert_true(cl->in_use == 0);
         assert_ok(outing_run(&o));

@@ -741,7 +741,7 @@ static void check_outing(const outing *o) {
         assert_memory_equal(o->D, o->right_D, 54 * sizeof *o->D);
         return;
     }
-    assert_true(o->status == SHS_ENGINE_FAILED || o->status == SHS_NO_MEMORY);
+    assert_true(o->status == SHS_ENGINE_FAILED || o->status == SHS_BUILD_FAILED || o->status == SHS_NO_MEMORY);
     if (o->status == SHS_ENGINE_FAILED) assert_string_equal(shs_cl_error_text(o->d.cl), "CL_OUT_OF_RESOURCES");
     assert_true(marked == 0 || marked == UNTOUCHED);
     for (i = 0; i < o->w.m; i++) assert_int_equal(o->codes.used[i], marked);
@@ -767,6 +767,7 @@ static void keep_right(outing *o) {
 static long still_alive(outing *o) {
     int count;
     shim.fail_at = -1;
+    shs_cl_trim(o->d.cl);
     assert_ok(shs_cl_stage_times(o->d.cl, NULL, 0, &count, 1));
     return shim.live;
 }
@@ -828,7 +829,7 @@ static void test_builds_fail(void **state) {
             shim.only = names[q], shim.calls = 0, shim.fail_at = k ? k - 1 : -1, shim.lost = 0;
             if (k) {
                 run_outing(&o);
-                assert_status(o.status, SHS_ENGINE_FAILED);
+                assert_status(o.status, q == 1 ? SHS_BUILD_FAILED : SHS_ENGINE_FAILED);
                 check_outing(&o);
                 shim.fail_at = -1;
             }
@@ -870,7 +871,7 @@ static void test_allocations_fail(void **state) {
         o.d.ctx.alloc_fn = counter_alloc, o.d.ctx.free_fn = counter_free, o.d.ctx.alloc_user = &c;
         run_outing(&o);
         calls = c.calls;
-        assert_true(calls >= 3);
+        assert_true(calls >= 2); /* the session, and its block */
         for (k = 0; k < calls; k++) {
             c.calls = 0, c.fail_at = k;
             run_outing(&o);
