@@ -228,12 +228,13 @@ STRICT_double := -DSPARSEHS_DOUBLE
 STRICT_nodouble := -DSPARSEHS_NO_DOUBLE
 STRICT_static := -DSPARSEHS_STATIC
 STRICT_nosimd := -DSPARSEHS_NO_SIMD
+STRICT_nodispatch := -DSPARSEHS_NO_DISPATCH
 STRICT_nostdlib := -DSPARSEHS_NO_STDLIB
 STRICT_openmp = $(call probe,-fopenmp)
 STRICT_native := -march=native
 
 # $(1) a compiler: every switch in both languages at every level, and the other standards once.
-SWITCHES := float double nodouble static nosimd nostdlib
+SWITCHES := float double nodouble static nosimd nodispatch nostdlib
 strict = $(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(foreach o,O0 O1 O3,$(1)-$(l)-$(v)-$(o)))) \
 	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
 STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))

@@ -14,7 +14,8 @@
         4  dense linear algebra                        10  principal components     (PCA, MNF, RX)
         5  symmetric eigenproblem                      11  independent components   (FastICA)
         6  sparse coding  (Batch-OMP)
-   The public API comes first, then the implementation in the same order under the same banners, lowest layer first.
+   The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
+   small loops for each instruction set stand before section 4 under KERNELS.
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -41,11 +42,16 @@
                                        FastICA in double, _EXP and _TANH yourself
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
+       SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
+                                       x86-64, gcc and clang compile them for AVX2 and AVX-512 too whatever the flags (not
+                                       at -O0 or -Os), and what the processor has is used
+       SPARSEHS_FILE             impl  the name of this file, which for that includes itself, where it is not "sparsehs.h"
 
    DETERMINISM
    Work is cut into chunks that depend on the sizes only, and partial sums are added in the order of the chunks: one
-   binary gives bit-identical results for every number of threads and every run with the same seed. Across compilers,
-   flags and processors results agree to rounding: -mfma, vector width and -ffast-math change the last bits, and where
+   binary gives bit-identical results for every number of threads and every run with the same seed, on processors with the
+   same instruction sets. Across compilers, flags and instruction sets results agree to rounding: vector width, fused
+   operations and -ffast-math change the last bits (SPARSEHS_NO_DISPATCH takes the processor out of that list), and where
    two atoms fit a signal equally well to rounding, either may be chosen. Under -ffast-math NaN and infinity in the
    input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums.
 */
@@ -1085,35 +1091,18 @@ typedef struct shs_engine {
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS__PRIVATE __attribute__((unused)) static
 #define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals out of the caller's frame */
+#define SHS__INLINE __attribute__((always_inline, unused)) static inline
 #define SHS__RESTRICT __restrict__
 #else
 #define SHS__PRIVATE static
 #define SHS__OUTLINE static
+#define SHS__INLINE static
 #define SHS__RESTRICT
 #endif
 #ifdef SPARSEHS_STATIC
 #define SHS__PUBLIC SHS_API
 #else
 #define SHS__PUBLIC
-#endif
-
-/* Compiler vector extensions: shs__vec holds SHS__LANES values of shs_real. Pointers are read and written through
-   shs__vec_any, which claims no more alignment than a shs_real has. Where this is not defined plain C does the work. */
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
-#if defined(__AVX512F__)
-#define SHS__VECTOR_BYTES 64
-#elif defined(__AVX__)
-#define SHS__VECTOR_BYTES 32
-#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__wasm_simd128__)
-#define SHS__VECTOR_BYTES 16
-#endif
-#endif
-#ifdef SHS__VECTOR_BYTES
-#define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs_real))
-typedef shs_real shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs_real shs__vec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_real)), may_alias));
-#define SHS__LOAD(p) (*(const shs__vec_any *)(const void *)(p))
-#define SHS__STORE(p, v) (*(shs__vec_any *)(void *)(p) = (v))
 #endif
 
 #define SHS__ALIGN 64 /* a cache line, and the widest vector */
@@ -1501,6 +1490,870 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 }
 
 /* ================================================================================================================== */
+/* KERNELS                                                                                                            */
+/* ================================================================================================================== */
+
+/* The small loops whose speed depends on the instruction set. They are one text, in the vector extensions of gcc and clang
+   (plain C where there are none), compiled once for each INSTANCE:
+
+       avx512, avx2  for x86-64 processors that have it, whatever the compiler's flags say: this file includes itself, and
+                     these instruction sets are switched on for the text of the kernels alone
+       base          what the flags allow: SSE2, NEON, AltiVec, with -march=native the widest there is, or plain C
+
+   In the text SHS__IN(dot) is the name of this instance's dot: shs__dot_avx2, say. Each instance ends with constant tables
+   of its kernels, one table for each group that a program may need without the others. shs__kernels_vector() and its like
+   give the table of the best instance for this processor; that takes a few instructions, so it is asked once for an
+   operation. With the base alone the compiler knows the table, and the calls are direct. Nothing is stored: what a
+   processor has does not change.
+
+   To add a kernel: its pointer in the struct of its group, the function in the text, its name in the table. To add a
+   group: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
+   function from outside was compiled for the base. Vectors are passed and returned only where all is inlined. */
+
+/* Of sections 4 to 8: contiguous vectors. */
+typedef struct shs__vector_kernels {
+    shs_real (*dot)(size_t n, const shs_real *x, const shs_real *y);
+    void (*axpy)(size_t n, shs_real alpha, const shs_real *x, shs_real *y);
+} shs__vector_kernels;
+
+/* Of section 4: what gemm is made of. */
+typedef struct shs__gemm_kernels {
+    int rows, columns; /* of the tile */
+    int pad;           /* rows of the last tile are a multiple of this; it divides `rows` */
+    void (*tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc);
+    void (*pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld, shs_real *to);
+    void (*transpose)(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd);
+} shs__gemm_kernels;
+
+/* Of section 5, in shs_wide. */
+typedef struct shs__eigh_kernels {
+    int rotated; /* rows that rotate4 takes at a time */
+    shs_wide (*dot)(int m, const shs_wide *x, const shs_wide *y);
+    void (*combine)(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x);
+    void (*dots)(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t);
+    void (*minus)(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y);
+    void (*symv)(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y);
+    void (*stripes)(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack, shs_wide *C, int ldc);
+    void (*rotate4)(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld);
+    shs_wide (*secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta, shs_wide *derivative);
+} shs__eigh_kernels;
+
+/* Of section 6: the pursuit. */
+typedef struct shs__pursuit_kernels {
+    int (*strongest)(int n, const shs_real *alpha);
+    int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t ldb, shs_real inverse_d,
+                   shs_real t, shs_real *alpha);
+} shs__pursuit_kernels;
+
+/* Unoptimised, vector code is slower than plain loops. */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
+#define SHS__SIMD
+#endif
+
+/* Whether further instances are wanted, and this file is where it can include itself. */
+#if defined(SHS__SIMD) && defined(__x86_64__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) && \
+    !defined(_MSC_VER) && __STDC_HOSTED__ && defined(__has_include)
+#ifndef SPARSEHS_FILE
+#define SPARSEHS_FILE "sparsehs.h"
+#endif
+#if __has_include(SPARSEHS_FILE)
+#if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
+#define SHS__AVX512
+#if !defined(__AVX2__) || !defined(__FMA__)
+#define SHS__AVX2
+#endif
+#endif
+#endif
+#endif
+
+#ifdef SHS__AVX2
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define SHS__INSTANCE avx2
+#define SHS__VECTOR_BYTES 32
+#include SPARSEHS_FILE
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+#ifdef SHS__AVX512
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
+#endif
+#define SHS__INSTANCE avx512
+#define SHS__VECTOR_BYTES 64
+#include SPARSEHS_FILE
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+/* The base follows here, and after it the rest of the implementation. */
+#define SHS__INSTANCE base
+#ifdef SHS__SIMD
+#if defined(__AVX512F__)
+#define SHS__VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define SHS__VECTOR_BYTES 32
+#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__wasm_simd128__)
+#define SHS__VECTOR_BYTES 16
+#endif
+#endif
+#define SHS__REMAINDER
+
+#endif /* SPARSEHS_IMPLEMENTATION_ONCE */
+#endif /* SPARSEHS_IMPLEMENTATION */
+
+#ifdef SHS__INSTANCE /* the text: compiled once for each instance */
+
+/* ---- kernels: the vector types ------------------------------------------------------------------------------------ */
+
+#define SHS__IN(name) SHS__JOIN(shs__##name##_, SHS__INSTANCE)
+#define SHS__JOIN(a, b) SHS__JOIN_NOW(a, b)
+#define SHS__JOIN_NOW(a, b) a##b
+
+/* gcc multiplies and adds in one operation of its own accord in its GNU modes only, clang within an expression; nothing
+   here depends on whether it happens. The pragma has to end with the text, or it would change the user's code. */
+#if defined(SHS__SIMD) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
+/* A vector holds SHS__LANES values of shs_real, or SHS__WLANES of shs_wide. Pointers are read and written through the
+   types named any, which claim no more alignment than one value has. Without vectors SHS__VECTOR_BYTES is not defined; then
+   a vector of shs_wide is a plain number, and the same code holds. */
+#define shs__vec SHS__IN(vec)
+#define shs__vec_any SHS__IN(vec_any)
+#define shs__wvec SHS__IN(wvec)
+#define shs__wvec_any SHS__IN(wvec_any)
+#ifdef SHS__VECTOR_BYTES
+#define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs_real))
+#define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
+typedef shs_real shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
+typedef shs_real shs__vec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_real)), may_alias));
+typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
+typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_wide)), may_alias));
+#define SHS__LOAD(p) (*(const shs__vec_any *)(const void *)(p))
+#define SHS__STORE(p, v) (*(shs__vec_any *)(void *)(p) = (v))
+#define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
+#define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
+#else
+#define SHS__WLANES 1
+typedef shs_wide shs__wvec;
+#define SHS__WLOAD(p) (*(p))
+#define SHS__WSTORE(p, v) (*(p) = (v))
+#endif
+
+/* ---- kernels: vectors --------------------------------------------------------------------------------------------- */
+
+#ifdef SHS__VECTOR_BYTES
+/* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
+SHS__PRIVATE shs_real SHS__IN(sum_lanes)(shs_real *lanes) {
+    int half, i;
+    for (half = SHS__LANES / 2; half > 0; half /= 2)
+        for (i = 0; i < half; i++) lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+#endif
+
+/* Four independent sums, so that one addition need not wait for the one before. */
+SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *y) {
+    size_t i = 0;
+    shs_real tail = 0;
+#ifdef SHS__VECTOR_BYTES
+    const size_t L = (size_t)SHS__LANES;
+    shs_real lanes[SHS__LANES];
+    shs__vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    for (; i + 4 * L <= n; i += 4 * L) {
+        s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+        s1 += SHS__LOAD(x + i + L) * SHS__LOAD(y + i + L);
+        s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
+        s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
+    }
+    for (; i < n - n % L; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+    for (i = n - n % L; i < n; i++) tail += x[i] * y[i];
+    SHS__STORE(lanes, (s0 + s1) + (s2 + s3));
+    return SHS__IN(sum_lanes)(lanes) + tail;
+#else
+    shs_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += x[i] * y[i];
+        s1 += x[i + 1] * y[i + 1];
+        s2 += x[i + 2] * y[i + 2];
+        s3 += x[i + 3] * y[i + 3];
+    }
+    for (; i < n; i++) tail += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3) + tail;
+#endif
+}
+
+/* y += alpha x; x is not y. Spelled out, as is the next one: not every compiler vectorises such loops at -O2. */
+SHS__PRIVATE void SHS__IN(axpy)(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
+    size_t i, whole = 0;
+#ifdef SHS__VECTOR_BYTES
+    whole = n - n % (size_t)SHS__LANES;
+    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
+#endif
+    for (i = whole; i < n; i++) y[i] += alpha * x[i];
+}
+
+/* y = alpha x */
+SHS__PRIVATE void SHS__IN(copy)(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
+    size_t i, whole = 0;
+#ifdef SHS__VECTOR_BYTES
+    whole = n - n % (size_t)SHS__LANES;
+    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
+#endif
+    for (i = whole; i < n; i++) y[i] = alpha * x[i];
+}
+
+/* ---- kernels: gemm ------------------------------------------------------------------------------------------------ */
+
+/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
+   which it reads them, without a gap (MR rows, NR columns):
+
+       sliver of A:  | a(0,0) a(1,0) .. a(MR-1,0) | a(0,1) .. a(MR-1,1) | ..  depth groups of MR
+       sliver of B:  | b(0,0) b(0,1) .. b(0,NR-1) | b(1,0) .. b(1,NR-1) | ..  depth groups of NR
+
+                            b0   b1  ..  b7              a group of B: NR values, each spread over a vector
+                          +----+----+--+----+
+       a group of A:  a0  | c00| c01|  | c07|
+       MR values in   a1  | c10| c11|  | c17|            C: one vector an entry, all in registers
+       vectors        a2  | c20| c21|  | c27|
+                          +----+----+--+----+
+
+   Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
+   padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two
+   vectors high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is.
+   That is why the results do not depend on the cutting.
+
+   The sums are variables of their own, made by macros: compilers put an array of them into memory. */
+
+#ifdef SHS__VECTOR_BYTES
+#if SHS__VECTOR_BYTES == 64
+#define SHS__MR (3 * SHS__LANES) /* 24 of 32 registers hold sums */
+#define SHS__NR 8
+#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#else
+#define SHS__MR (2 * SHS__LANES) /* 12 of 16 */
+#define SHS__NR 6
+#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#endif
+#define SHS__ROWS_PAD SHS__LANES
+
+#define SHS__TILE_BEGIN(j) shs__vec c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__TILE_STEP(j)                                                                                              \
+    c0##j += a0 * b[j];                                                                                                \
+    if (vectors > 1) c1##j += a1 * b[j];                                                                               \
+    if (vectors > 2) c2##j += a2 * b[j];
+#define SHS__TILE_ADD(j)                                                                                               \
+    c0##j += SHS__LOAD(C + j * ld);                                                                                    \
+    if (vectors > 1) c1##j += SHS__LOAD(C + j * ld + SHS__LANES);                                                      \
+    if (vectors > 2) c2##j += SHS__LOAD(C + j * ld + 2 * SHS__LANES);
+#define SHS__TILE_END(j)                                                                                               \
+    SHS__STORE(C + j * ld, c0##j);                                                                                     \
+    if (vectors > 1) SHS__STORE(C + j * ld + SHS__LANES, c1##j);                                                       \
+    if (vectors > 2) SHS__STORE(C + j * ld + 2 * SHS__LANES, c2##j);
+
+/* Inlined with a constant number of vectors, so that the conditions above vanish. */
+SHS__INLINE void SHS__IN(tile_vectors)(int vectors, int depth, const shs_real *a,
+                                                                     const shs_real *b, int add, shs_real *C,
+                                                                     ptrdiff_t ld) {
+    shs__vec zero = {0}, a0, a1 = zero, a2 = zero;
+    SHS__COLUMNS(SHS__TILE_BEGIN)
+    for (; depth > 0; depth--, a += vectors * SHS__LANES, b += SHS__NR) {
+        a0 = SHS__LOAD(a);
+        if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
+        if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
+        SHS__COLUMNS(SHS__TILE_STEP)
+    }
+    if (add) {
+        SHS__COLUMNS(SHS__TILE_ADD)
+    }
+    SHS__COLUMNS(SHS__TILE_END)
+}
+
+/* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
+SHS__OUTLINE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const shs_real *b,
+                                                       int add, shs_real *C, int ldc) {
+    switch (rows / SHS__LANES) {
+    case 1: SHS__IN(tile_vectors)(1, depth, a, b, add, C, ldc); break;
+    case 2: SHS__IN(tile_vectors)(2, depth, a, b, add, C, ldc); break;
+#if SHS__VECTOR_BYTES == 64
+    case 3: SHS__IN(tile_vectors)(3, depth, a, b, add, C, ldc); break;
+#endif
+    }
+}
+#undef SHS__TILE_BEGIN
+#undef SHS__TILE_STEP
+#undef SHS__TILE_ADD
+#undef SHS__TILE_END
+#undef SHS__COLUMNS
+#else
+#define SHS__MR 4
+#define SHS__NR 4
+#define SHS__ROWS_PAD SHS__MR
+
+/* gcc would otherwise vectorise along the depth, with more shuffles than sums: six times slower, and a large frame. */
+#if defined(__GNUC__) || defined(__clang__)
+#define SHS__KEEP_SCALAR __asm__ __volatile__("")
+#else
+#define SHS__KEEP_SCALAR ((void)0)
+#endif
+
+SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+    shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
+    int i;
+    (void)rows;
+    for (; depth > 0; depth--, a += SHS__MR, b += SHS__NR) {
+        SHS__KEEP_SCALAR;
+        for (i = 0; i < SHS__MR; i++) {
+            c0[i] += a[i] * b[0];
+            c1[i] += a[i] * b[1];
+            c2[i] += a[i] * b[2];
+            c3[i] += a[i] * b[3];
+        }
+    }
+    for (i = 0; i < SHS__MR; i++) {
+        shs_real *c = C + i;
+        c[0] = add ? c[0] + c0[i] : c0[i];
+        c += ldc;
+        c[0] = add ? c[0] + c1[i] : c1[i];
+        c += ldc;
+        c[0] = add ? c[0] + c2[i] : c2[i];
+        c += ldc;
+        c[0] = add ? c[0] + c3[i] : c3[i];
+    }
+}
+#endif
+
+#ifdef SHS__VECTOR_BYTES
+typedef shs_real SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs_real))));
+typedef shs_real SHS__IN(quad_any) __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
+#define SHS__QUAD(p) (*(const SHS__IN(quad_any) *)(const void *)(p))
+#define SHS__QUAD_SET(p, v) (*(SHS__IN(quad_any) *)(void *)(p) = (v))
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#ifdef SPARSEHS_DOUBLE
+typedef int64_t SHS__IN(quad_index) __attribute__((vector_size(32)));
+#else
+typedef int32_t SHS__IN(quad_index) __attribute__((vector_size(16)));
+#endif
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(quad_index)){i, j, k, l}))
+#endif
+
+/* Four columns of four values, transposed in registers. */
+SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+    SHS__IN(quad) a = SHS__QUAD(s), b = SHS__QUAD(s + lds), c = SHS__QUAD(s + 2 * lds), e = SHS__QUAD(s + 3 * lds);
+    SHS__IN(quad) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
+    SHS__IN(quad) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
+    SHS__QUAD_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
+    SHS__QUAD_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
+    SHS__QUAD_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
+    SHS__QUAD_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
+}
+#else
+SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+    size_t i, j;
+    for (i = 0; i < 4; i++)
+        for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
+}
+#endif
+
+/* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
+   stay in the first cache although each of its lines is written in pieces. */
+#define SHS__TRANSPOSE_ROWS 64
+SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd) {
+    int i, j, begin, end;
+    for (begin = 0; begin < m; begin = end) {
+        end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
+        for (j = 0; j + 4 <= n; j += 4) {
+            for (i = begin; i + 4 <= end; i += 4)
+                SHS__IN(transpose_quad)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
+            for (; i < end; i++) {
+                shs_real *d = SHS__AT(D, ldd, j, i);
+                d[0] = scale * *SHS__AT(S, lds, i, j);
+                d[1] = scale * *SHS__AT(S, lds, i, j + 1);
+                d[2] = scale * *SHS__AT(S, lds, i, j + 2);
+                d[3] = scale * *SHS__AT(S, lds, i, j + 3);
+            }
+        }
+        for (; j < n; j++)
+            for (i = begin; i < end; i++) *SHS__AT(D, ldd, j, i) = scale * *SHS__AT(S, lds, i, j);
+    }
+}
+
+/* Packs a sliver: width rows of op(A) (columns of op(B)) padded to `padded`, depth groups. `along` says that the width
+   runs along S's columns, else it runs across them. */
+SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
+                            shs_real *SHS__RESTRICT to) {
+    int i, p;
+    if (along)
+        for (p = 0; p < depth; p++) SHS__IN(copy)((size_t)width, scale, SHS__AT(S, ld, 0, p), SHS__AT(to, padded, 0, p));
+    else SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
+    for (p = 0; width < padded && p < depth; p++)
+        for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
+}
+
+/* The sum of a vector's lanes, by halves. */
+SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) {
+    shs_wide lane[SHS__WLANES];
+    int half, i;
+    memcpy(lane, &v, sizeof v);
+    for (half = SHS__WLANES / 2; half > 0; half /= 2)
+        for (i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
+}
+
+/* ---- kernels: eigenproblem, vectors ------------------------------------------------------------------------------- */
+
+/* x'y, in two accumulators */
+SHS__PRIVATE shs_wide SHS__IN(wdot)(int m, const shs_wide *x, const shs_wide *y) {
+    shs__wvec a = SHS_ZERO, b = SHS_ZERO;
+    int i;
+    for (i = 0; i + SHS__WLANES < m; i += 2 * SHS__WLANES) {
+        a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
+        b += SHS__WLOAD(x + i + SHS__WLANES) * SHS__WLOAD(y + i + SHS__WLANES);
+    }
+    if (i < m) a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
+    return SHS__IN(wlanes)(a + b);
+}
+
+/* y = alpha y + beta x */
+SHS__PRIVATE void SHS__IN(wcombine)(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x) {
+    int i;
+    for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, alpha * SHS__WLOAD(y + i) + beta * SHS__WLOAD(x + i));
+}
+
+/* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next
+   multiple of four count as well; the callers keep them zero. */
+SHS__OUTLINE void SHS__IN(wdots)(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t) {
+    int i, j;
+    for (j = 0; j < k; j += 4) {
+        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs__wvec ta = SHS_ZERO, tb = SHS_ZERO, tc = SHS_ZERO, td = SHS_ZERO;
+        for (i = 0; i < m; i += SHS__WLANES) {
+            shs__wvec xi = SHS__WLOAD(x + i);
+            ta += xi * SHS__WLOAD(a + i);
+            tb += xi * SHS__WLOAD(b + i);
+            tc += xi * SHS__WLOAD(c + i);
+            td += xi * SHS__WLOAD(d + i);
+        }
+        t[j] = SHS__IN(wlanes)(ta);
+        t[j + 1] = SHS__IN(wlanes)(tb);
+        t[j + 2] = SHS__IN(wlanes)(tc);
+        t[j + 3] = SHS__IN(wlanes)(td);
+    }
+}
+
+/* y -= M t, likewise. */
+SHS__OUTLINE void SHS__IN(wminus)(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y) {
+    int i, j;
+    for (j = 0; j < k; j += 4) {
+        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs_wide ta = t[j], tb = t[j + 1], tc = t[j + 2], td = t[j + 3];
+        for (i = 0; i < m; i += SHS__WLANES) {
+            shs__wvec left = SHS__WLOAD(a + i) * ta + SHS__WLOAD(b + i) * tb;
+            shs__wvec right = SHS__WLOAD(c + i) * tc + SHS__WLOAD(d + i) * td;
+            SHS__WSTORE(y + i, SHS__WLOAD(y + i) - (left + right));
+        }
+    }
+}
+
+/* y += A x for symmetric A (m x m), of which only the lower triangle is read. Below the diagonal each element is used
+   twice while it is in a register: for its row, y_i += a_ij x_j, and for its column, y_j += a_ij x_i. */
+SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y) {
+    int i, j, r, q;
+    for (j = 0; j < m; j += 4) {
+        const shs_wide *a = SHS__AT(A, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
+        shs_wide xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
+        shs__wvec ya = SHS_ZERO, yb = SHS_ZERO, yc = SHS_ZERO, yd = SHS_ZERO;
+        for (q = j; q < j + 4; q++) {
+            const shs_wide *column = SHS__AT(A, ld, 0, q);
+            y[q] += column[q] * x[q];
+            for (r = q + 1; r < j + 4; r++) {
+                y[r] += column[r] * x[q];
+                y[q] += column[r] * x[r];
+            }
+        }
+        for (i = j + 4; i < m; i += SHS__WLANES) {
+            shs__wvec va = SHS__WLOAD(a + i), vb = SHS__WLOAD(b + i), vc = SHS__WLOAD(c + i), vd = SHS__WLOAD(d + i);
+            shs__wvec xi = SHS__WLOAD(x + i);
+            SHS__WSTORE(y + i, SHS__WLOAD(y + i) + ((va * xa + vb * xb) + (vc * xc + vd * xd)));
+            ya += va * xi;
+            yb += vb * xi;
+            yc += vc * xi;
+            yd += vd * xi;
+        }
+        y[j] += SHS__IN(wlanes)(ya);
+        y[j + 1] += SHS__IN(wlanes)(yb);
+        y[j + 2] += SHS__IN(wlanes)(yc);
+        y[j + 3] += SHS__IN(wlanes)(yd);
+    }
+}
+
+/* ---- kernels: eigenproblem, products ------------------------------------------------------------------------------ */
+
+/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
+   broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
+SHS__OUTLINE void SHS__IN(wtile3)(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
+    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO, b0 = SHS_ZERO, b1 = SHS_ZERO, b2 = SHS_ZERO,
+              b3 = SHS_ZERO, c0 = SHS_ZERO, c1 = SHS_ZERO, c2 = SHS_ZERO, c3 = SHS_ZERO;
+    int l;
+    for (l = 0; l < k; l++, P += ldp, B += 4) {
+        shs__wvec a = SHS__WLOAD(P), b = SHS__WLOAD(P + SHS__WLANES), c = SHS__WLOAD(P + 2 * SHS__WLANES);
+        a0 += a * B[0], b0 += b * B[0], c0 += c * B[0];
+        a1 += a * B[1], b1 += b * B[1], c1 += c * B[1];
+        a2 += a * B[2], b2 += b * B[2], c2 += c * B[2];
+        a3 += a * B[3], b3 += b * B[3], c3 += c * B[3];
+    }
+#define SHS__ADD3(column, a, b, c)                                                                                     \
+    SHS__WSTORE(column, SHS__WLOAD(column) + a);                                                                       \
+    SHS__WSTORE(column + SHS__WLANES, SHS__WLOAD(column + SHS__WLANES) + b);                                           \
+    SHS__WSTORE(column + 2 * SHS__WLANES, SHS__WLOAD(column + 2 * SHS__WLANES) + c)
+    SHS__ADD3(C, a0, b0, c0);
+    SHS__ADD3(C + ldc, a1, b1, c1);
+    SHS__ADD3(C + 2 * (size_t)ldc, a2, b2, c2);
+    SHS__ADD3(C + 3 * (size_t)ldc, a3, b3, c3);
+#undef SHS__ADD3
+}
+
+/* The same for one vector of rows, at the end of a stripe. */
+SHS__PRIVATE void SHS__IN(wtile1)(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
+    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO;
+    int l;
+    for (l = 0; l < k; l++, P += ldp, B += 4) {
+        shs__wvec a = SHS__WLOAD(P);
+        a0 += a * B[0], a1 += a * B[1], a2 += a * B[2], a3 += a * B[3];
+    }
+    SHS__WSTORE(C, SHS__WLOAD(C) + a0);
+    SHS__WSTORE(C + ldc, SHS__WLOAD(C + ldc) + a1);
+    SHS__WSTORE(C + 2 * (size_t)ldc, SHS__WLOAD(C + 2 * (size_t)ldc) + a2);
+    SHS__WSTORE(C + 3 * (size_t)ldc, SHS__WLOAD(C + 3 * (size_t)ldc) + a3);
+}
+
+/* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
+   the first cache for all stripes. */
+SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack,
+                                shs_wide *C, int ldc) {
+    int i, s;
+    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES)
+        for (s = 0; s < stripes; s++)
+            SHS__IN(wtile3)(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
+    for (; i < m; i += SHS__WLANES)
+        for (s = 0; s < stripes; s++)
+            SHS__IN(wtile1)(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
+}
+
+/* ---- kernels: eigenproblem, rotations and secular equation -------------------------------------------------------- */
+
+/* Two vectors of rows of Z times the rotations of four sweeps, columns lo..hi, from right to left. A rotation is
+
+       (z_i, z_i+1) <- (c z_i - s z_i+1, s z_i + c z_i+1),
+
+   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at
+   once the z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps.
+   Rotations outside lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the
+   border. */
+SHS__OUTLINE void SHS__IN(rotate4)(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
+    const shs_wide *c0 = cosine, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld;
+    const shs_wide *s0 = sine, *s1 = s0 + ld, *s2 = s1 + ld, *s3 = s2 + ld;
+    shs_wide *z = SHS__AT(Z, ld, 0, hi);
+    shs__wvec a0 = SHS__WLOAD(z), b0 = SHS__WLOAD(z + SHS__WLANES), a1 = SHS__WLOAD(z + ld),
+              b1 = SHS__WLOAD(z + ld + SHS__WLANES), a2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld),
+              b2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld + SHS__WLANES), a3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld),
+              b3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld + SHS__WLANES);
+    int i;
+    for (i = hi - 1; i >= lo - 3; i--) {
+        shs__wvec a, b, at, bt;
+        z -= ld;
+        a = SHS__WLOAD(z);
+        b = SHS__WLOAD(z + SHS__WLANES);
+#define SHS__ROTATE(ak, bk, c, s)                                                                                      \
+    at = ak * (c) + a * (s);                                                                                           \
+    bt = bk * (c) + b * (s);                                                                                           \
+    ak = a * (c) - ak * (s);                                                                                           \
+    bk = b * (c) - bk * (s);                                                                                           \
+    a = at;                                                                                                            \
+    b = bt
+        SHS__ROTATE(a0, b0, c0[i], s0[i]);
+        SHS__ROTATE(a1, b1, c1[i + 1], s1[i + 1]);
+        SHS__ROTATE(a2, b2, c2[i + 2], s2[i + 2]);
+        SHS__ROTATE(a3, b3, c3[i + 3], s3[i + 3]);
+#undef SHS__ROTATE
+        SHS__WSTORE(z + 4 * (ptrdiff_t)ld, a);
+        SHS__WSTORE(z + 4 * (ptrdiff_t)ld + SHS__WLANES, b);
+    }
+#define SHS__PUT(column, ak, bk)                                                                                       \
+    SHS__WSTORE(z + column * (ptrdiff_t)ld, ak);                                                                       \
+    SHS__WSTORE(z + column * (ptrdiff_t)ld + SHS__WLANES, bk)
+    SHS__PUT(0, a0, b0);
+    SHS__PUT(1, a1, b1);
+    SHS__PUT(2, a2, b2);
+    SHS__PUT(3, a3, b3);
+#undef SHS__PUT
+}
+
+/* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
+SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta,
+                                       shs_wide *derivative) {
+    shs__wvec sums = SHS_ZERO, slopes = SHS_ZERO;
+    shs_wide sum, slope;
+    int i = from;
+    for (; i + SHS__WLANES <= to; i += SHS__WLANES) {
+        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WLOAD(q + i) / v;
+        sums += t;
+        slopes += t / v;
+    }
+    sum = SHS__IN(wlanes)(sums);
+    slope = SHS__IN(wlanes)(slopes);
+    for (; i < to; i++) {
+        shs_wide t = q[i] / delta[i];
+        sum += t;
+        slope += t / delta[i];
+    }
+    *derivative = slope;
+    return sum;
+}
+
+/* ---- kernels: pursuit --------------------------------------------------------------------------------------------- */
+
+#ifdef SHS__VECTOR_BYTES
+#ifdef SPARSEHS_DOUBLE
+typedef int64_t SHS__IN(lane);
+#else
+typedef int32_t SHS__IN(lane);
+#endif
+typedef SHS__IN(lane) SHS__IN(mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
+
+/* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
+typedef struct SHS__IN(champion) {
+    shs__vec best;
+    SHS__IN(mask) where;
+} SHS__IN(champion);
+
+#define SHS__CHALLENGE(champion, v, offset)                                                                            \
+    do {                                                                                                               \
+        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & absolute);                                                        \
+        SHS__IN(mask) won_ = size_ > (champion).best;                                                                      \
+        (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));                \
+        (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);       \
+    } while (0)
+
+SHS__PRIVATE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
+    shs_real best[SHS__LANES];
+    SHS__IN(lane) where[SHS__LANES];
+    int width, l;
+    memcpy(best, &c->best, sizeof best);
+    memcpy(where, &c->where, sizeof where);
+    for (l = 0; l < SHS__LANES; l++) where[l] += l;
+    for (width = SHS__LANES / 2; width; width /= 2)
+        for (l = 0; l < width; l++) {
+            int takes = best[l + width] > best[l] || (best[l + width] >= best[l] && where[l + width] < where[l]);
+            best[l] = takes ? best[l + width] : best[l];
+            where[l] = takes ? where[l + width] : where[l];
+        }
+    *value = best[0];
+    return (int)where[0];
+}
+#endif
+
+/* The index of the largest |alpha|, the first of equals. */
+SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
+    shs_real best = -1;
+    int i = 0, index = 0;
+#ifdef SHS__VECTOR_BYTES
+    if (n >= SHS__LANES) {
+        const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
+        SHS__IN(champion) c = SHS_ZERO;
+        const SHS__IN(mask) absolute = ~(c.where + sign);
+        c.best -= 1;
+        for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
+        index = SHS__IN(champion_index)(&c, &best);
+    }
+#endif
+    for (; i < n; i++)
+        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+    return index;
+}
+
+/* The heart of Batch-OMP, one pass over n values: b_k = (g - sum c_i b_i) / d into row k of B, alpha -= t b_k, and the
+   largest |alpha| that is left. Per value: k + 2 reads and 2 writes in L1 for 2 k + 5 operations. */
+SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g, const shs_real *SHS__RESTRICT c,
+                              shs_real *SHS__RESTRICT B, size_t ldb, shs_real inverse_d, shs_real t,
+                              shs_real *SHS__RESTRICT alpha) {
+    shs_real *b = B + (size_t)k * ldb;
+    shs_real best = -1;
+    int i = 0, index = 0, q;
+#ifdef SHS__VECTOR_BYTES
+    if (n >= SHS__LANES) {
+        const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
+        SHS__IN(champion) champion = SHS_ZERO;
+        const SHS__IN(mask) absolute = ~(champion.where + sign);
+        champion.best -= 1;
+        for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
+            shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
+            shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
+            shs_real *row = B + i;
+            for (q = 0; q < k; q++, row += ldb) {
+                v0 -= c[q] * SHS__LOAD(row);
+                v1 -= c[q] * SHS__LOAD(row + SHS__LANES);
+                v2 -= c[q] * SHS__LOAD(row + 2 * SHS__LANES);
+                v3 -= c[q] * SHS__LOAD(row + 3 * SHS__LANES);
+            }
+            v0 *= inverse_d, v1 *= inverse_d, v2 *= inverse_d, v3 *= inverse_d;
+            SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
+            SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
+            v0 = SHS__LOAD(alpha + i) - t * v0, v1 = SHS__LOAD(alpha + i + SHS__LANES) - t * v1;
+            v2 = SHS__LOAD(alpha + i + 2 * SHS__LANES) - t * v2, v3 = SHS__LOAD(alpha + i + 3 * SHS__LANES) - t * v3;
+            SHS__STORE(alpha + i, v0), SHS__STORE(alpha + i + SHS__LANES, v1);
+            SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
+            SHS__CHALLENGE(champion, v0, i);
+            SHS__CHALLENGE(champion, v1, i + SHS__LANES);
+            SHS__CHALLENGE(champion, v2, i + 2 * SHS__LANES);
+            SHS__CHALLENGE(champion, v3, i + 3 * SHS__LANES);
+        }
+        for (; i + SHS__LANES <= n; i += SHS__LANES) {
+            shs__vec v = SHS__LOAD(g + i);
+            shs_real *row = B + i;
+            for (q = 0; q < k; q++, row += ldb) v -= c[q] * SHS__LOAD(row);
+            v *= inverse_d;
+            SHS__STORE(row, v);
+            v = SHS__LOAD(alpha + i) - t * v;
+            SHS__STORE(alpha + i, v);
+            SHS__CHALLENGE(champion, v, i);
+        }
+        index = SHS__IN(champion_index)(&champion, &best);
+    }
+#endif
+    for (; i < n; i++) {
+        shs_real v = g[i];
+        for (q = 0; q < k; q++) v -= c[q] * B[(size_t)q * ldb + (size_t)i];
+        v *= inverse_d;
+        b[i] = v;
+        alpha[i] -= t * v;
+        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+    }
+    return index;
+}
+
+/* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {SHS__IN(dot), SHS__IN(axpy)};
+SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
+    SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(tile), SHS__IN(pack), SHS__IN(transpose),
+};
+SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
+    2 * SHS__WLANES,
+    SHS__IN(wdot),
+    SHS__IN(wcombine),
+    SHS__IN(wdots),
+    SHS__IN(wminus),
+    SHS__IN(wsymv),
+    SHS__IN(wstripes),
+    SHS__IN(rotate4),
+    SHS__IN(secular_sum),
+};
+SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(strongest), SHS__IN(advance)};
+
+#if defined(SHS__SIMD) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#undef SHS__IN
+#undef SHS__JOIN
+#undef SHS__JOIN_NOW
+#undef shs__vec
+#undef shs__vec_any
+#undef shs__wvec
+#undef shs__wvec_any
+#undef SHS__LANES
+#undef SHS__WLANES
+#undef SHS__LOAD
+#undef SHS__STORE
+#undef SHS__WLOAD
+#undef SHS__WSTORE
+#undef SHS__MR
+#undef SHS__NR
+#undef SHS__ROWS_PAD
+#undef SHS__KEEP_SCALAR
+#undef SHS__QUAD
+#undef SHS__QUAD_SET
+#undef SHS__SHUFFLE
+#undef SHS__TRANSPOSE_ROWS
+#undef SHS__CHALLENGE
+#undef SHS__VECTOR_BYTES
+#undef SHS__INSTANCE
+#endif /* SHS__INSTANCE */
+
+#ifdef SHS__REMAINDER /* of the implementation */
+#undef SHS__REMAINDER
+
+/* ---- kernels: the choice ------------------------------------------------------------------------------------------ */
+
+enum { SHS__INSTANCE_BASE, SHS__INSTANCE_AVX2, SHS__INSTANCE_AVX512, SHS__INSTANCES };
+
+/* Whether an instance was compiled and the processor, and its operating system, can run it. The bits that are asked for
+   were set before main. */
+SHS__PRIVATE int shs__available(int instance) {
+#ifdef SHS__AVX2
+    if (instance == SHS__INSTANCE_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+#ifdef SHS__AVX512
+    if (instance == SHS__INSTANCE_AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#endif
+    return instance == SHS__INSTANCE_BASE;
+}
+
+/* The tests put a variable of theirs here, so that they run every instance. */
+#ifndef SHS__TEST_INSTANCE
+#define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
+#endif
+
+SHS__PRIVATE int shs__instance(void) {
+    int instance = SHS__TEST_INSTANCE;
+    while (!shs__available(instance)) instance--;
+    return instance;
+}
+
+#ifdef SHS__AVX512
+#define SHS__PICK_AVX512(group) if (instance == SHS__INSTANCE_AVX512) return &shs__kernels_##group##_avx512;
+#else
+#define SHS__PICK_AVX512(group)
+#endif
+#ifdef SHS__AVX2
+#define SHS__PICK_AVX2(group) if (instance == SHS__INSTANCE_AVX2) return &shs__kernels_##group##_avx2;
+#else
+#define SHS__PICK_AVX2(group)
+#endif
+#define SHS__CHOOSER(group)                                                                                            \
+    SHS__PRIVATE const shs__##group##_kernels *shs__kernels_##group(void) {                                            \
+        int instance = shs__instance();                                                                                \
+        (void)instance;                                                                                                \
+        SHS__PICK_AVX512(group)                                                                                        \
+        SHS__PICK_AVX2(group)                                                                                          \
+        return &shs__kernels_##group##_base;                                                                           \
+    }
+SHS__CHOOSER(vector)
+SHS__CHOOSER(gemm)
+SHS__CHOOSER(eigh)
+SHS__CHOOSER(pursuit)
+
+/* ================================================================================================================== */
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
 /* ================================================================================================================== */
 
@@ -1518,52 +2371,11 @@ SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)
 
 /* ---- vectors ------------------------------------------------------------------------------------------------------ */
 
-#ifdef SHS__VECTOR_BYTES
-/* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
-SHS__PRIVATE shs_real shs__sum_lanes(shs_real *lanes) {
-    int half, i;
-    for (half = SHS__LANES / 2; half > 0; half /= 2)
-        for (i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
-}
-#endif
-
-/* Four independent sums, so that one addition need not wait for the one before. */
-SHS__PRIVATE shs_real shs__dot(size_t n, const shs_real *x, const shs_real *y) {
-    size_t i = 0;
-    shs_real tail = 0;
-#ifdef SHS__VECTOR_BYTES
-    const size_t L = (size_t)SHS__LANES;
-    shs_real lanes[SHS__LANES];
-    shs__vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    for (; i + 4 * L <= n; i += 4 * L) {
-        s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
-        s1 += SHS__LOAD(x + i + L) * SHS__LOAD(y + i + L);
-        s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
-        s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
-    }
-    for (; i < n - n % L; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
-    for (i = n - n % L; i < n; i++) tail += x[i] * y[i];
-    SHS__STORE(lanes, (s0 + s1) + (s2 + s3));
-    return shs__sum_lanes(lanes) + tail;
-#else
-    shs_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += x[i] * y[i];
-        s1 += x[i + 1] * y[i + 1];
-        s2 += x[i + 2] * y[i + 2];
-        s3 += x[i + 3] * y[i + 3];
-    }
-    for (; i < n; i++) tail += x[i] * y[i];
-    return (s0 + s1) + (s2 + s3) + tail;
-#endif
-}
-
 SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy) {
     shs_real s = 0;
     int i;
     if (n <= 0) return 0;
-    if (incx == 1 && incy == 1) return shs__dot((size_t)n, x, y);
+    if (incx == 1 && incy == 1) return shs__kernels_vector()->dot((size_t)n, x, y);
     x += shs__first(n, incx);
     y += shs__first(n, incy);
     for (i = 0; i < n; i++) s += x[(ptrdiff_t)i * incx] * y[(ptrdiff_t)i * incy];
@@ -1600,31 +2412,11 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     return SHS__SQRT(squares) / scale;
 }
 
-/* Spelled out, as is the next one: not every compiler vectorises such loops at -O2. x is not y. */
-SHS__PRIVATE void shs__axpy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i, whole = 0;
-#ifdef SHS__VECTOR_BYTES
-    whole = n - n % (size_t)SHS__LANES;
-    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
-#endif
-    for (i = whole; i < n; i++) y[i] += alpha * x[i];
-}
-
-/* y = alpha x */
-SHS__PRIVATE void shs__copy(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i, whole = 0;
-#ifdef SHS__VECTOR_BYTES
-    whole = n - n % (size_t)SHS__LANES;
-    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
-#endif
-    for (i = whole; i < n; i++) y[i] = alpha * x[i];
-}
-
 SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, shs_real *y, int incy) {
     int i;
     if (n <= 0) return;
     if (incx == 1 && incy == 1 && x != y) {
-        shs__axpy((size_t)n, alpha, x, y);
+        shs__kernels_vector()->axpy((size_t)n, alpha, x, y);
         return;
     }
     x += shs__first(n, incx);
@@ -1659,7 +2451,7 @@ SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real
         shs_real x3 = alpha * at[3 * (ptrdiff_t)incx];
         for (i = 0; i < m; i++) y[i] += (a0[i] * x0 + a1[i] * x1) + (a2[i] * x2 + a3[i] * x3);
     }
-    for (; j < n; j++) shs__axpy((size_t)m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), y);
+    for (; j < n; j++) shs__kernels_vector()->axpy((size_t)m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), y);
 }
 
 SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
@@ -1782,185 +2574,6 @@ SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column,
     }
 }
 
-#ifdef SHS__VECTOR_BYTES
-typedef shs_real shs__quad __attribute__((vector_size(4 * sizeof(shs_real))));
-typedef shs_real shs__quad_any __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
-#define SHS__QUAD(p) (*(const shs__quad_any *)(const void *)(p))
-#define SHS__QUAD_SET(p, v) (*(shs__quad_any *)(void *)(p) = (v))
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#else
-#ifdef SPARSEHS_DOUBLE
-typedef int64_t shs__quad_index __attribute__((vector_size(32)));
-#else
-typedef int32_t shs__quad_index __attribute__((vector_size(16)));
-#endif
-#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(shs__quad_index){i, j, k, l}))
-#endif
-
-/* Four columns of four values, transposed in registers. */
-SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
-    shs__quad a = SHS__QUAD(s), b = SHS__QUAD(s + lds), c = SHS__QUAD(s + 2 * lds), e = SHS__QUAD(s + 3 * lds);
-    shs__quad ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
-    shs__quad ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
-    SHS__QUAD_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
-    SHS__QUAD_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
-    SHS__QUAD_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
-    SHS__QUAD_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
-}
-#else
-SHS__PRIVATE void shs__transpose_quad(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
-    size_t i, j;
-    for (i = 0; i < 4; i++)
-        for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
-}
-#endif
-
-/* Rows of the source that are transposed at a time: few enough for the destination to stay in the first cache although
-   each of its lines is written in pieces. */
-#define SHS__TRANSPOSE_ROWS 64
-
-/* D = scale S', S is m x n, D is n x m. */
-SHS__PRIVATE void shs__transpose(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd) {
-    int i, j, begin, end;
-    for (begin = 0; begin < m; begin = end) {
-        end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
-        for (j = 0; j + 4 <= n; j += 4) {
-            for (i = begin; i + 4 <= end; i += 4)
-                shs__transpose_quad(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
-            for (; i < end; i++) {
-                shs_real *d = SHS__AT(D, ldd, j, i);
-                d[0] = scale * *SHS__AT(S, lds, i, j);
-                d[1] = scale * *SHS__AT(S, lds, i, j + 1);
-                d[2] = scale * *SHS__AT(S, lds, i, j + 2);
-                d[3] = scale * *SHS__AT(S, lds, i, j + 3);
-            }
-        }
-        for (; j < n; j++)
-            for (i = begin; i < end; i++) *SHS__AT(D, ldd, j, i) = scale * *SHS__AT(S, lds, i, j);
-    }
-}
-
-/* ---- gemm: the micro-kernel --------------------------------------------------------------------------------------- */
-
-/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
-   which it reads them, without a gap (MR rows, NR columns):
-
-       sliver of A:  | a(0,0) a(1,0) .. a(MR-1,0) | a(0,1) .. a(MR-1,1) | ..  depth groups of MR
-       sliver of B:  | b(0,0) b(0,1) .. b(0,NR-1) | b(1,0) .. b(1,NR-1) | ..  depth groups of NR
-
-                            b0   b1  ..  b7              a group of B: NR values, each spread over a vector
-                          +----+----+--+----+
-       a group of A:  a0  | c00| c01|  | c07|
-       MR values in   a1  | c10| c11|  | c17|            C: one vector an entry, all in registers
-       vectors        a2  | c20| c21|  | c27|
-                          +----+----+--+----+
-
-   Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
-   padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two
-   vectors high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is.
-   That is why the results do not depend on the cutting.
-
-   The sums are variables of their own, made by macros: compilers put an array of them into memory. */
-
-#ifdef SHS__VECTOR_BYTES
-#if SHS__VECTOR_BYTES == 64
-#define SHS__MR (3 * SHS__LANES) /* 24 of 32 registers hold sums */
-#define SHS__NR 8
-#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#else
-#define SHS__MR (2 * SHS__LANES) /* 12 of 16 */
-#define SHS__NR 6
-#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5)
-#endif
-#define SHS__ROWS_PAD SHS__LANES
-
-#define SHS__TILE_BEGIN(j) shs__vec c0##j = zero, c1##j = zero, c2##j = zero;
-#define SHS__TILE_STEP(j)                                                                                              \
-    c0##j += a0 * b[j];                                                                                                \
-    if (vectors > 1) c1##j += a1 * b[j];                                                                               \
-    if (vectors > 2) c2##j += a2 * b[j];
-#define SHS__TILE_ADD(j)                                                                                               \
-    c0##j += SHS__LOAD(C + j * ld);                                                                                    \
-    if (vectors > 1) c1##j += SHS__LOAD(C + j * ld + SHS__LANES);                                                      \
-    if (vectors > 2) c2##j += SHS__LOAD(C + j * ld + 2 * SHS__LANES);
-#define SHS__TILE_END(j)                                                                                               \
-    SHS__STORE(C + j * ld, c0##j);                                                                                     \
-    if (vectors > 1) SHS__STORE(C + j * ld + SHS__LANES, c1##j);                                                       \
-    if (vectors > 2) SHS__STORE(C + j * ld + 2 * SHS__LANES, c2##j);
-
-/* Inlined with a constant number of vectors, so that the conditions above vanish. */
-__attribute__((always_inline)) static inline void shs__micro_vectors(int vectors, int depth, const shs_real *a,
-                                                                     const shs_real *b, int add, shs_real *C,
-                                                                     ptrdiff_t ld) {
-    shs__vec zero = {0}, a0, a1 = zero, a2 = zero;
-    SHS__COLUMNS(SHS__TILE_BEGIN)
-    for (; depth > 0; depth--, a += vectors * SHS__LANES, b += SHS__NR) {
-        a0 = SHS__LOAD(a);
-        if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
-        if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
-        SHS__COLUMNS(SHS__TILE_STEP)
-    }
-    if (add) {
-        SHS__COLUMNS(SHS__TILE_ADD)
-    }
-    SHS__COLUMNS(SHS__TILE_END)
-}
-
-/* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
-__attribute__((noinline)) SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b,
-                                                       int add, shs_real *C, int ldc) {
-    switch (rows / SHS__LANES) {
-    case 1: shs__micro_vectors(1, depth, a, b, add, C, ldc); break;
-    case 2: shs__micro_vectors(2, depth, a, b, add, C, ldc); break;
-#if SHS__VECTOR_BYTES == 64
-    case 3: shs__micro_vectors(3, depth, a, b, add, C, ldc); break;
-#endif
-    }
-}
-#undef SHS__TILE_BEGIN
-#undef SHS__TILE_STEP
-#undef SHS__TILE_ADD
-#undef SHS__TILE_END
-#undef SHS__COLUMNS
-#else
-#define SHS__MR 4
-#define SHS__NR 4
-#define SHS__ROWS_PAD SHS__MR
-
-/* gcc would otherwise vectorise along the depth, with more shuffles than sums: six times slower, and a large frame. */
-#if defined(__GNUC__) || defined(__clang__)
-#define SHS__KEEP_SCALAR __asm__ __volatile__("")
-#else
-#define SHS__KEEP_SCALAR ((void)0)
-#endif
-
-SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
-    shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
-    int i;
-    (void)rows;
-    for (; depth > 0; depth--, a += SHS__MR, b += SHS__NR) {
-        SHS__KEEP_SCALAR;
-        for (i = 0; i < SHS__MR; i++) {
-            c0[i] += a[i] * b[0];
-            c1[i] += a[i] * b[1];
-            c2[i] += a[i] * b[2];
-            c3[i] += a[i] * b[3];
-        }
-    }
-    for (i = 0; i < SHS__MR; i++) {
-        shs_real *c = C + i;
-        c[0] = add ? c[0] + c0[i] : c0[i];
-        c += ldc;
-        c[0] = add ? c[0] + c1[i] : c1[i];
-        c += ldc;
-        c[0] = add ? c[0] + c2[i] : c2[i];
-        c += ldc;
-        c[0] = add ? c[0] + c3[i] : c3[i];
-    }
-}
-#endif
-
 /* ---- gemm: five loops around the micro-kernel --------------------------------------------------------------------- */
 
 /* After Goto and van de Geijn:
@@ -1968,19 +2581,20 @@ SHS__PRIVATE void shs__micro(int rows, int depth, const shs_real *a, const shs_r
        5th loop  over C's and B's columns, a panel at a time         (the panel of B stays in the last cache)
        4th loop  over the depth, SHS__KC at a time                   packs the panel of B, shared by all workers
        3rd loop  over tiles of C, in parallel                        packs a block of A, a worker's own (second cache)
-       2nd loop  over the tile's columns, SHS__NR at a time          (a sliver of B stays in the first cache)
-       1st loop  over the tile's rows, SHS__MR at a time             micro-kernel
+       2nd loop  over the tile's columns, NR at a time               (a sliver of B stays in the first cache)
+       1st loop  over the tile's rows, MR at a time                  micro-kernel
 
    alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can
    fuse one with the other in one place and not in another. */
 #define SHS__KC 384          /* depth of packed panels: results depend on it, on nothing else here */
-#define SHS__MC 144          /* rows of a block of A: a multiple of every SHS__MR */
-#define SHS__NC 1536         /* columns of a panel of B: a multiple of every SHS__NR */
+#define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
+#define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
 #define SHS__TILE_COLUMNS 384
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
 
 typedef struct shs__gemm {
+    const shs__gemm_kernels *tiles; /* those of the processor, once it runs */
     shs__part part;
     shs_trans transa, transb;
     int m, n, k;
@@ -1999,55 +2613,45 @@ typedef struct shs__gemm {
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
 SHS__PRIVATE size_t shs__gemm_own(int m, int k) {
-    int rows = shs__imin(shs__round_up(shs__imin(m, SHS__MC), SHS__MR), SHS__MC);
-    return (size_t)(SHS__MR * SHS__NR) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
+    const shs__gemm_kernels *tiles = shs__kernels_gemm();
+    int rows = shs__imin(shs__round_up(shs__imin(m, SHS__MC), tiles->rows), SHS__MC);
+    return (size_t)(tiles->rows * tiles->columns) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
 }
 
 SHS__PRIVATE size_t shs__gemm_panel(int n, int k, int most) {
-    return (size_t)shs__round_up(shs__imin(n, most), SHS__NR) * (size_t)shs__imin(k, SHS__KC);
-}
-
-/* Packs a sliver: width rows of op(A) (columns of op(B)) padded to `padded`, depth groups. `along` says that the width
-   runs along S's columns, else it runs across them. */
-SHS__PRIVATE void shs__pack(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
-                            shs_real *SHS__RESTRICT to) {
-    int i, p;
-    if (along)
-        for (p = 0; p < depth; p++) shs__copy((size_t)width, scale, SHS__AT(S, ld, 0, p), SHS__AT(to, padded, 0, p));
-    else shs__transpose(depth, width, scale, S, ld, to, padded);
-    for (p = 0; width < padded && p < depth; p++)
-        for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
+    return (size_t)shs__round_up(shs__imin(n, most), shs__kernels_gemm()->columns) * (size_t)shs__imin(k, SHS__KC);
 }
 
 /* One chunk of the packing of the panel of B. */
 SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int j = (int)chunk * SHS__PACK_SLIVERS * SHS__NR, end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * SHS__NR);
+    int width = g->tiles->columns, j = (int)chunk * SHS__PACK_SLIVERS * width;
+    int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
     (void)worker;
-    for (; j < end; j += SHS__NR) {
+    for (; j < end; j += width) {
         const shs_real *s = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
                                                    : SHS__AT(g->B, g->ldb, g->from, g->column + j);
-        shs__pack(g->transb == SHS_TRANS, shs__imin(g->columns - j, SHS__NR), SHS__NR, g->depth, g->alpha, s, g->ldb,
-                  g->packed_b + (size_t)j * (size_t)g->depth);
+        g->tiles->pack(g->transb == SHS_TRANS, shs__imin(g->columns - j, width), width, g->depth, g->alpha, s, g->ldb,
+                       g->packed_b + (size_t)j * (size_t)g->depth);
     }
 }
 
 SHS__PRIVATE void shs__gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
     int i;
-    for (i = 0; i < rows; i += SHS__MR) {
+    for (i = 0; i < rows; i += g->tiles->rows) {
         const shs_real *s = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, g->from, row + i)
                                                    : SHS__AT(g->A, g->lda, row + i, g->from);
-        int width = shs__imin(rows - i, SHS__MR);
-        shs__pack(g->transa == SHS_NO_TRANS, width, shs__round_up(width, SHS__ROWS_PAD), g->depth, 1, s, g->lda,
-                  to + (size_t)i * (size_t)g->depth);
+        int width = shs__imin(rows - i, g->tiles->rows);
+        g->tiles->pack(g->transa == SHS_NO_TRANS, width, shs__round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
+                       to + (size_t)i * (size_t)g->depth);
     }
 }
 
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
 SHS__PRIVATE void shs__gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
                                  const shs_real *b, int add, shs_real *tile) {
-    int padded = shs__round_up(rows, SHS__ROWS_PAD), i, j, first, last;
-    shs__micro(padded, g->depth, a, b, 0, tile, padded);
+    int padded = shs__round_up(rows, g->tiles->pad), i, j, first, last;
+    g->tiles->tile(padded, g->depth, a, b, 0, tile, padded);
     for (j = 0; j < columns; j++) {
         const shs_real *t = tile + j * padded;
         shs_real *c = SHS__AT(g->C, g->ldc, row, column + j);
@@ -2062,36 +2666,37 @@ SHS__PRIVATE void shs__gemm_edge(const shs__gemm *g, int row, int rows, int colu
 /* The 2nd and the 1st loop: rows x columns of C from (row, column) on, a and b packed. */
 SHS__PRIVATE void shs__gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
                                   const shs_real *b, int add, shs_real *tile) {
+    const shs__gemm_kernels *tiles = g->tiles;
     int i, j;
-    for (j = 0; j < columns; j += SHS__NR) {
-        int width = shs__imin(columns - j, SHS__NR), at_column = column + j;
+    for (j = 0; j < columns; j += tiles->columns) {
+        int width = shs__imin(columns - j, tiles->columns), at_column = column + j;
         const shs_real *bj = b + (size_t)j * (size_t)g->depth;
-        for (i = 0; i < rows; i += SHS__MR) {
-            int height = shs__imin(rows - i, SHS__MR), at_row = row + i;
+        for (i = 0; i < rows; i += tiles->rows) {
+            int height = shs__imin(rows - i, tiles->rows), at_row = row + i;
             const shs_real *ai = a + (size_t)i * (size_t)g->depth;
             if (shs__outside(g->part, at_row, height, at_column, width)) continue;
-            if (width == SHS__NR && height % SHS__ROWS_PAD == 0 &&
+            if (width == tiles->columns && height % tiles->pad == 0 &&
                 shs__inside(g->part, at_row, height, at_column, width))
-                shs__micro(height, g->depth, ai, bj, add, SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
+                tiles->tile(height, g->depth, ai, bj, add, SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
             else shs__gemm_edge(g, at_row, height, at_column, width, ai, bj, add, tile);
         }
     }
 }
 
 /* Rows of a block: MC, or less so that all blocks are about equal. */
-SHS__PRIVATE int shs__gemm_block(int m) {
-    int blocks = (m - 1) / SHS__MC + 1;
-    return shs__round_up((m - 1) / blocks + 1, SHS__MR);
+SHS__PRIVATE int shs__gemm_block(const shs__gemm *g) {
+    int blocks = (g->m - 1) / SHS__MC + 1;
+    return shs__round_up((g->m - 1) / blocks + 1, g->tiles->rows);
 }
 
 /* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay near. */
 SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int block = shs__gemm_block(g->m), blocks = (g->m - 1) / block + 1;
+    int block = shs__gemm_block(g), blocks = (g->m - 1) / block + 1;
     int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
     int offset = (int)(chunk / (size_t)blocks) * SHS__TILE_COLUMNS, column = g->column + offset;
     int columns = shs__imin(g->columns - offset, SHS__TILE_COLUMNS);
-    shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + SHS__MR * SHS__NR;
+    shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + g->tiles->rows * g->tiles->columns;
     int first = g->from == 0;
     if (shs__outside(g->part, row, rows, column, columns)) return;
     if (first && g->beta != 0)
@@ -2110,13 +2715,14 @@ SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
         shs__scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
         return;
     }
+    g->tiles = shs__kernels_gemm();
     for (g->column = 0; g->column < g->n; g->column += g->columns) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
-            shs__parallel(ctx, shs__chunks(g->columns, SHS__PACK_SLIVERS * SHS__NR), shs__gemm_pack_b, g);
+            shs__parallel(ctx, shs__chunks(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__gemm_pack_b, g);
             shs__parallel(ctx,
-                          shs__chunks(g->m, shs__gemm_block(g->m)) * shs__chunks(g->columns, SHS__TILE_COLUMNS),
+                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, SHS__TILE_COLUMNS),
                           shs__gemm_tile, g);
         }
     }
@@ -2321,6 +2927,7 @@ typedef struct shs__trsm {
 
 /* Columns of X one after the other, each less those already solved: whole columns of a slab at a time. */
 SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
+    const shs__vector_kernels *vectors = shs__kernels_vector();
     int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), step, other, i;
     for (step = 0; step < n; step++) {
         int j = upper ? step : n - 1 - step;
@@ -2328,7 +2935,7 @@ SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs
         for (other = 0; other < step; other++) {
             int q = upper ? other : n - 1 - other;
             shs_real a = t->trans == SHS_TRANS ? *SHS__AT(A, t->lda, j, q) : *SHS__AT(A, t->lda, q, j);
-            shs__axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
+            vectors->axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
         }
         if (t->diag == SHS_UNIT) continue;
         pivot = *SHS__AT(A, t->lda, j, j);
@@ -2366,10 +2973,11 @@ SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
     int row = (int)chunk * SHS__SLAB, rows = shs__imin(t->rows - row, SHS__SLAB);
     shs_real *scratch = t->own + (size_t)worker * t->own_count;
     if (t->side == SHS_LEFT) {
+        const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
-        shs__transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
+        tiles->transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
         shs__trsm_slab(t, rows, t->order, t->A, X, rows, scratch);
-        shs__transpose(rows, t->order, 1, X, rows, B, t->ldb);
+        tiles->transpose(rows, t->order, 1, X, rows, B, t->ldb);
     } else {
         shs__scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
         shs__trsm_slab(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
@@ -2609,21 +3217,6 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 
 #define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
 
-/* The vector type of section 1 once more, for shs_wide. Without vectors one lane is a plain number and the same code
-   holds. */
-#ifdef SHS__VECTOR_BYTES
-#define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
-typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_wide)), may_alias));
-#define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
-#define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
-#else
-#define SHS__WLANES 1
-typedef shs_wide shs__wvec;
-#define SHS__WLOAD(p) (*(p))
-#define SHS__WSTORE(p, v) (*(p) = (v))
-#endif
-
 /* Stages stay apart: inlined into one function they would need one large stack frame. */
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS__STAGE __attribute__((noinline)) SHS__PRIVATE
@@ -2631,142 +3224,7 @@ typedef shs_wide shs__wvec;
 #define SHS__STAGE SHS__PRIVATE
 #endif
 
-/* The sum of a vector's lanes, by halves. */
-SHS__PRIVATE shs_wide shs__wlanes(shs__wvec v) {
-    shs_wide lane[SHS__WLANES];
-    int half, i;
-    memcpy(lane, &v, sizeof v);
-    for (half = SHS__WLANES / 2; half > 0; half /= 2)
-        for (i = 0; i < half; i++) lane[i] += lane[i + half];
-    return lane[0];
-}
-
-/* ---- vectors ------------------------------------------------------------------------------------------------------ */
-
-/* x'y, in two accumulators */
-SHS__PRIVATE shs_wide shs__wdot(int m, const shs_wide *x, const shs_wide *y) {
-    shs__wvec a = SHS_ZERO, b = SHS_ZERO;
-    int i;
-    for (i = 0; i + SHS__WLANES < m; i += 2 * SHS__WLANES) {
-        a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
-        b += SHS__WLOAD(x + i + SHS__WLANES) * SHS__WLOAD(y + i + SHS__WLANES);
-    }
-    if (i < m) a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
-    return shs__wlanes(a + b);
-}
-
-/* y = alpha y + beta x */
-SHS__PRIVATE void shs__wcombine(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x) {
-    int i;
-    for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, alpha * SHS__WLOAD(y + i) + beta * SHS__WLOAD(x + i));
-}
-
-/* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next
-   multiple of four count as well; the callers keep them zero. */
-SHS__STAGE void shs__wdots(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t) {
-    int i, j;
-    for (j = 0; j < k; j += 4) {
-        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs__wvec ta = SHS_ZERO, tb = SHS_ZERO, tc = SHS_ZERO, td = SHS_ZERO;
-        for (i = 0; i < m; i += SHS__WLANES) {
-            shs__wvec xi = SHS__WLOAD(x + i);
-            ta += xi * SHS__WLOAD(a + i);
-            tb += xi * SHS__WLOAD(b + i);
-            tc += xi * SHS__WLOAD(c + i);
-            td += xi * SHS__WLOAD(d + i);
-        }
-        t[j] = shs__wlanes(ta);
-        t[j + 1] = shs__wlanes(tb);
-        t[j + 2] = shs__wlanes(tc);
-        t[j + 3] = shs__wlanes(td);
-    }
-}
-
-/* y -= M t, likewise. */
-SHS__STAGE void shs__wminus(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y) {
-    int i, j;
-    for (j = 0; j < k; j += 4) {
-        const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs_wide ta = t[j], tb = t[j + 1], tc = t[j + 2], td = t[j + 3];
-        for (i = 0; i < m; i += SHS__WLANES) {
-            shs__wvec left = SHS__WLOAD(a + i) * ta + SHS__WLOAD(b + i) * tb;
-            shs__wvec right = SHS__WLOAD(c + i) * tc + SHS__WLOAD(d + i) * td;
-            SHS__WSTORE(y + i, SHS__WLOAD(y + i) - (left + right));
-        }
-    }
-}
-
-/* y += A x for symmetric A (m x m), of which only the lower triangle is read. Below the diagonal each element is used
-   twice while it is in a register: for its row, y_i += a_ij x_j, and for its column, y_j += a_ij x_i. */
-SHS__STAGE void shs__wsymv(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y) {
-    int i, j, r, q;
-    for (j = 0; j < m; j += 4) {
-        const shs_wide *a = SHS__AT(A, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs_wide xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
-        shs__wvec ya = SHS_ZERO, yb = SHS_ZERO, yc = SHS_ZERO, yd = SHS_ZERO;
-        for (q = j; q < j + 4; q++) {
-            const shs_wide *column = SHS__AT(A, ld, 0, q);
-            y[q] += column[q] * x[q];
-            for (r = q + 1; r < j + 4; r++) {
-                y[r] += column[r] * x[q];
-                y[q] += column[r] * x[r];
-            }
-        }
-        for (i = j + 4; i < m; i += SHS__WLANES) {
-            shs__wvec va = SHS__WLOAD(a + i), vb = SHS__WLOAD(b + i), vc = SHS__WLOAD(c + i), vd = SHS__WLOAD(d + i);
-            shs__wvec xi = SHS__WLOAD(x + i);
-            SHS__WSTORE(y + i, SHS__WLOAD(y + i) + ((va * xa + vb * xb) + (vc * xc + vd * xd)));
-            ya += va * xi;
-            yb += vb * xi;
-            yc += vc * xi;
-            yd += vd * xi;
-        }
-        y[j] += shs__wlanes(ya);
-        y[j + 1] += shs__wlanes(yb);
-        y[j + 2] += shs__wlanes(yc);
-        y[j + 3] += shs__wlanes(yd);
-    }
-}
-
 /* ---- products of matrices ----------------------------------------------------------------------------------------- */
-
-/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
-   broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
-SHS__STAGE void shs__wtile3(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
-    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO, b0 = SHS_ZERO, b1 = SHS_ZERO, b2 = SHS_ZERO,
-              b3 = SHS_ZERO, c0 = SHS_ZERO, c1 = SHS_ZERO, c2 = SHS_ZERO, c3 = SHS_ZERO;
-    int l;
-    for (l = 0; l < k; l++, P += ldp, B += 4) {
-        shs__wvec a = SHS__WLOAD(P), b = SHS__WLOAD(P + SHS__WLANES), c = SHS__WLOAD(P + 2 * SHS__WLANES);
-        a0 += a * B[0], b0 += b * B[0], c0 += c * B[0];
-        a1 += a * B[1], b1 += b * B[1], c1 += c * B[1];
-        a2 += a * B[2], b2 += b * B[2], c2 += c * B[2];
-        a3 += a * B[3], b3 += b * B[3], c3 += c * B[3];
-    }
-#define SHS__ADD3(column, a, b, c)                                                                                     \
-    SHS__WSTORE(column, SHS__WLOAD(column) + a);                                                                       \
-    SHS__WSTORE(column + SHS__WLANES, SHS__WLOAD(column + SHS__WLANES) + b);                                           \
-    SHS__WSTORE(column + 2 * SHS__WLANES, SHS__WLOAD(column + 2 * SHS__WLANES) + c)
-    SHS__ADD3(C, a0, b0, c0);
-    SHS__ADD3(C + ldc, a1, b1, c1);
-    SHS__ADD3(C + 2 * (size_t)ldc, a2, b2, c2);
-    SHS__ADD3(C + 3 * (size_t)ldc, a3, b3, c3);
-#undef SHS__ADD3
-}
-
-/* The same for one vector of rows, at the end of a stripe. */
-SHS__PRIVATE void shs__wtile1(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
-    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO;
-    int l;
-    for (l = 0; l < k; l++, P += ldp, B += 4) {
-        shs__wvec a = SHS__WLOAD(P);
-        a0 += a * B[0], a1 += a * B[1], a2 += a * B[2], a3 += a * B[3];
-    }
-    SHS__WSTORE(C, SHS__WLOAD(C) + a0);
-    SHS__WSTORE(C + ldc, SHS__WLOAD(C + ldc) + a1);
-    SHS__WSTORE(C + 2 * (size_t)ldc, SHS__WLOAD(C + 2 * (size_t)ldc) + a2);
-    SHS__WSTORE(C + 3 * (size_t)ldc, SHS__WLOAD(C + 3 * (size_t)ldc) + a3);
-}
 
 /* A product's right factor: element (l, j) at B[l row + j column], so that a transpose is a matter of the strides. */
 typedef struct shs__wfactor {
@@ -2783,28 +3241,15 @@ SHS__PRIVATE void shs__wpack(int k, int columns, shs_wide alpha, shs__wfactor b,
                 *pack = j + q < columns ? alpha * b.B[(size_t)l * b.row + (size_t)(j + q) * b.column] : 0;
 }
 
-/* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
-   the first cache for all stripes. */
-SHS__PRIVATE void shs__wstripes(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack,
-                                shs_wide *C, int ldc) {
-    int i, s;
-    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES)
-        for (s = 0; s < stripes; s++)
-            shs__wtile3(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
-    for (; i < m; i += SHS__WLANES)
-        for (s = 0; s < stripes; s++)
-            shs__wtile1(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
-}
-
 /* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with
    themselves). */
-SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_wide *P, int ldp, shs__wfactor b,
-                                shs_wide *C, int ldc, shs_wide *pack) {
+SHS__PRIVATE void shs__wproduct(const shs__eigh_kernels *kernels, int m, int n, int k, shs_wide alpha, const shs_wide *P,
+                                int ldp, shs__wfactor b, shs_wide *C, int ldc, shs_wide *pack) {
     int j;
     for (j = 0; j < n; j += SHS__PACKED) {
         int columns = shs__imin(SHS__PACKED, n - j);
         shs__wpack(k, columns, alpha, b, pack);
-        shs__wstripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
+        kernels->stripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
         b.B += SHS__PACKED * b.column;
     }
 }
@@ -2812,6 +3257,7 @@ SHS__PRIVATE void shs__wproduct(int m, int n, int k, shs_wide alpha, const shs_w
 /* ---- scratch ------------------------------------------------------------------------------------------------------ */
 
 typedef struct shs__eigh {
+    const shs__eigh_kernels *kernels;
     int n, ld;
     shs_wide scale;         /* the power of two that A was multiplied by */
     shs_wide *A;            /* n x n: first A, then the reflections below the diagonal */
@@ -2853,6 +3299,7 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
         l->overflow = 1;
         return;
     }
+    w->kernels = shs__kernels_eigh();
     w->n = n;
     w->ld = shs__eigh_ld(n);
     w->A = shs__eigh_matrix(l, w->ld, n);
@@ -2952,14 +3399,14 @@ SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *o
 /* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
    sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
    below eps ||A||, and its square too small to be trusted for an orthogonal H. */
-SHS__PRIVATE shs_wide shs__reflection(int m, shs_wide *x, shs_wide *beta) {
-    shs_wide head = x[0], tail2 = shs__wdot(m - 1, x + 1, x + 1), norm;
+SHS__PRIVATE shs_wide shs__reflection(const shs__eigh_kernels *kernels, int m, shs_wide *x, shs_wide *beta) {
+    shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
     *beta = head;
     if (tail2 <= SHS__WMIN / SHS__WEPS) return 0;
     norm = SHS__WSQRT(head * head + tail2);
     *beta = head > 0 ? -norm : norm;
-    shs__wcombine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
+    kernels->combine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
     return (*beta - head) / *beta;
 }
 
@@ -2989,18 +3436,18 @@ SHS__STAGE void shs__panel_column(shs__eigh *w, int first, int i) {
         memset(SHS__AT(w->Q, ld, 0, 2 * i), 0, 4 * (size_t)ld * sizeof *Q);
     }
     for (l = 0; l < 2 * i + 2; l++) t[l] = *SHS__AT(Q, ld, 0, l);
-    shs__wminus(m, 2 * i, P, ld, t, a);
+    w->kernels->minus(m, 2 * i, P, ld, t, a);
     w->d[j] = a[0];
     w->e[j] = 0;
     if (m == 1) return;
 
-    tau = shs__reflection(m - 1, v, &w->e[j]);
-    shs__wdots(m - 1, 2 * i, Q + 1, ld, v, t);
+    tau = shs__reflection(w->kernels, m - 1, v, &w->e[j]);
+    w->kernels->dots(m - 1, 2 * i, Q + 1, ld, v, t);
     shs__panel_factor(i, tau, t, SHS__AT(w->T, SHS__REFLECTIONS, 0, first));
     memset(u, 0, (size_t)ld * sizeof *u);
-    shs__wsymv(m - 1, SHS__AT(w->A, ld, j + 1, j + 1), ld, v, u);
-    shs__wminus(m - 1, 2 * i, P + 1, ld, t, u);
-    shs__wcombine(m - 1, tau, u, -tau * tau / 2 * shs__wdot(m - 1, u, v), v);
+    w->kernels->symv(m - 1, SHS__AT(w->A, ld, j + 1, j + 1), ld, v, u);
+    w->kernels->minus(m - 1, 2 * i, P + 1, ld, t, u);
+    w->kernels->combine(m - 1, tau, u, -tau * tau / 2 * w->kernels->dot(m - 1, u, v), v);
 
     memcpy(SHS__AT(P, ld, 1, 2 * i), v, bytes);
     memcpy(SHS__AT(P, ld, 1, 2 * i + 1), u, bytes);
@@ -3021,7 +3468,7 @@ SHS__STAGE void shs__tridiagonalize(shs__eigh *w) {
             q.row = (size_t)ld;
             q.column = 1;
             shs__wpack(2 * SHS__REFLECTIONS, 4, -1, q, w->pack);
-            shs__wstripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
+            w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
         }
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
         for (i = 0; first + i < next; i++)
@@ -3086,53 +3533,6 @@ SHS__PRIVATE void shs__ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide
     e[m] = 0;
 }
 
-/* Two vectors of rows of Z times the rotations of four sweeps, columns lo..hi, from right to left. A rotation is
-
-       (z_i, z_i+1) <- (c z_i - s z_i+1, s z_i + c z_i+1),
-
-   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at
-   once the z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps.
-   Rotations outside lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the
-   border. */
-SHS__STAGE void shs__rotate4(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
-    const shs_wide *c0 = cosine, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld;
-    const shs_wide *s0 = sine, *s1 = s0 + ld, *s2 = s1 + ld, *s3 = s2 + ld;
-    shs_wide *z = SHS__AT(Z, ld, 0, hi);
-    shs__wvec a0 = SHS__WLOAD(z), b0 = SHS__WLOAD(z + SHS__WLANES), a1 = SHS__WLOAD(z + ld),
-              b1 = SHS__WLOAD(z + ld + SHS__WLANES), a2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld),
-              b2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld + SHS__WLANES), a3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld),
-              b3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld + SHS__WLANES);
-    int i;
-    for (i = hi - 1; i >= lo - 3; i--) {
-        shs__wvec a, b, at, bt;
-        z -= ld;
-        a = SHS__WLOAD(z);
-        b = SHS__WLOAD(z + SHS__WLANES);
-#define SHS__ROTATE(ak, bk, c, s)                                                                                      \
-    at = ak * (c) + a * (s);                                                                                           \
-    bt = bk * (c) + b * (s);                                                                                           \
-    ak = a * (c) - ak * (s);                                                                                           \
-    bk = b * (c) - bk * (s);                                                                                           \
-    a = at;                                                                                                            \
-    b = bt
-        SHS__ROTATE(a0, b0, c0[i], s0[i]);
-        SHS__ROTATE(a1, b1, c1[i + 1], s1[i + 1]);
-        SHS__ROTATE(a2, b2, c2[i + 2], s2[i + 2]);
-        SHS__ROTATE(a3, b3, c3[i + 3], s3[i + 3]);
-#undef SHS__ROTATE
-        SHS__WSTORE(z + 4 * (ptrdiff_t)ld, a);
-        SHS__WSTORE(z + 4 * (ptrdiff_t)ld + SHS__WLANES, b);
-    }
-#define SHS__PUT(column, ak, bk)                                                                                       \
-    SHS__WSTORE(z + column * (ptrdiff_t)ld, ak);                                                                       \
-    SHS__WSTORE(z + column * (ptrdiff_t)ld + SHS__WLANES, bk)
-    SHS__PUT(0, a0, b0);
-    SHS__PUT(1, a1, b1);
-    SHS__PUT(2, a2, b2);
-    SHS__PUT(3, a3, b3);
-#undef SHS__PUT
-}
-
 /* Sweeps that have been noted but not applied. */
 typedef struct shs__sweeps {
     int count;
@@ -3158,9 +3558,9 @@ SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, sh
     if (sweeps->count == 0) return;
     while (sweeps->count % 4 != 0)
         shs__sweeps_open(w, sweeps, n, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
-    for (row = 0; row < n; row += 2 * SHS__WLANES)
+    for (row = 0; row < n; row += w->kernels->rotated)
         for (group = 0; group < sweeps->count / 4; group++)
-            shs__rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
+            w->kernels->rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
                          SHS__AT(w->sine, w->ld, 0, 4 * group), Z + row, w->ld);
     sweeps->count = 0;
 }
@@ -3306,28 +3706,6 @@ SHS__PRIVATE void shs__merge_gather(shs__eigh *w, shs__merge *m) {
     }
 }
 
-/* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
-SHS__PRIVATE shs_wide shs__secular_sum(int from, int to, const shs_wide *q, const shs_wide *delta,
-                                       shs_wide *derivative) {
-    shs__wvec sums = SHS_ZERO, slopes = SHS_ZERO;
-    shs_wide sum, slope;
-    int i = from;
-    for (; i + SHS__WLANES <= to; i += SHS__WLANES) {
-        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WLOAD(q + i) / v;
-        sums += t;
-        slopes += t / v;
-    }
-    sum = shs__wlanes(sums);
-    slope = shs__wlanes(slopes);
-    for (; i < to; i++) {
-        shs_wide t = q[i] / delta[i];
-        sum += t;
-        slope += t / delta[i];
-    }
-    *derivative = slope;
-    return sum;
-}
-
 /* One step towards the root: near it f behaves as c + s / (d_j - lambda) + S / (d_j+1 - lambda), where c, s, S match
    the values and slopes of the sums over the poles on the left, psi, and on the right, phi (Bunch, Nielsen, Sorensen
    1978). left and right are the distances of the two poles; there is none on the right of the last root (right = 0). */
@@ -3351,7 +3729,7 @@ SHS__STAGE void shs__secular_origin(const shs__merge *m, int origin) {
 
 /* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
    from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
-SHS__STAGE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delta) {
+SHS__STAGE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
     shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
     if (last)
@@ -3361,8 +3739,8 @@ SHS__STAGE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delt
     shs__secular_origin(m, origin);
     for (step = 0; step < 100; step++) {
         for (i = 0; i < k; i++) delta[i] = m->column[i] - x;
-        psi = shs__secular_sum(0, j + 1, m->q, delta, &dpsi);
-        phi = shs__secular_sum(j + 1, k, m->q, delta, &dphi);
+        psi = kernels->secular_sum(0, j + 1, m->q, delta, &dpsi);
+        phi = kernels->secular_sum(j + 1, k, m->q, delta, &dphi);
         f = 1 + psi + phi;
         if (shs__wabs(f) <= SHS__WEPS * (8 * (phi - psi) + 1 + shs__wabs(x) * (dpsi + dphi))) break;
         if (f < 0) lo = x;
@@ -3390,7 +3768,7 @@ SHS__STAGE shs_wide shs__secular_root(const shs__merge *m, int j, shs_wide *delt
 SHS__STAGE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
     shs_wide *z2 = m->column, sum;
     int i, j, k = m->k, ld = w->ld;
-    for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(m, j, SHS__AT(w->U, ld, 0, j));
+    for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(w->kernels, m, j, SHS__AT(w->U, ld, 0, j));
     for (i = 0; i < k; i++) z2[i] = -*SHS__AT(w->U, ld, i, i);
     for (j = 0; j < k; j++) {
         const shs_wide *delta = SHS__AT(w->U, ld, 0, j), d = m->d[j];
@@ -3419,10 +3797,10 @@ SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
     u.row = 1;
     u.column = (size_t)ld;
     for (j = 0; j < m->n; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
-    shs__wproduct(m->top, m->k, m->above, 1, w->X, ld, u, S, ld, w->pack);
+    shs__wproduct(w->kernels, m->top, m->k, m->above, 1, w->X, ld, u, S, ld, w->pack);
     u.B += m->below;
-    shs__wproduct(m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld, u, S + m->top, ld,
-                  w->pack);
+    shs__wproduct(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld, u,
+                  S + m->top, ld, w->pack);
     for (j = 0; j < m->k; j++) w->values[m->lo + j] = m->roots[j];
     for (; j < m->n; j++) {
         memcpy(SHS__AT(S, ld, 0, j), SHS__AT(w->X, ld, 0, j), (size_t)m->top * sizeof *S);
@@ -3579,13 +3957,13 @@ SHS__PRIVATE shs_wide shs__residual2(int n, const shs_wide *d, const shs_wide *e
 
 /* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square
    overflows. */
-SHS__PRIVATE int shs__unit(int n, shs_wide *y) {
+SHS__PRIVATE int shs__unit(const shs__eigh_kernels *kernels, int n, shs_wide *y) {
     shs_wide largest = 0;
     int i;
     for (i = 0; i < n; i++) largest = shs__wabs(y[i]) > largest ? shs__wabs(y[i]) : largest;
     if (!(largest > SHS__WMIN && largest < 1 / SHS__WMIN)) return 0;
-    shs__wcombine(n, 1 / largest, y, 0, y);
-    shs__wcombine(n, 1 / SHS__WSQRT(shs__wdot(n, y, y)), y, 0, y);
+    kernels->combine(n, 1 / largest, y, 0, y);
+    kernels->combine(n, 1 / SHS__WSQRT(kernels->dot(n, y, y)), y, 0, y);
     return 1;
 }
 
@@ -3602,13 +3980,13 @@ SHS__STAGE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
     shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WEPS * norm, w->merge, w->ld);
     for (step = 0; step < 10; step++) {
         shs__shifted_solve(w->n, w->merge, w->ld, y);
-        if (!shs__unit(w->n, y)) return 0;
+        if (!shs__unit(w->kernels, w->n, y)) return 0;
         for (pass = 0; pass < 2; pass++) {
             memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
-            shs__wdots(w->n, j, w->S, w->ld, y, w->x);
+            w->kernels->dots(w->n, j, w->S, w->ld, y, w->x);
             memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
-            shs__wminus(w->n, j, w->S, w->ld, w->x, y);
-            if (!shs__unit(w->n, y)) return 0;
+            w->kernels->minus(w->n, j, w->S, w->ld, w->x, y);
+            if (!shs__unit(w->kernels, w->n, y)) return 0;
         }
         if (step > 0 && shs__residual2(w->n, w->d, w->e, lambda, y) <= enough * enough) return 1;
     }
@@ -3653,11 +4031,11 @@ SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
         t.column = 1;
         memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
         memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
-        shs__wproduct(rows, k, m, 1, X, ld, v, w->P, ld, w->pack);
-        shs__wproduct(rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
+        shs__wproduct(w->kernels, rows, k, m, 1, X, ld, v, w->P, ld, w->pack);
+        shs__wproduct(w->kernels, rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
         v.row = (size_t)ld;
         v.column = 1;
-        shs__wproduct(rows, m, k, 1, w->Q, ld, v, X, ld, w->pack);
+        shs__wproduct(w->kernels, rows, m, k, 1, w->Q, ld, v, X, ld, w->pack);
     }
 }
 
@@ -4134,127 +4512,7 @@ SHS__PRIVATE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D,
     return w->reached;
 }
 
-/* ---- choosing: the index of the largest |alpha|, the first of equals ---------------------------------------------- */
-
-#ifdef SHS__VECTOR_BYTES
-#ifdef SPARSEHS_DOUBLE
-typedef int64_t shs__lane;
-#else
-typedef int32_t shs__lane;
-#endif
-typedef shs__lane shs__mask __attribute__((vector_size(SHS__VECTOR_BYTES)));
-
-/* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
-typedef struct shs__champion {
-    shs__vec best;
-    shs__mask where;
-} shs__champion;
-
-#define SHS__CHALLENGE(champion, v, offset)                                                                            \
-    do {                                                                                                               \
-        shs__vec size_ = (shs__vec)((shs__mask)(v) & absolute);                                                        \
-        shs__mask won_ = size_ > (champion).best;                                                                      \
-        (champion).best = (shs__vec)(((shs__mask)size_ & won_) | ((shs__mask)(champion).best & ~won_));                \
-        (champion).where = ((((champion).where & 0) + (shs__lane)(offset)) & won_) | ((champion).where & ~won_);       \
-    } while (0)
-
-SHS__PRIVATE int shs__champion_index(const shs__champion *c, shs_real *value) {
-    shs_real best[SHS__LANES];
-    shs__lane where[SHS__LANES];
-    int width, l;
-    memcpy(best, &c->best, sizeof best);
-    memcpy(where, &c->where, sizeof where);
-    for (l = 0; l < SHS__LANES; l++) where[l] += l;
-    for (width = SHS__LANES / 2; width; width /= 2)
-        for (l = 0; l < width; l++) {
-            int takes = best[l + width] > best[l] || (best[l + width] >= best[l] && where[l + width] < where[l]);
-            best[l] = takes ? best[l + width] : best[l];
-            where[l] = takes ? where[l + width] : where[l];
-        }
-    *value = best[0];
-    return (int)where[0];
-}
-#endif
-
-SHS__PRIVATE int shs__strongest(int n, const shs_real *alpha) {
-    shs_real best = -1;
-    int i = 0, index = 0;
-#ifdef SHS__VECTOR_BYTES
-    if (n >= SHS__LANES) {
-        const shs__lane sign = (shs__lane)((uint64_t)1 << (8 * sizeof(shs__lane) - 1));
-        shs__champion c = SHS_ZERO;
-        const shs__mask absolute = ~(c.where + sign);
-        c.best -= 1;
-        for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
-        index = shs__champion_index(&c, &best);
-    }
-#endif
-    for (; i < n; i++)
-        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
-    return index;
-}
-
 /* ---- pursuit in the Gram domain ----------------------------------------------------------------------------------- */
-
-/* The heart of Batch-OMP, one pass over n values: b_k = (g - sum c_i b_i) / d into row k of B, alpha -= t b_k, and the
-   largest |alpha| that is left. Per value: k + 2 reads and 2 writes in L1 for 2 k + 5 operations. */
-SHS__PRIVATE int shs__advance(int n, int k, const shs_real *SHS__RESTRICT g, const shs_real *SHS__RESTRICT c,
-                              shs_real *SHS__RESTRICT B, size_t ldb, shs_real inverse_d, shs_real t,
-                              shs_real *SHS__RESTRICT alpha) {
-    shs_real *b = B + (size_t)k * ldb;
-    shs_real best = -1;
-    int i = 0, index = 0, q;
-#ifdef SHS__VECTOR_BYTES
-    if (n >= SHS__LANES) {
-        const shs__lane sign = (shs__lane)((uint64_t)1 << (8 * sizeof(shs__lane) - 1));
-        shs__champion champion = SHS_ZERO;
-        const shs__mask absolute = ~(champion.where + sign);
-        champion.best -= 1;
-        for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
-            shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
-            shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
-            shs_real *row = B + i;
-            for (q = 0; q < k; q++, row += ldb) {
-                v0 -= c[q] * SHS__LOAD(row);
-                v1 -= c[q] * SHS__LOAD(row + SHS__LANES);
-                v2 -= c[q] * SHS__LOAD(row + 2 * SHS__LANES);
-                v3 -= c[q] * SHS__LOAD(row + 3 * SHS__LANES);
-            }
-            v0 *= inverse_d, v1 *= inverse_d, v2 *= inverse_d, v3 *= inverse_d;
-            SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
-            SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
-            v0 = SHS__LOAD(alpha + i) - t * v0, v1 = SHS__LOAD(alpha + i + SHS__LANES) - t * v1;
-            v2 = SHS__LOAD(alpha + i + 2 * SHS__LANES) - t * v2, v3 = SHS__LOAD(alpha + i + 3 * SHS__LANES) - t * v3;
-            SHS__STORE(alpha + i, v0), SHS__STORE(alpha + i + SHS__LANES, v1);
-            SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
-            SHS__CHALLENGE(champion, v0, i);
-            SHS__CHALLENGE(champion, v1, i + SHS__LANES);
-            SHS__CHALLENGE(champion, v2, i + 2 * SHS__LANES);
-            SHS__CHALLENGE(champion, v3, i + 3 * SHS__LANES);
-        }
-        for (; i + SHS__LANES <= n; i += SHS__LANES) {
-            shs__vec v = SHS__LOAD(g + i);
-            shs_real *row = B + i;
-            for (q = 0; q < k; q++, row += ldb) v -= c[q] * SHS__LOAD(row);
-            v *= inverse_d;
-            SHS__STORE(row, v);
-            v = SHS__LOAD(alpha + i) - t * v;
-            SHS__STORE(alpha + i, v);
-            SHS__CHALLENGE(champion, v, i);
-        }
-        index = shs__champion_index(&champion, &best);
-    }
-#endif
-    for (; i < n; i++) {
-        shs_real v = g[i];
-        for (q = 0; q < k; q++) v -= c[q] * B[(size_t)q * ldb + (size_t)i];
-        v *= inverse_d;
-        b[i] = v;
-        alpha[i] -= t * v;
-        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
-    }
-    return index;
-}
 
 /* What a worker codes one signal with, in the Gram domain. */
 typedef struct shs__gram_pursuit {
@@ -4281,13 +4539,14 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
     for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
     shs__pursuit_project(w, g->r);
     for (k = 0; k < w->chosen; k++) shs__add_scaled(g->padded, -w->t[k], g->B + (size_t)k * g->ldb, g->alpha);
-    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__strongest(g->n, g->alpha)]);
+    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__kernels_pursuit()->strongest(g->n, g->alpha)]);
 }
 
 /* Pursues one signal from alpha = D'y on. */
 SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
+    const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     shs__pursuit *w = &g->w;
-    int j = shs__strongest(g->n, g->alpha), i;
+    int j = kernels->strongest(g->n, g->alpha), i;
     w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[j]);
     while (!w->reached && w->chosen < w->limit) {
         const shs_real *column = g->G + (size_t)j * g->ldg;
@@ -4301,17 +4560,17 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
         if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
             if (!may_refresh || w->stable) break;
             shs__gram_refresh(g);
-            j = shs__strongest(g->n, g->alpha);
+            j = kernels->strongest(g->n, g->alpha);
             continue;
         }
         verdict = shs__pursuit_verdict(w);
         if (!g->D && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
         w->reached = verdict == SHS__BELOW;
         if (w->reached || w->chosen == w->limit) break;
-        j = shs__advance(g->padded, k, column, c, g->B, g->ldb, 1 / c[k], w->t[k], g->alpha);
+        j = kernels->advance(g->padded, k, column, c, g->B, g->ldb, 1 / c[k], w->t[k], g->alpha);
         if (verdict == SHS__UNSURE && may_refresh) {
             shs__gram_refresh(g);
-            j = shs__strongest(g->n, g->alpha);
+            j = kernels->strongest(g->n, g->alpha);
         } else if (verdict == SHS__UNSURE) {
             w->reached = g->D && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
         }
@@ -4444,7 +4703,7 @@ SHS__PRIVATE int shs__direct_step(const shs__direct_pursuit *g, shs__direct_sign
     shs__pursuit *w = &s->w;
     const shs_real *alpha = g->alpha + (size_t)s->slot * (size_t)g->n;
     shs_real *r = g->R + (size_t)s->slot * (size_t)g->p, *q = s->Q + (size_t)w->chosen * (size_t)g->p;
-    int k = w->chosen, j = shs__strongest(g->n, alpha), i;
+    int k = w->chosen, j = shs__kernels_pursuit()->strongest(g->n, alpha), i;
     int may_refresh = w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     const shs_real *atom = SHS__AT(g->D, g->ldd, 0, j);
     shs_real gjj = shs_dot(g->p, atom, 1, atom, 1), d2, inverse_d;
@@ -8950,8 +9209,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
     return shs_cube_map(ctx, sources, &map, ica->precise, sink);
 }
 
-#endif /* SPARSEHS_IMPLEMENTATION_ONCE */
-#endif /* SPARSEHS_IMPLEMENTATION */
+#endif /* SHS__REMAINDER */
 
 /* LICENCE: take whichever you prefer.
 

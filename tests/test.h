@@ -12,6 +12,9 @@
 #include <math.h>
 #include <cmocka.h>
 
+/* The instance of the kernels that is used, or the next one that there is. */
+static int test_instance = 2;
+#define SHS__TEST_INSTANCE test_instance
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 
@@ -48,6 +51,21 @@ static inline int subnormals_vanish(void) {
         if (!is_finite(a_ - b_) || !(fabs(a_ - b_) <= bound_))                                                         \
             fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_);                                \
     } while (0)
+
+/* Runs the tests with every instance of the kernels that was compiled and that the processor has. */
+#define run_with_every_instance(name, tests) run_instances(name, tests, sizeof(tests) / sizeof *(tests))
+static inline int run_instances(const char *name, const struct CMUnitTest *tests, size_t count) {
+    static const char *const instances[SHS__INSTANCES] = {"base", "AVX2", "AVX-512"};
+    char title[128];
+    int failed = 0, widest = test_instance;
+    for (test_instance = 0; test_instance < SHS__INSTANCES; test_instance++) {
+        if (!shs__available(test_instance)) continue;
+        snprintf(title, sizeof title, "%s, %s", name, instances[test_instance]);
+        failed += _cmocka_run_group_tests(title, tests, count, NULL, NULL);
+    }
+    test_instance = widest;
+    return failed;
+}
 
 /* n normal deviates. */
 static inline void fill_normal(size_t n, shs_real *x, uint64_t seed) {

@@ -1534,5 +1534,5 @@ int main(void) {
         cmocka_unit_test(test_synthesize),
         cmocka_unit_test(test_residual),
     };
-    return cmocka_run_group_tests_name("sparse coding", tests, NULL, NULL);
+    return run_with_every_instance("sparse coding", tests);
 }

@@ -890,5 +890,5 @@ int main(void) {
         cmocka_unit_test(workspace_queries_are_exact),
         cmocka_unit_test(empty_products_need_no_memory),
     };
-    return cmocka_run_group_tests_name("dense linear algebra", tests, NULL, NULL);
+    return run_with_every_instance("dense linear algebra", tests);
 }

@@ -508,5 +508,5 @@ int main(void) {
         cmocka_unit_test(test_exact),     cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_workspace),     cmocka_unit_test(test_repeatable),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_with_every_instance("symmetric eigenproblem", tests);
 }
