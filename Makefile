@@ -35,7 +35,7 @@ FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
-	check-warnings deps bench pictures clean \
+	check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl
 .DELETE_ON_ERROR:
 
@@ -45,7 +45,7 @@ help:
 	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
-	@echo "make bench           measure; writes build/bench.csv"
+	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
 	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
 	@echo "make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device"
 	@echo "make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv"
@@ -239,7 +239,8 @@ strict = $(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(foreach o,O0 O1 O3,$(1)
 	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
 STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))
 # A program is C99; tests may have larger frames, since cmocka's macros fill them.
-SOURCES := $(filter-out $(CL_SOURCES),$(wildcard tests/test_*.c examples/*.c))
+BENCH_SOURCES := $(filter-out tests/bench_cl.c,$(wildcard tests/bench*.c))
+SOURCES := $(filter-out $(CL_SOURCES),$(wildcard tests/test_*.c examples/*.c)) $(BENCH_SOURCES)
 STRICT_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
 	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O2/%.o)))
 
@@ -257,18 +258,34 @@ $(STRICT_HEADER): CC = $(call field,1,$*)
 $(STRICT_HEADER): build/warnings/%.o: $(HEADER) | build/warnings $(BEFORE)
 	@$(call strict_cc,$*) -DSPARSEHS_IMPLEMENTATION -c $(HEADER) -o $@
 
-$(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h $(wildcard examples/*.h) $(HEADER) | $(BEFORE)
+$(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h tests/bench.h $(wildcard examples/*.h) $(HEADER) | $(BEFORE)
 	@mkdir -p $(@D)
 	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
 		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
 
 # ---- measurements ----------------------------------------------------------------------------------------------------
 
-bench: build/bench
-	build/bench
+# The same sources with the best flags, with those of a plain build, and in double: build/bench asks the others to do the
+# cases that are theirs. BENCH names cases and options, as in make bench BENCH="--quick gemm".
+BENCH ?=
+BENCH_FLAGS := -O3 -march=native
+BENCH_FLAGS_O2 := -O2
+BENCH_FLAGS_double := -O3 -march=native -DSPARSEHS_DOUBLE
+BENCH_PROGRAMS := build/bench build/bench-O2 build/bench-double
+bench_cc = $(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(1) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) $(DL) -lm
+DL = $(call probe,-ldl)
 
-build/bench: tests/bench.c $(HEADER) | build $(BEFORE)
-	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) -o $@ $< $(LDFLAGS) $(BENCH_LIBS) -lm
+bench: $(BENCH_PROGRAMS)
+	build/bench $(BENCH)
+
+build/bench: $(BENCH_SOURCES) tests/bench.h $(HEADER) | build $(BEFORE)
+	$(call bench_cc,$(BENCH_FLAGS))
+
+build/bench-%: $(BENCH_SOURCES) tests/bench.h $(HEADER) | build $(BEFORE)
+	$(call bench_cc,$(BENCH_FLAGS_$*))
+
+bench-deps:
+	@sh tests/bench_deps.sh
 
 # ---- the rest --------------------------------------------------------------------------------------------------------
 

@@ -1,51 +1,171 @@
-/* bench.c - how fast the library is here, on one thread unless said otherwise, beside the best figure that a peer is known to reach in the
-   same case. Writes build/bench.csv and prints the same as a table. ratio > 1: we are faster. */
-#define _POSIX_C_SOURCE 200809L
-#include <stdio.h>
+/* bench.c - how fast the library is here: beside what the machine reaches at most, beside its peers, run in turns with ours,
+   and beside the targets. Writes build/bench.csv, build/bench_details.csv (spread, share of the peak) and
+   build/bench_stages.csv.
+
+   build/bench [--quick] [--one-thread] [--list] [PATTERN...]
+
+   All cases, or those whose name is or holds a pattern (* and ? as in a shell). --quick: one run of each side instead of three.
+   --one-thread: ours and the peers on one thread throughout, by processor time: for a machine that has other work too. */
+#include "bench.h"
+#include <fnmatch.h>
+#include <signal.h>
 #include <time.h>
 
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 
-#define RUNS 7 /* the median of this many, after one to warm up */
+#define RUNS 3         /* of each side, in turns; the median counts */
+#define AT_LEAST 0.2   /* seconds a run: shorter work is repeated */
+#define PAUSE 80000000 /* nanoseconds in which a peer's waiting threads stop spinning */
 
-static double seconds_now(void) {
+/* ---- the cases ---------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+/* What has to be calculated, at least. */
+#define GEMM_FLOPS(n) (2.0 * (n) * (n) * (n))
+#define SYRK_FLOPS(n, k) ((double)(n) * ((n) + 1) * (k))
+/* A signal: its correlations; at the k-th atom 2nk for b_k; and 5n to scale it, update alpha and search. */
+#define OMP_FLOPS(p, n, s) (2.0 * (p) * (n) + (double)(n) * (s) * ((s) - 1) + 5.0 * (n) * (s))
+/* A signal: its residual, and for each atom in it E x', E'd and the residual's patch, out and in. */
+#define UPDATE_FLOPS(p, s) (10.0 * (p) * (s))
+/* Reduction, divide and conquer without deflation, back-transformation. */
+#define EIGH_FLOPS(n) (14.0 / 3 * (n) * (n) * (n))
+#define MAP_FLOPS(bands, outputs, pixels) (2.0 * (bands) * (outputs) * (pixels))
+
+#define PIXELS_A ((double)LINES * SAMPLES_A)
+#define PIXELS_B ((double)LINES * SAMPLES_B)
+#define COVARIANCE(kind, size)                                                                                         \
+    .open = open_covariance, .bands = BANDS_B, .type = kind, .interleave = SHS_BIP, .n = BANDS_B,                      \
+    .m = LINES * SAMPLES_B, .flops = SYRK_FLOPS(BANDS_B, PIXELS_B), .bytes = PIXELS_B * BANDS_B * (size)
+#define ON_READY_FLOATS .peer = "OpenBLAS ssyrk, floats", .open_peer = open_openblas_syrk, .peer_value = 0.125
+#define OMP(P, N, S, M)                                                                                                \
+    .figure = SIGNALS, .open = open_omp, .p = P, .n = N, .s = S, .m = M, .flops = OMP_FLOPS(P, N, S) * (M),            \
+    .bytes = 4.0 * (M) * ((P) + 2 * (S))
+#define KSVD(P, N, S, M, G)                                                                                            \
+    .open = open_ksvd, .p = P, .n = N, .s = S, .m = M, .group = G,                                                     \
+    .flops = (OMP_FLOPS(P, N, S) + UPDATE_FLOPS(P, S)) * (M)
+#define GEMM(N) .figure = GFLOPS, .open = open_gemm, .n = N, .flops = GEMM_FLOPS(N)
+#define SYRK(N, M)                                                                                                     \
+    .figure = GFLOPS, .open = open_syrk, .n = N, .m = M, .flops = SYRK_FLOPS(N, M), .bytes = 4.0 * (N) * (M)
+#define EIGH(N) .open = open_eigh, .n = N, .flops = EIGH_FLOPS(N), .wide = 1
+#define PATCHES(N, SIZE) .open = open_patches, .p = 64, .n = N, .m = SIZE
+/* Two passes over int16 pixels, 10 floats out. */
+#define PCA_10                                                                                                         \
+    .threads = THREADS, .open = open_pca, .bands = BANDS_A, .components = 10,                                          \
+    .flops = SYRK_FLOPS(BANDS_A, PIXELS_A) + MAP_FLOPS(BANDS_A, 10, PIXELS_A), .bytes = PIXELS_A * (2 * 2 * BANDS_A + 40)
+/* All components are calculated twice, for their range and to be stretched to it. */
+#define PCA_BYTES(bands_, pixels, size)                                                                                \
+    .threads = THREADS, .open = open_pca, .bands = bands_, .to_bytes = 1,                                              \
+    .flops = SYRK_FLOPS(bands_, pixels) + 2 * MAP_FLOPS(bands_, bands_, pixels), .bytes = (pixels)*bands_ * (3 * (size) + 1)
+/* Moments, whitening, fourth moments of 55 products (tanh: sweeps), sources. */
+#define ICA_10(contrast_, iterating)                                                                                   \
+    .threads = THREADS, .open = open_ica, .bands = BANDS_A, .components = 10, .contrast = contrast_,                   \
+    .flops = SYRK_FLOPS(BANDS_A, PIXELS_A) + MAP_FLOPS(BANDS_A, 10, PIXELS_A) + PIXELS_A * (200 + (iterating)),        \
+    .bytes = PIXELS_A * (2 * 2 * BANDS_A + 40)
+#define POW3_FLOPS (55.0 * 56)
+#define TANH_FLOPS (ICA_ITERATIONS * 10.0 * (40 + 20)) /* 20 for a rational approximation of tanh */
+#define PROJECTION .threads = THREADS, .open = open_projection, .bands = BANDS_A
+#define GRASS                                                                                                          \
+    PCA_BYTES(BANDS_B, PIXELS_B, 8), .type = SHS_F64, .interleave = SHS_BSQ,                                            \
+    SCRIPT("numpy float64 in blocks", "numpy_grass")
+
+#define OPENBLAS(what, function) .peer = "OpenBLAS " what, .open_peer = function
+#define SCRIPT(name, what) .peer = name, .open_peer = open_script, .script = what
+#define PLAIN_O2(function) .build = "O2", .peer = "ours, -O3 -march=native", .open_peer = function
+#define ONE_THREAD(function) .peer = "ours, one thread", .open_peer = function, .peer_threads = 1
+#define SCALING(function) .threads = THREADS, ONE_THREAD(function)
+#define NOT_RUN(name, value) .peer = name " (not run here)", .peer_value = value
+
+static const bench_case cases[] = {
+    {.name = "sgemm_1440", GEMM(1440), OPENBLAS("sgemm", open_openblas_gemm), .peer_value = 127},
+    {.name = "sgemm_1440_O2", GEMM(1440), PLAIN_O2(open_gemm)},
+    {.name = "dgemm_1440", GEMM(1440), .wide = 1, .build = "double", OPENBLAS("dgemm", open_openblas_gemm)},
+    {.name = "ssyrk_224x262144", SYRK(224, 262144), OPENBLAS("ssyrk", open_openblas_syrk), .peer_value = 105.7},
+    {.name = "covariance_u8", COVARIANCE(SHS_U8, 1), ON_READY_FLOATS},
+    {.name = "covariance_u8_O2", COVARIANCE(SHS_U8, 1), PLAIN_O2(open_covariance)},
+    {.name = "covariance_i16", COVARIANCE(SHS_I16, 2), ON_READY_FLOATS},
+    {.name = "covariance_f32", COVARIANCE(SHS_F32, 4), ON_READY_FLOATS},
+    {.name = "omp_64x256_s6", OMP(64, 256, 6, 200000), NOT_RUN("SPAMS f32", 554000)},
+    {.name = "omp_64x256_s6_O2", OMP(64, 256, 6, 200000), PLAIN_O2(open_omp)},
+    {.name = "omp_256x1024_s32", OMP(256, 1024, 32, 10000), NOT_RUN("SPAMS f32", 20400)},
+    {.name = "omp_64x128_s16", OMP(64, 128, 16, 100000), NOT_RUN("seed paper, 8800 GTX", 45016)},
+    {.name = "omp_64x512_s8", OMP(64, 512, 8, 100000)},
+    {.name = "aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), NOT_RUN("pyksvd f32", 0.022)},
+    {.name = "paksvd64_64x256_s6_8192", KSVD(64, 256, 6, 8192, 64), NOT_RUN("pyksvd f32, AK-SVD", 0.022)},
+    {.name = "eigh_224", EIGH(224), OPENBLAS("dsyevd", open_openblas_eigh)},
+    {.name = "pca10_i16", PCA_10, SCRIPT("numpy float32 in blocks", "numpy_pca"), .peer_value = 0.124},
+    {.name = "pca10_i16_O2", PCA_10, PLAIN_O2(open_pca)},
+    {.name = "pca205_bytes", PCA_BYTES(BANDS_A, PIXELS_A, 2), NOT_RUN("GRASS i.pca", 34.2)},
+    {.name = "grass_pca224_f64", GRASS, .wide = 1, .build = "double"},
+    {.name = "grass_pca224_f64_in_float", GRASS},
+    {.name = "ica10_pow3", ICA_10(SHS_POW3, POW3_FLOPS), SCRIPT("MDP", "mdp_pow3"), .peer_value = 0.87},
+    {.name = "ica10_tanh", ICA_10(SHS_TANH, TANH_FLOPS), SCRIPT("scikit-learn", "sklearn_tanh")},
+    {.name = "ica10_tanh_O2", ICA_10(SHS_TANH, TANH_FLOPS), PLAIN_O2(open_ica)},
+    /* One thread against two. */
+    {.name = "scaling_sgemm_1440", GEMM(1440), SCALING(open_gemm)},
+    {.name = "scaling_ssyrk_224x262144", SYRK(224, 262144), SCALING(open_syrk)},
+    {.name = "scaling_eigh_224", EIGH(224), SCALING(open_eigh)},
+    {.name = "scaling_omp_64x256_s6", OMP(64, 256, 6, 200000), SCALING(open_omp)},
+    {.name = "scaling_aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), SCALING(open_ksvd)},
+    {.name = "scaling_paksvd64_64x256_s6_8192", KSVD(64, 256, 6, 8192, 64), SCALING(open_ksvd)},
+    {.name = "scaling_patches_512", PATCHES(256, 512), SCALING(open_patches)},
+    {.name = "scaling_covariance_i16", .open = open_covariance, .bands = BANDS_A, .flops = SYRK_FLOPS(BANDS_A, PIXELS_A),
+     .bytes = PIXELS_A * 2 * BANDS_A, SCALING(open_covariance)},
+    {.name = "scaling_projection_10", PROJECTION, .components = 10, .flops = MAP_FLOPS(BANDS_A, 10, PIXELS_A),
+     .bytes = PIXELS_A * (2 * BANDS_A + 40), ONE_THREAD(open_projection)},
+    {.name = "scaling_projection_205_bytes", PROJECTION, .to_bytes = 1, .flops = 2 * MAP_FLOPS(BANDS_A, BANDS_A, PIXELS_A),
+     .bytes = PIXELS_A * 5 * BANDS_A, ONE_THREAD(open_projection)},
+    {.name = "scaling_ica10_pow3", ICA_10(SHS_POW3, POW3_FLOPS), ONE_THREAD(open_ica)},
+    {.name = "scaling_ica10_tanh", ICA_10(SHS_TANH, TANH_FLOPS), ONE_THREAD(open_ica)},
+};
+
+/* What must be reached; 0 = not asked for. The ratio is to the peer, the share that of the measured peak, the value in the
+   unit of the case. */
+typedef struct target {
+    const char *name, *what;
+    double ratio, share, value;
+} target;
+
+static const target targets[] = {
+    {"sgemm_1440", "85 % of peak and 1.5 x OpenBLAS", 1.5, 0.85, 0},
+    {"sgemm_1440_O2", "plain -O2: 95 % of -O3 -march=native", 0.95, 0, 0},
+    {"dgemm_1440", "85 % of peak", 0, 0.85, 0},
+    {"ssyrk_224x262144", "1.4 x OpenBLAS", 1.4, 0, 0},
+    {"covariance_u8", "3 x OpenBLAS ssyrk on ready floats", 3, 0, 0},
+    {"omp_64x256_s6", "1.5 M signals/s and 2.5 x SPAMS", 2.5, 0, 1.5e6},
+    {"omp_256x1024_s32", "2 x SPAMS", 2, 0, 0},
+    {"omp_64x128_s16", "20 x the seed paper", 20, 0, 0},
+    {"aksvd_64x256_s6_8192", "3 x pyksvd", 3, 0, 0},
+    {"eigh_224", "at most 1.5 times dsyevd's time", 1 / 1.5, 0, 0},
+    {"pca10_i16", "3 x numpy in blocks", 3, 0, 0},
+    {"pca205_bytes", "150 x GRASS i.pca", 150, 0, 0},
+    {"grass_pca224_f64", "3 x numpy float64", 3, 0, 0},
+    {"ica10_pow3", "15 x MDP", 15, 0, 0},
+    {"ica10_tanh", "5 x scikit-learn", 5, 0, 0},
+    {"scaling_*", "two threads: 1.8 x one", 1.8, 0, 0},
+};
+/* clang-format on */
+
+enum { CASES = sizeof cases / sizeof cases[0], TARGETS = sizeof targets / sizeof targets[0] };
+
+/* ---- what works are made with ------------------------------------------------------------------------------------- */
+
+double bench_now(const work *w) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(w->wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void *must(void *memory) {
-    if (memory) return memory;
-    fprintf(stderr, "bench: out of memory\n");
-    exit(1);
-}
-
-static void must_ok(shs_status status) {
+void bench_ok(shs_status status) {
     if (status == SHS_OK) return;
     fprintf(stderr, "bench: %s\n", shs_status_text(status));
     exit(1);
 }
 
-static shs_real *new_normal(size_t count, uint64_t seed) {
-    shs_real *x = (shs_real *)must(malloc(count * sizeof *x));
-    shs_random r;
-    size_t i;
-    shs_random_seed(&r, seed);
-    for (i = 0; i < count; i++) x[i] = (shs_real)shs_random_normal(&r);
-    return x;
-}
-
-static shs_real *new_dictionary(int p, int n) {
-    shs_real *D = new_normal((size_t)p * (size_t)n, 1);
-    must_ok(shs_normalize_columns(p, n, D, p, NULL));
-    return D;
-}
-
-static shs_context one_thread(void) {
-    shs_context ctx = SHS_ZERO;
-    ctx.threads = 1;
-    return ctx;
+void *bench_hold(work *w, int slot, size_t bytes) {
+    void *memory = calloc(1, bytes);
+    if (!memory) bench_ok(SHS_NO_MEMORY);
+    return w->held[slot] = memory;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -53,330 +173,272 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int count) {
+double bench_median(double *values, int count) {
     qsort(values, (size_t)count, sizeof *values, ascending);
     return values[count / 2];
 }
 
-/* ---- what is measured -------------------------------------------------------------------------------------------- */
-
-/* One line of the table: a measuring function and its sizes. It returns a figure in `unit`. */
-typedef struct bench_case {
-    const char *name, *unit;
-    double (*measure)(const struct bench_case *c);
-    int p, n, s, m, group;
-    const char *peer; /* NULL: none known */
-    double peer_value;
-    int less_is_better;
-    double (*peer_measure)(void); /* the peer, run beside us; 0 = it is not here, and peer_value stands */
-} bench_case;
-
-/* Signals a second, D'D and D'Y included. */
-static double measure_omp(const bench_case *c) {
-    shs_context ctx = one_thread();
-    shs_real *D = new_dictionary(c->p, c->n), *Y = new_normal((size_t)c->p * (size_t)c->m, 2);
-    double seconds[RUNS];
-    shs_codes codes;
-    int run;
-    must_ok(shs_codes_create(NULL, (size_t)c->m, c->s, &codes));
-    for (run = -1; run < RUNS; run++) {
-        double start = seconds_now();
-        must_ok(shs_omp(&ctx, c->p, c->n, D, (size_t)c->m, Y, c->s, &codes));
-        if (run >= 0) seconds[run] = seconds_now() - start;
-    }
-    shs_codes_free(NULL, &codes);
-    free(D), free(Y);
-    return c->m / median(seconds, RUNS);
-}
-
-static double ksvd_seconds(const bench_case *c, const shs_real *start, shs_real *D, const shs_real *Y, int iterations) {
-    shs_context ctx = one_thread();
-    shs_ksvd_options o = SHS_ZERO;
-    double began;
-    memcpy(D, start, (size_t)c->p * (size_t)c->n * sizeof *D);
-    o.iterations = iterations;
-    o.coding.sparsity = c->s;
-    o.parallel_atoms = c->group;
-    o.start = SHS_START_GIVEN;
-    began = seconds_now();
-    must_ok(shs_ksvd_ex(&ctx, c->p, c->n, D, c->p, (size_t)c->m, Y, c->p, &o, NULL, NULL));
-    return seconds_now() - began;
-}
-
-/* Seconds for one iteration: what eight take more than two, so that start and final coding do not count. */
-static double measure_ksvd(const bench_case *c) {
-    shs_real *start = new_dictionary(c->p, c->n), *Y = new_normal((size_t)c->p * (size_t)c->m, 2);
-    shs_real *D = (shs_real *)must(malloc((size_t)c->p * (size_t)c->n * sizeof *D));
-    double seconds[RUNS];
-    int run;
-    for (run = -1; run < RUNS; run++) {
-        double few = ksvd_seconds(c, start, D, Y, 2), many = ksvd_seconds(c, start, D, Y, 8);
-        if (run >= 0) seconds[run] = (many - few) / 6;
-    }
-    free(start), free(Y), free(D);
-    return median(seconds, RUNS);
-}
-
-/* GFLOP/s of a square product. */
-static double measure_gemm(const bench_case *c) {
-    shs_context ctx = one_thread();
-    size_t count = (size_t)c->n * (size_t)c->n;
-    shs_real *A = new_normal(count, 3), *B = new_normal(count, 4), *C = new_normal(count, 5);
-    double seconds[RUNS], n = c->n;
-    int run;
-    for (run = -1; run < RUNS; run++) {
-        double start = seconds_now();
-        must_ok(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, c->n, c->n, c->n, 1, A, c->n, B, c->n, 0, C, c->n));
-        if (run >= 0) seconds[run] = seconds_now() - start;
-    }
-    free(A), free(B), free(C);
-    return 2 * n * n * n / median(seconds, RUNS) * 1e-9;
-}
-
-/* ---- an image cube, two threads ---------------------------------------------------------------------------------- */
-
-enum { LINES = 512, SAMPLES = 614, BANDS = 205, THREADS = 2 };
-
-/* A scene of 12 smooth spectra in random mixtures with noise, pixel by pixel; made once. */
-static const int16_t *scene(void) {
-    static int16_t *pixels;
-    static double curve[12][BANDS];
-    shs_real spectra[12];
-    size_t i, count = (size_t)LINES * SAMPLES;
-    shs_random r;
-    int k, b;
-    if (pixels) return pixels;
-    pixels = (int16_t *)must(malloc(count * BANDS * sizeof *pixels));
-    shs_random_seed(&r, 7);
-    for (k = 0; k < 12; k++)
-        for (b = 0; b < BANDS; b++) curve[k][b] = 1000 + 500 * sin(0.02 * b * (k + 1) + k);
-    for (i = 0; i < count; i++) {
-        for (k = 0; k < 12; k++) spectra[k] = (shs_real)pow((double)shs_random_uniform(&r), 3);
-        for (b = 0; b < BANDS; b++) {
-            double value = 20 * ((double)shs_random_uniform(&r) - 0.5);
-            for (k = 0; k < 12; k++) value += (double)spectra[k] * curve[k][b];
-            pixels[i * BANDS + (size_t)b] = (int16_t)value;
-        }
-    }
-    return pixels;
-}
-
-static shs_cube scene_cube(void) {
-    shs_cube cube = SHS_ZERO;
-    cube.pixels = scene();
-    cube.type = SHS_I16;
-    cube.interleave = SHS_BIP;
-    cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
-    return cube;
-}
-
-/* What tests/bench_peers.py measures on the same pixels; 0 where the peer is not installed. */
-static double measure_peer(const char *what) {
-    static const char *file = "build/bench_cube.raw";
-    char command[256];
-    const char *python = getenv("PYTHON");
-    double seconds = 0;
-    FILE *f = fopen(file, "wb");
-    size_t written = f ? fwrite(scene(), sizeof(int16_t), (size_t)LINES * SAMPLES * BANDS, f) : 0;
-    if (f) fclose(f);
-    if (written != (size_t)LINES * SAMPLES * BANDS) return 0;
-    snprintf(command, sizeof command, "%s tests/bench_peers.py %s %s %d %d %d %d 2>/dev/null",
-             python ? python : "/usr/bin/python3", what, file, LINES, SAMPLES, BANDS, THREADS);
-    f = popen(command, "r");
-    if (f && fscanf(f, "%lf", &seconds) != 1) seconds = 0;
-    if (f) pclose(f);
-    remove(file);
-    return seconds;
-}
-
-typedef enum cube_work { PCA_10, PCA_ALL_BYTES, ICA_10, COVARIANCE } cube_work;
-
-static void work_on_cube(cube_work work, const shs_context *ctx, const shs_cube *cube, shs_sink *sink) {
-    if (work == PCA_10 || work == PCA_ALL_BYTES) {
-        shs_pca_options o = SHS_ZERO;
-        o.components = work == PCA_10 ? 10 : 0;
-        must_ok(shs_pca_run(ctx, cube, &o, sink, NULL));
-    } else if (work == ICA_10) {
-        shs_ica_options o = SHS_ZERO;
-        o.components = 10;
-        must_ok(shs_ica_run(ctx, cube, &o, sink, NULL));
-    } else {
-        shs_moments moments;
-        must_ok(shs_moments_create(ctx, BANDS, &moments));
-        must_ok(shs_moments_update(ctx, &moments, cube, 0));
-        shs_moments_free(ctx, &moments);
-    }
-}
-
-static double cube_seconds(cube_work work, const shs_cube *cube) {
+shs_context bench_context(const work *w) {
     shs_context ctx = SHS_ZERO;
-    shs_sink sink = SHS_ZERO;
-    double seconds[RUNS];
-    int run;
-    ctx.threads = THREADS;
-    sink.type = work == PCA_ALL_BYTES ? SHS_U8 : SHS_F32;
-    if (work == PCA_ALL_BYTES) sink.rescale = 1, sink.high = 255;
-    sink.pixels = must(calloc((size_t)LINES * SAMPLES, work == PCA_ALL_BYTES ? BANDS : 10 * sizeof(float)));
-    for (run = -1; run < RUNS; run++) {
-        double start = seconds_now();
-        work_on_cube(work, &ctx, cube, &sink);
-        if (run >= 0) seconds[run] = seconds_now() - start;
+    ctx.threads = w->threads;
+    return ctx;
+}
+
+static int one_thread; /* --one-thread */
+
+static int threads_of(const bench_case *c) { return c->threads > 1 && !one_thread ? c->threads : 1; }
+
+/* 0 where it cannot be done here. */
+static int open_work(work *w, const bench_case *c, open_fn open, int threads) {
+    memset(w, 0, sizeof *w);
+    w->c = c;
+    w->threads = threads > 1 && !one_thread ? threads : 1;
+    w->wall = threads_of(c) > 1;
+    return open && open(w);
+}
+
+static void close_work(work *w) {
+    size_t k;
+    bench_close_child(w);
+    shs_pca_free(NULL, &w->pca);
+    shs_codes_free(NULL, &w->codes);
+    for (k = 0; k < sizeof w->held / sizeof w->held[0]; k++) free(w->held[k]);
+}
+
+/* One run: the mean of as many repetitions as it takes. What runs beside us repeats by itself. */
+static double run_seconds(work *w) {
+    struct timespec pause = {0, PAUSE};
+    double total = 0;
+    int count = 0;
+    do total += w->once(w), count++;
+    while (total < AT_LEAST && !w->child);
+    if (w->wall) nanosleep(&pause, NULL);
+    return total / count;
+}
+
+/* ---- measuring and telling ---------------------------------------------------------------------------------------- */
+
+typedef struct side {
+    double seconds, low, high; /* the median and the spread; 0 = not measured */
+} side;
+
+typedef struct result {
+    int done;
+    side ours, peer;
+    double value, peer_value, ratio, share;
+    const char *bound;
+} result;
+
+static const char *const units[FIGURES] = {"s", "GFLOP/s", "signals/s"};
+
+static double figure_of(const bench_case *c, double seconds) {
+    if (seconds <= 0) return 0;
+    return c->figure == GFLOPS ? c->flops * 1e-9 / seconds : c->figure == SIGNALS ? c->m / seconds : seconds;
+}
+
+static side side_of(double *seconds, int runs) {
+    side s;
+    s.seconds = bench_median(seconds, runs); /* it sorts */
+    s.low = seconds[0];
+    s.high = seconds[runs - 1];
+    return s;
+}
+
+/* The seconds that the machine's peak would take, over those that we take. */
+static void judge_share(const bench_case *c, const bench_peaks *peaks, result *r) {
+    int threads = threads_of(c);
+    double compute = c->flops / peaks->flops[c->wide][threads - 1], move = c->bytes / peaks->bytes[threads - 1];
+    r->bound = compute >= move ? "flops" : "bytes";
+    r->share = (compute >= move ? compute : move) / r->ours.seconds;
+}
+
+static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
+    double seconds[2][RUNS];
+    work ours, peer;
+    result r = SHS_ZERO;
+    int with_peer, run;
+    if (!open_work(&ours, c, c->build ? open_build : c->open, c->threads)) {
+        fprintf(stderr, "bench: %s needs build/bench-%s: make bench\n", c->name, c->build ? c->build : "");
+        return r;
     }
-    free(sink.pixels);
-    return median(seconds, RUNS);
-}
-
-static double measure_pca(const bench_case *c) {
-    shs_cube cube = scene_cube();
-    return cube_seconds(c->n ? PCA_10 : PCA_ALL_BYTES, &cube);
-}
-
-static double measure_ica(const bench_case *c) {
-    shs_cube cube = scene_cube();
-    (void)c;
-    return cube_seconds(ICA_10, &cube);
-}
-
-static double peer_numpy(void) { return measure_peer("numpy"); }
-static double peer_mdp(void) { return measure_peer("mdp"); }
-
-/* The covariance of the scene as 8-bit or as float pixels. */
-static double covariance_seconds(int bytes) {
-    const int16_t *from = scene();
-    size_t count = (size_t)LINES * SAMPLES * BANDS, i;
-    void *pixels = must(malloc(count * (bytes ? 1 : sizeof(float))));
-    shs_cube cube = scene_cube();
-    double seconds;
-    for (i = 0; i < count; i++) {
-        if (bytes) ((uint8_t *)pixels)[i] = (uint8_t)(from[i] / 64);
-        else ((float *)pixels)[i] = from[i];
+    with_peer = open_work(&peer, c, c->open_peer, c->peer_threads ? c->peer_threads : c->threads);
+    for (run = -1; run < runs; run++) { /* the first is to warm up */
+        double mine = run_seconds(&ours), theirs = with_peer ? run_seconds(&peer) : 0;
+        if (run >= 0) seconds[0][run] = mine, seconds[1][run] = theirs;
     }
-    cube.pixels = pixels;
-    cube.type = bytes ? SHS_U8 : SHS_F32;
-    seconds = cube_seconds(COVARIANCE, &cube);
-    free(pixels);
-    return seconds;
+    close_work(&peer);
+    close_work(&ours);
+    r.done = 1;
+    r.ours = side_of(seconds[0], runs);
+    if (with_peer) r.peer = side_of(seconds[1], runs);
+    r.value = figure_of(c, r.ours.seconds);
+    r.peer_value = with_peer ? figure_of(c, r.peer.seconds) : c->peer_value;
+    if (r.peer_value > 0) r.ratio = c->figure == SECONDS ? r.peer_value / r.value : r.value / r.peer_value;
+    judge_share(c, peaks, &r);
+    return r;
 }
 
-static double measure_covariance(const bench_case *c) {
-    (void)c;
-    return covariance_seconds(1);
+/* A figure with its spread, in few characters. */
+static const char *spread(char *text, size_t size, const bench_case *c, double value, const side *s) {
+    double a = figure_of(c, s->low), b = figure_of(c, s->high), scale = 1;
+    const char *unit = units[c->figure];
+    if (c->figure == SIGNALS) scale = 1e-3, unit = "k/s";
+    if (c->figure == SECONDS && value < 0.1) scale = 1e3, unit = "ms";
+    if (value <= 0) snprintf(text, size, "-");
+    else if (s->high <= s->low) snprintf(text, size, "%.4g %s", value * scale, unit);
+    else snprintf(text, size, "%.4g (%.4g..%.4g) %s", value * scale, (a < b ? a : b) * scale, (a < b ? b : a) * scale, unit);
+    return text;
 }
 
-static double peer_float_covariance(void) { return covariance_seconds(0); }
-
-/* What the processor can do at most: independent multiply-adds in registers, as many as hide their latency. */
-#if defined(__GNUC__)
-#if defined(__AVX512F__)
-#define PEAK_BYTES 64
-#elif defined(__AVX__)
-#define PEAK_BYTES 32
-#else
-#define PEAK_BYTES 16
-#endif
-typedef shs_real lanes __attribute__((vector_size(PEAK_BYTES)));
-#else
-#define PEAK_BYTES sizeof(shs_real)
-typedef shs_real lanes;
-#endif
-
-#define CHAINS(X) X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l)
-#define CHAIN_COUNT 12
-
-static shs_real fma_loop(long rounds, shs_real factor, shs_real term) {
-    lanes scale, shift, sum;
-    long round;
-    size_t lane;
-#define DECLARE(x) lanes x;
-    CHAINS(DECLARE)
-#undef DECLARE
-    for (lane = 0; lane < PEAK_BYTES / sizeof(shs_real); lane++) {
-        ((shs_real *)&scale)[lane] = factor;
-        ((shs_real *)&shift)[lane] = term;
-    }
-#define START(x)                                                                                                       \
-    x = shift;                                                                                                         \
-    shift += scale;
-    CHAINS(START)
-#undef START
-    for (round = 0; round < rounds; round++) {
-#define STEP(x) x = x * scale + shift;
-        CHAINS(STEP)
-#undef STEP
-    }
-    sum = shift;
-#define ADD(x) sum += x;
-    CHAINS(ADD)
-#undef ADD
-    return ((shs_real *)&sum)[0];
+/* A known figure of a peer that could have run says that it did not. */
+static void peer_name(char *text, size_t size, const bench_case *c, const result *r) {
+    snprintf(text, size, "%s%s", c->peer && r->peer_value > 0 ? c->peer : "",
+             c->open_peer && r->peer.seconds <= 0 && r->peer_value > 0 ? " (not run here)" : "");
 }
 
-/* The best run, since it is a ceiling. */
-static double measure_peak(const bench_case *c) {
-    volatile shs_real factor = (shs_real)0.5, term = 1, result;
-    double best = 1e9, flops = 2.0 * CHAIN_COUNT * (PEAK_BYTES / sizeof(shs_real)) * (double)c->m;
-    int run;
-    for (run = -1; run < RUNS; run++) {
-        double start = seconds_now();
-        result = fma_loop(c->m, factor, term);
-        start = seconds_now() - start;
-        if (start < best) best = start;
-    }
-    (void)result;
-    return flops / best * 1e-9;
-}
-
-/* ---- the table --------------------------------------------------------------------------------------------------- */
-
-#define RATE "signals/s"
-
-/* The peers' figures are for float. */
-/* clang-format off */
-static const bench_case cases[] = {
-    /* name                        unit       measure       p    n     s   m       group  peer         value */
-    {"fma_peak",                   "GFLOP/s", measure_peak, 0,   0,    0,  40000000, 0,   NULL,        0,      0, NULL},
-    {"gemm_1440",                  "GFLOP/s", measure_gemm, 0,   1440, 0,  0,       0,    "OpenBLAS",  127,    0, NULL},
-    {"omp_64x256_s6",              RATE,      measure_omp,  64,  256,  6,  200000,  0,    "SPAMS f32", 554000, 0, NULL},
-    {"omp_256x1024_s32",           RATE,      measure_omp,  256, 1024, 32, 10000,   0,    "SPAMS f32", 20400,  0, NULL},
-    {"omp_64x128_s16",             RATE,      measure_omp,  64,  128,  16, 100000,  0,    NULL,        0,      0, NULL},
-    {"omp_64x512_s8",              RATE,      measure_omp,  64,  512,  8,  100000,  0,    NULL,        0,      0, NULL},
-    {"aksvd_64x256_s6_8192",       "s",       measure_ksvd, 64,  256,  6,  8192,    1,    "pyksvd f32", 0.022, 1, NULL},
-    {"paksvd64_64x256_s6_8192",    "s",       measure_ksvd, 64,  256,  6,  8192,    64,   NULL,        0,      1, NULL},
-    /* 512 x 614 x 205, int16 pixel by pixel, two threads */
-    {"pca10_cube",                 "s",       measure_pca,  0,   10,   0,  0,       0,    "numpy f32", 0.124,  1, peer_numpy},
-    {"pca205_cube_bytes",          "s",       measure_pca,  0,   0,    0,  0,       0,    "GRASS i.pca", 34.2, 1, NULL},
-    {"ica10_cube_pow3",            "s",       measure_ica,  0,   10,   0,  0,       0,    "MDP pow3",  0.87,   1, peer_mdp},
-    {"covariance_cube_u8",         "s",       measure_covariance, 0, 0, 0, 0,       0,    "ours, float pixels", 0, 1, peer_float_covariance},
-};
-/* clang-format on */
-
-static void report(FILE *csv, const bench_case *c, double value) {
-    double here = c->peer_measure ? c->peer_measure() : 0, peer = here > 0 ? here : c->peer_value;
-    double ratio = c->less_is_better ? peer / value : value / peer;
-    int known = c->peer && sizeof(shs_real) == sizeof(float);
-    fprintf(csv, "%s,%.6g,%s,", c->name, value, c->unit);
-    printf("%-26s %14.6g %-10s", c->name, value, c->unit);
-    if (known) {
-        fprintf(csv, "%s,%.6g,%.3g\n", c->peer, peer, ratio);
-        printf(" %-12s %10.6g  x %.3g%s\n", c->peer, peer, ratio, here > 0 ? "" : "  (known figure, not run here)");
-    } else {
-        fprintf(csv, ",,\n");
-        printf("\n");
-    }
+static void report(const bench_case *c, const result *r, FILE *csv, FILE *details) {
+    char ours[64], peer[64], name[64];
+    peer_name(name, sizeof name, c, r);
+    if (*name)
+        fprintf(csv, "%s,%.6g,%s,\"%s\",%.6g,%.3g\n", c->name, r->value, units[c->figure], name, r->peer_value, r->ratio);
+    else fprintf(csv, "%s,%.6g,%s,,,\n", c->name, r->value, units[c->figure]);
+    fprintf(details, "%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s,%.3g\n", c->name, threads_of(c), r->ours.seconds,
+            r->ours.low, r->ours.high, r->peer.seconds, r->peer.low, r->peer.high, c->flops, c->bytes,
+            c->flops > 0 ? r->bound : "", r->share);
+    printf("%-32s %-34s", c->name, spread(ours, sizeof ours, c, r->value, &r->ours));
+    if (c->flops > 0) printf(" %4.0f %% %-6s", 100 * r->share, r->bound);
+    else printf(" %13s", "");
+    if (*name) printf("   x %-6.3g %s: %s", r->ratio, name, spread(peer, sizeof peer, c, r->peer_value, &r->peer));
+    printf("\n");
     fflush(stdout);
 }
 
-/* bench [name]: all cases, or those whose name begins like that. */
-int main(int argc, char **argv) {
-    FILE *csv = fopen("build/bench.csv", "w");
-    size_t k;
-    if (!csv) {
-        fprintf(stderr, "bench: cannot write build/bench.csv\n");
-        return 1;
+static void report_peaks(const bench_peaks *p, FILE *csv) {
+    int wide, threads;
+    printf("Peaks (vectors of %d bytes), on one thread and on two:\n", p->vector_bytes);
+    for (wide = 0; wide < 2; wide++) {
+        const double *flops = p->flops[wide];
+        printf("    multiply-adds in %-7s %8.1f %8.1f GFLOP/s\n", wide ? "double" : "float", flops[0] * 1e-9, flops[1] * 1e-9);
+        for (threads = 0; threads < THREADS; threads++)
+            fprintf(csv, "peak_fma_%s_%d,%.6g,GFLOP/s,,,\n", wide ? "f64" : "f32", threads + 1, flops[threads] * 1e-9);
     }
-    fprintf(csv, "case,value,unit,peer,peer_value,ratio\n");
-    for (k = 0; k < sizeof cases / sizeof cases[0]; k++)
-        if (argc < 2 || strncmp(argv[1], cases[k].name, strlen(argv[1])) == 0)
-            report(csv, cases + k, cases[k].measure(cases + k));
-    return fclose(csv) != 0;
+    printf("    read from memory         %8.1f %8.1f GB/s\n\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9);
+    for (threads = 0; threads < THREADS; threads++)
+        fprintf(csv, "peak_read_%d,%.6g,GB/s,,,\n", threads + 1, p->bytes[threads] * 1e-9);
+    if (p->flops[0][THREADS - 1] < 1.8 * p->flops[0][0] && !one_thread)
+        printf("Two threads do not reach twice as much as one: the machine is busy, or the two share a core. What is measured\n"
+               "with two threads says little now; see --one-thread, where it is the processor's time that counts.\n\n");
+    fflush(stdout);
+}
+
+/* Met where everything that is asked for is. A ratio to a figure that is not known here is not met. */
+static void report_target(const target *t, const bench_case *c, const result *r) {
+    int better = c->figure != SECONDS, met = r->ratio >= t->ratio && r->share >= t->share;
+    char got[96];
+    int at = 0;
+    if (t->value > 0) met &= better ? r->value >= t->value : r->value <= t->value;
+    got[0] = 0;
+    if (t->ratio > 0) at += snprintf(got, sizeof got, "x %.3g  ", r->ratio);
+    if (t->share > 0) at += snprintf(got + at, sizeof got - (size_t)at, "%.0f %% of peak  ", 100 * r->share);
+    if (t->value > 0) snprintf(got + at, sizeof got - (size_t)at, "%.4g %s", r->value, units[c->figure]);
+    printf("    %-32s %-38s %-28s %s\n", c->name, t->what, got, met ? "met" : "MISSED");
+}
+
+static void report_targets(const result *results) {
+    int t, k, any = 0;
+    for (t = 0; t < TARGETS; t++)
+        for (k = 0; k < CASES; k++) {
+            if (!results[k].done || fnmatch(targets[t].name, cases[k].name, 0)) continue;
+            if (!any++) printf("\nTargets%s:\n", one_thread ? " (set for two threads in cubes; here all ran on one)" : "");
+            report_target(targets + t, cases + k, results + k);
+        }
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+static char **patterns;
+static int pattern_count;
+
+static int find_case(const char *name) {
+    int k;
+    for (k = 0; k < CASES && strcmp(cases[k].name, name); k++) {}
+    return k;
+}
+
+static int wanted(const char *name) {
+    char glob[128];
+    int k;
+    for (k = 0; k < pattern_count; k++) {
+        const char *any = find_case(patterns[k]) < CASES ? "" : "*"; /* a whole name stands for that case alone */
+        snprintf(glob, sizeof glob, "%s%s%s", any, patterns[k], any);
+        if (fnmatch(glob, name, 0) == 0) return 1;
+    }
+    return pattern_count == 0;
+}
+
+/* As open_build of the program beside us asks for it. */
+static int serve(const char *name) {
+    work w;
+    int k = find_case(name);
+    if (k == CASES || !open_work(&w, cases + k, cases[k].open, cases[k].threads)) return 1;
+    bench_serve(&w, run_seconds);
+    close_work(&w);
+    return 0;
+}
+
+static int list(void) {
+    int k;
+    for (k = 0; k < CASES; k++) printf("%s\n", cases[k].name);
+    return 0;
+}
+
+static FILE *open_csv(const char *file, const char *columns) {
+    FILE *f = fopen(file, "w");
+    if (!f) {
+        fprintf(stderr, "bench: cannot write %s\n", file);
+        exit(1);
+    }
+    fprintf(f, "%s\n", columns);
+    return f;
+}
+
+static int run_all(int runs) {
+    static result results[CASES];
+    FILE *csv = open_csv("build/bench.csv", "case,value,unit,peer,peer_value,ratio");
+    FILE *details = open_csv("build/bench_details.csv", "case,threads,seconds,low,high,peer_seconds,peer_low,peer_high,"
+                                                        "flops,bytes,bound,share");
+    bench_peaks peaks = bench_measure_peaks();
+    int k;
+    report_peaks(&peaks, csv);
+    printf("%-32s %-34s %-13s   %s\n", "case", "ours (lowest..highest)", "share of peak", "ratio, peer");
+    for (k = 0; k < CASES; k++) {
+        if (!wanted(cases[k].name) || (one_thread && cases[k].peer_threads)) continue;
+        results[k] = measure(cases + k, &peaks, runs);
+        if (results[k].done) report(cases + k, results + k, csv, details);
+    }
+    bench_stages(wanted, runs, one_thread ? 1 : THREADS);
+    report_targets(results);
+    k = fclose(csv) != 0;
+    return fclose(details) != 0 || k;
+}
+
+int main(int argc, char **argv) {
+    const char *served = NULL;
+    int runs = RUNS, k;
+    signal(SIGPIPE, SIG_IGN);               /* a peer may end early */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* within this program; the Python peers set their own */
+    for (k = 1; k < argc && argv[k][0] == '-'; k++) {
+        if (!strcmp(argv[k], "--quick")) runs = 1;
+        else if (!strcmp(argv[k], "--one-thread")) one_thread = 1;
+        else if (!strcmp(argv[k], "--list")) return list();
+        else if (!strcmp(argv[k], "--serve") && k + 1 < argc) served = argv[++k];
+        else {
+            fprintf(stderr, "bench [--quick] [--one-thread] [--list] [PATTERN...]\n");
+            return 2;
+        }
+    }
+    if (served) return serve(served);
+    patterns = argv + k;
+    pattern_count = argc - k;
+    return run_all(runs);
 }

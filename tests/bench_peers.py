@@ -1,42 +1,71 @@
-"""bench_peers.py WHAT CUBE.raw LINES SAMPLES BANDS THREADS - times a peer on the cube that bench.c made (int16, pixel by pixel) and
-prints the median of three runs in seconds, or nothing where the peer is not installed."""
+"""bench_peers.py WHAT CUBE.raw TYPE LINES SAMPLES BANDS THREADS - a peer of bench.c on the cube that it wrote. Says "ready"
+when one run is done, then answers every line of its input with the mean seconds of one more. Ends if a package is missing."""
 import os
-import statistics
 import sys
 import time
+import warnings
 
-what, path, lines, samples, bands, threads = sys.argv[1:2] + sys.argv[2:3] + [int(x) for x in sys.argv[3:7]]
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+what, path, kind = sys.argv[1:4]
+lines, samples, bands, threads = (int(x) for x in sys.argv[4:8])
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
     os.environ[name] = str(threads)
 try:
     import numpy as np
-    if what == "mdp":
+    if what == "mdp_pow3":
         import mdp
+    if what == "sklearn_tanh":
+        from sklearn.decomposition import FastICA
 except ImportError:
     sys.exit(0)
 
+COMPONENTS = 10
+ITERATIONS = 20  # ICA_ITERATIONS of bench.h
+BLOCK = 16384
+AT_LEAST = 0.2   # seconds: shorter work is repeated
 
-def pca(cube, components=10, block=16384):
+
+def numpy_pca(cube):
     """Covariance block by block in float32 with float64 sums, eigh, projection: what one writes by hand in numpy."""
     n = len(cube)
-    shift = cube[:block].mean(axis=0).astype(np.float32)
+    shift = cube[:BLOCK].mean(axis=0).astype(np.float32)
     total, products = np.zeros(bands), np.zeros((bands, bands))
-    for at in range(0, n, block):
-        x = cube[at:at + block].astype(np.float32) - shift
+    for at in range(0, n, BLOCK):
+        x = cube[at:at + BLOCK].astype(np.float32) - shift
         total += x.sum(axis=0, dtype=np.float64)
         products += x.T @ x
     mean = total / n
-    vectors = np.linalg.eigh(products / n - np.outer(mean, mean))[1][:, ::-1][:, :components].astype(np.float32)
-    out = np.empty((n, components), np.float32)
-    for at in range(0, n, block):
-        out[at:at + block] = (cube[at:at + block].astype(np.float32) - (shift + mean.astype(np.float32))) @ vectors
+    vectors = np.linalg.eigh(products / n - np.outer(mean, mean))[1][:, ::-1][:, :COMPONENTS].astype(np.float32)
+    out = np.empty((n, COMPONENTS), np.float32)
+    for at in range(0, n, BLOCK):
+        out[at:at + BLOCK] = (cube[at:at + BLOCK].astype(np.float32) - (shift + mean.astype(np.float32))) @ vectors
     return out
 
 
-def ica(cube, components=10):
+def numpy_grass(cube):
+    """The work of i.pca in float64, band after band: mean, covariance, eigh, all components, each stretched to 0-255. Blocks of
+    pixels stay in the cache; the components are kept, so that the stretch need not project again."""
+    n = cube.shape[1]
+    mean = cube.mean(axis=1, keepdims=True)
+    products = np.zeros((bands, bands))
+    for at in range(0, n, BLOCK):
+        x = cube[:, at:at + BLOCK] - mean
+        products += x @ x.T
+    vectors = np.linalg.eigh(products / n)[1][:, ::-1].T.copy()
+    y = np.empty((bands, n))
+    for at in range(0, n, BLOCK):
+        np.matmul(vectors, cube[:, at:at + BLOCK] - mean, out=y[:, at:at + BLOCK])
+    low, high = y.min(axis=1, keepdims=True), y.max(axis=1, keepdims=True)
+    out = np.empty((bands, n), np.uint8)
+    for at in range(0, n, BLOCK):
+        out[:, at:at + BLOCK] = (y[:, at:at + BLOCK] - low) * (255 / (high - low)) + 0.5
+    return out
+
+
+def mdp_pow3(cube):
     """FastICA with g = y^3 by deflation, whitening included."""
-    white = mdp.nodes.WhiteningNode(output_dim=components, dtype="float32")
-    node = mdp.nodes.FastICANode(approach="defl", g="pow3", white_comp=components, whitened=True, dtype="float32", verbose=False)
+    white = mdp.nodes.WhiteningNode(output_dim=COMPONENTS, dtype="float32")
+    node = mdp.nodes.FastICANode(approach="defl", g="pow3", white_comp=COMPONENTS, whitened=True, dtype="float32",
+                                 verbose=False)
     x = cube.astype(np.float32)
     white.train(x)
     z = white(x)
@@ -44,10 +73,32 @@ def ica(cube, components=10):
     return node(z)
 
 
-cube = np.fromfile(path, np.int16).reshape(lines * samples, bands)
-times = []
-for run in range(4):
-    start = time.perf_counter()
-    {"numpy": pca, "mdp": ica}[what](cube)
-    times.append(time.perf_counter() - start)
-print(statistics.median(times[1:]))
+def sklearn_tanh(cube):
+    """FastICA with g = tanh, all components at once, whitening by eigenvectors, a fixed number of iterations."""
+    ica = FastICA(COMPONENTS, algorithm="parallel", whiten="unit-variance", whiten_solver="eigh", fun="logcosh",
+                  max_iter=ITERATIONS, tol=0, random_state=0)
+    sources = ica.fit_transform(cube.astype(np.float32))
+    assert ica.n_iter_ == ITERATIONS and sources.dtype == np.float32
+    return sources
+
+
+def seconds():
+    """By the clock, or on one thread by processor time, as bench.c measures our side."""
+    now = time.perf_counter if threads > 1 else time.process_time
+    total, count = 0, 0
+    while total < AT_LEAST:
+        start = now()
+        work(cube)
+        total += now() - start
+        count += 1
+    return total / count
+
+
+warnings.simplefilter("ignore")  # that it has not converged is meant
+cube = np.fromfile(path, kind)
+cube = cube.reshape(bands, -1) if what == "numpy_grass" else cube.reshape(-1, bands)
+work = globals()[what]
+work(cube)
+print("ready", flush=True)
+for _ in sys.stdin:
+    print(seconds(), flush=True)

@@ -1,0 +1,105 @@
+/* bench.h - what the parts of the benchmark share: a case of the table, and work that can be done again and again and timed.
+   The work of a case is ours or a peer's, in this process or in one beside it; bench.c runs them in turns. Needs POSIX and gcc
+   or clang. */
+#ifndef BENCH_H
+#define BENCH_H
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../sparsehs.h"
+
+#define THREADS 2 /* of the cases that use more than one */
+
+struct work;
+/* Makes work ready; 0 = it cannot be done here. */
+typedef int (*open_fn)(struct work *w);
+
+typedef enum figure { SECONDS = 0, GFLOPS, SIGNALS, FIGURES } figure;
+
+/* A line of the table. */
+typedef struct bench_case {
+    const char *name;
+    const char *build; /* our side is done by build/bench-BUILD; NULL: by this program */
+    figure figure;
+    int threads; /* 0 = 1 */
+    open_fn open;
+    const char *peer;  /* NULL: none */
+    open_fn open_peer; /* run in turns with ours; NULL or not here: peer_value, in the unit of the figure, stands */
+    double peer_value;
+    int peer_threads;      /* 0 = as many as ours */
+    const char *script;    /* what tests/bench_peers.py is asked for */
+    double flops, bytes;   /* the least that has to be calculated and moved: what the share of the peak is taken of */
+    int wide;              /* flops in double */
+    int p, n, s, m, group; /* signals */
+    int bands, components; /* cubes */
+    shs_type type;         /* of the pixels; zero (SHS_REAL) = SHS_I16 */
+    shs_interleave interleave;
+    int to_bytes; /* components rescaled to 0-255 */
+    shs_contrast contrast;
+} bench_case;
+
+/* Something to be timed: one run of `once` says how many seconds it took. */
+typedef struct work {
+    const bench_case *c;
+    int threads, wall; /* wall: timed by the clock; otherwise by the processor time, which a busy machine disturbs less */
+    double (*once)(struct work *w);
+    void *held[6]; /* memory, freed at the end */
+    shs_cube cube;
+    shs_sink sink;
+    shs_codes codes;
+    shs_pca pca;
+    long child; /* a process beside this one does it; 0 = none */
+    FILE *to, *from;
+} work;
+
+/* bench.c */
+double bench_now(const work *w);
+void *bench_hold(work *w, int slot, size_t bytes);
+void bench_ok(shs_status status);
+double bench_median(double *values, int count);
+shs_context bench_context(const work *w);
+
+/* bench_algebra.c, bench_signals.c, bench_cubes.c */
+int open_gemm(work *w);
+int open_syrk(work *w);
+int open_eigh(work *w);
+int open_openblas_gemm(work *w);
+int open_openblas_syrk(work *w);
+int open_openblas_eigh(work *w);
+int open_omp(work *w);
+int open_ksvd(work *w);
+int open_patches(work *w);
+int open_covariance(work *w);
+int open_projection(work *w);
+int open_pca(work *w);
+int open_ica(work *w);
+
+/* The scenes: 512 x 614 pixels of 205 bands, and 512 x 512 of 224. */
+enum { LINES = 512, BANDS_A = 205, SAMPLES_A = 614, BANDS_B = 224, SAMPLES_B = 512 };
+enum { ICA_ITERATIONS = 20 }; /* of the contrasts that sweep, so that all do the same work */
+void bench_open_cube(work *w);
+void bench_covariance(int bands, shs_wide *covariance);
+shs_ica_options bench_ica_options(const bench_case *c);
+
+/* bench_beside.c: work in another process. */
+int open_build(work *w);
+int open_script(work *w);
+void bench_close_child(work *w);
+void bench_serve(work *w, double (*seconds)(work *w));
+
+/* bench_peaks.c: what the machine reaches at most, by the number of threads less 1. */
+typedef struct bench_peaks {
+    double flops[2][THREADS]; /* a second, in float and in double */
+    double bytes[THREADS];    /* read from memory */
+    int vector_bytes;         /* of the widest instructions */
+} bench_peaks;
+bench_peaks bench_measure_peaks(void);
+
+/* bench_stages.c: where the time of PCA and FastICA goes, on one thread and, if threads is 2, on two; prints those that
+   wanted() approves of. */
+void bench_stages(int (*wanted)(const char *name), int runs, int threads);
+
+#endif

@@ -1,0 +1,182 @@
+/* bench_algebra.c - matrix products and eigenvectors, ours and OpenBLAS's on one thread. */
+#include "bench.h"
+#include <dlfcn.h>
+
+/* Uniform deviates: shs_real, or what the peer takes. */
+static void fill(void *x, size_t count, int wide, uint64_t seed) {
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < count; i++) {
+        double value = (double)shs_random_uniform(&r) - 0.5;
+        if (wide) ((double *)x)[i] = value;
+        else ((float *)x)[i] = (float)value;
+    }
+}
+
+static void *hold_filled(work *w, int slot, size_t count, int wide) {
+    void *x = bench_hold(w, slot, count * (wide ? sizeof(double) : sizeof(float)));
+    fill(x, count, wide, (uint64_t)slot + 1);
+    return x;
+}
+
+static int real_is_wide(void) { return sizeof(shs_real) == sizeof(double); }
+
+/* ---- ours -------------------------------------------------------------------------------------------------------- */
+
+static double gemm_once(work *w) {
+    shs_context ctx = bench_context(w);
+    const shs_real *A = (const shs_real *)w->held[0], *B = (const shs_real *)w->held[1];
+    int n = w->c->n;
+    double start = bench_now(w);
+    bench_ok(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, n, n, n, 1, A, n, B, n, 0, (shs_real *)w->held[2], n));
+    return bench_now(w) - start;
+}
+
+int open_gemm(work *w) {
+    size_t count = (size_t)w->c->n * (size_t)w->c->n;
+    int slot;
+    for (slot = 0; slot < 3; slot++) hold_filled(w, slot, count, real_is_wide());
+    w->once = gemm_once;
+    return 1;
+}
+
+static double syrk_once(work *w) {
+    shs_context ctx = bench_context(w);
+    int n = w->c->n, m = w->c->m;
+    double start = bench_now(w);
+    bench_ok(shs_syrk(&ctx, SHS_LOWER, SHS_NO_TRANS, n, m, 1, (const shs_real *)w->held[0], n, 0, (shs_real *)w->held[1], n));
+    return bench_now(w) - start;
+}
+
+static void hold_syrk(work *w, int wide) {
+    hold_filled(w, 0, (size_t)w->c->n * (size_t)w->c->m, wide);
+    hold_filled(w, 1, (size_t)w->c->n * (size_t)w->c->n, wide);
+}
+
+int open_syrk(work *w) {
+    hold_syrk(w, real_is_wide());
+    w->once = syrk_once;
+    return 1;
+}
+
+static double eigh_once(work *w) {
+    shs_context ctx = bench_context(w);
+    int n = w->c->n;
+    double start = bench_now(w);
+    bench_ok(shs_eigh(&ctx, n, (const shs_wide *)w->held[0], n, n, (shs_wide *)w->held[1], (shs_wide *)w->held[2], n));
+    return bench_now(w) - start;
+}
+
+/* The covariance of a scene, its values, its vectors. */
+static void hold_eigh(work *w) {
+    size_t n = (size_t)w->c->n;
+    bench_covariance(w->c->n, (shs_wide *)bench_hold(w, 0, n * n * sizeof(shs_wide)));
+    bench_hold(w, 1, n * sizeof(shs_wide));
+    bench_hold(w, 2, n * n * sizeof(shs_wide));
+}
+
+int open_eigh(work *w) {
+    hold_eigh(w);
+    w->once = eigh_once;
+    return 1;
+}
+
+/* ---- OpenBLAS ---------------------------------------------------------------------------------------------------- */
+
+enum { COLUMN_MAJOR = 102, NO_TRANS = 111, LOWER = 122 }; /* of cblas.h, which need not be here */
+
+typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *A, int lda, const float *B,
+                         int ldb, float beta, float *C, int ldc);
+typedef void (*dgemm_fn)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *A, int lda,
+                         const double *B, int ldb, double beta, double *C, int ldc);
+typedef void (*ssyrk_fn)(int order, int uplo, int trans, int n, int k, float alpha, const float *A, int lda, float beta,
+                         float *C, int ldc);
+typedef void (*dsyevd_fn)(const char *jobz, const char *uplo, const int *n, double *A, const int *lda, double *values,
+                          double *room, const int *room_values, int *integers, const int *integer_count, int *info,
+                          size_t jobz_length, size_t uplo_length);
+
+static struct {
+    sgemm_fn sgemm;
+    dgemm_fn dgemm;
+    ssyrk_fn ssyrk;
+    dsyevd_fn dsyevd;
+} openblas;
+
+/* ISO C has no conversion from dlsym's object pointer to a function pointer. */
+static int find(void *library, const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static int find_openblas(void) {
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"};
+    static int known, here;
+    void *library = NULL;
+    size_t k;
+    if (known) return here;
+    known = 1;
+    for (k = 0; k < sizeof names / sizeof names[0] && !library; k++) library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+    here = library && find(library, "cblas_sgemm", &openblas.sgemm) && find(library, "cblas_dgemm", &openblas.dgemm) &&
+           find(library, "cblas_ssyrk", &openblas.ssyrk) && find(library, "dsyevd_", &openblas.dsyevd);
+    return here;
+}
+
+static double openblas_gemm_once(work *w) {
+    int n = w->c->n;
+    double start = bench_now(w);
+    if (w->c->wide)
+        openblas.dgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, n, n, n, 1, (const double *)w->held[0], n, (const double *)w->held[1],
+                       n, 0, (double *)w->held[2], n);
+    else
+        openblas.sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, n, n, n, 1, (const float *)w->held[0], n, (const float *)w->held[1], n,
+                       0, (float *)w->held[2], n);
+    return bench_now(w) - start;
+}
+
+int open_openblas_gemm(work *w) {
+    size_t count = (size_t)w->c->n * (size_t)w->c->n;
+    int slot;
+    if (!find_openblas()) return 0;
+    for (slot = 0; slot < 3; slot++) hold_filled(w, slot, count, w->c->wide);
+    w->once = openblas_gemm_once;
+    return 1;
+}
+
+static double openblas_syrk_once(work *w) {
+    int n = w->c->n;
+    double start = bench_now(w);
+    openblas.ssyrk(COLUMN_MAJOR, LOWER, NO_TRANS, n, w->c->m, 1, (const float *)w->held[0], n, 0, (float *)w->held[1], n);
+    return bench_now(w) - start;
+}
+
+int open_openblas_syrk(work *w) {
+    if (!find_openblas()) return 0;
+    hold_syrk(w, 0);
+    w->once = openblas_syrk_once;
+    return 1;
+}
+
+/* dsyevd overwrites its matrix: it is put back outside of the time. */
+static double openblas_eigh_once(work *w) {
+    int n = w->c->n, info = 0, room_values = 1 + 6 * n + 2 * n * n, integers = 3 + 5 * n;
+    double *A = (double *)w->held[2], start;
+    memcpy(A, w->held[0], (size_t)n * (size_t)n * sizeof(double));
+    start = bench_now(w);
+    openblas.dsyevd("V", "L", &n, A, &n, (double *)w->held[1], (double *)w->held[3], &room_values, (int *)w->held[4], &integers,
+                    &info, 1, 1);
+    start = bench_now(w) - start;
+    bench_ok(info == 0 ? SHS_OK : SHS_NO_CONVERGENCE);
+    return start;
+}
+
+int open_openblas_eigh(work *w) {
+    size_t n = (size_t)w->c->n;
+    if (!find_openblas()) return 0;
+    hold_eigh(w);
+    bench_hold(w, 3, (1 + 6 * n + 2 * n * n) * sizeof(double));
+    bench_hold(w, 4, (3 + 5 * n) * sizeof(int));
+    w->once = openblas_eigh_once;
+    return 1;
+}

@@ -1,0 +1,167 @@
+/* bench_cubes.c - covariance, projection, PCA and FastICA of image cubes. */
+#include "bench.h"
+#include <math.h>
+
+#define SPECTRA 12
+
+/* A scene of smooth spectra in random mixtures with noise, int16, pixel by pixel; made once. The number of bands says which. */
+static const int16_t *scene(int bands) {
+    static int16_t *made[2];
+    static double curve[SPECTRA][BANDS_B];
+    int16_t **pixels = &made[bands == BANDS_B];
+    size_t i, count = (size_t)LINES * (bands == BANDS_B ? SAMPLES_B : SAMPLES_A);
+    shs_random r;
+    int k, b;
+    if (*pixels) return *pixels;
+    *pixels = (int16_t *)malloc(count * (size_t)bands * sizeof(int16_t));
+    if (!*pixels) bench_ok(SHS_NO_MEMORY);
+    shs_random_seed(&r, 7);
+    for (k = 0; k < SPECTRA; k++)
+        for (b = 0; b < bands; b++) curve[k][b] = 1000 + 500 * sin(0.02 * b * (k + 1) + k);
+    for (i = 0; i < count; i++) {
+        double share[SPECTRA];
+        for (k = 0; k < SPECTRA; k++) share[k] = pow((double)shs_random_uniform(&r), 3);
+        for (b = 0; b < bands; b++) {
+            double value = 20 * ((double)shs_random_uniform(&r) - 0.5);
+            for (k = 0; k < SPECTRA; k++) value += share[k] * curve[k][b];
+            (*pixels)[i * (size_t)bands + (size_t)b] = (int16_t)value;
+        }
+    }
+    return *pixels;
+}
+
+static shs_cube scene_cube(int bands) {
+    shs_cube cube = SHS_ZERO;
+    cube.pixels = scene(bands);
+    cube.type = SHS_I16;
+    cube.interleave = SHS_BIP;
+    cube.samples = bands == BANDS_B ? SAMPLES_B : SAMPLES_A;
+    cube.lines = LINES;
+    cube.bands = bands;
+    return cube;
+}
+
+static void store(void *to, shs_type type, size_t at, int16_t value) {
+    if (type == SHS_U8) ((uint8_t *)to)[at] = (uint8_t)(value / 64);
+    else if (type == SHS_F32) ((float *)to)[at] = value;
+    else if (type == SHS_F64) ((double *)to)[at] = value;
+    else ((int16_t *)to)[at] = value;
+}
+
+/* The scene in the type and interleave of the case; 8 bits hold a 64th. */
+void bench_open_cube(work *w) {
+    shs_type type = w->c->type == SHS_REAL ? SHS_I16 : w->c->type;
+    shs_interleave interleave = w->c->type == SHS_REAL ? SHS_BIP : w->c->interleave;
+    const int16_t *from = scene(w->c->bands);
+    size_t pixels, bands = (size_t)w->c->bands, i, b;
+    void *to;
+    w->cube = scene_cube(w->c->bands);
+    if (type == SHS_I16 && interleave == SHS_BIP) return;
+    pixels = (size_t)w->cube.samples * (size_t)w->cube.lines;
+    to = bench_hold(w, 0, pixels * bands * shs_type_size(type));
+    for (i = 0; i < pixels; i++)
+        for (b = 0; b < bands; b++)
+            store(to, type, interleave == SHS_BSQ ? b * pixels + i : i * bands + b, from[i * bands + b]);
+    w->cube.pixels = to;
+    w->cube.type = type;
+    w->cube.interleave = interleave;
+}
+
+/* Where components go: float, or rescaled to bytes. */
+static void open_sink(work *w) {
+    size_t components = (size_t)(w->c->components ? w->c->components : w->c->bands);
+    size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * components * (w->c->to_bytes ? 1 : sizeof(float));
+    w->sink.interleave = w->cube.interleave;
+    w->sink.type = w->c->to_bytes ? SHS_U8 : SHS_F32;
+    if (w->c->to_bytes) w->sink.rescale = 1, w->sink.high = 255;
+    w->sink.pixels = bench_hold(w, 1, bytes);
+}
+
+void bench_covariance(int bands, shs_wide *covariance) {
+    shs_cube cube = scene_cube(bands);
+    shs_moments moments;
+    shs_wide *mean = (shs_wide *)malloc((size_t)bands * sizeof *mean);
+    if (!mean) bench_ok(SHS_NO_MEMORY);
+    bench_ok(shs_moments_create(NULL, bands, &moments));
+    bench_ok(shs_moments_update(NULL, &moments, &cube, 0));
+    bench_ok(shs_moments_finish(&moments, 0, mean, covariance, bands));
+    shs_moments_free(NULL, &moments);
+    free(mean);
+}
+
+static double covariance_once(work *w) {
+    shs_context ctx = bench_context(w);
+    shs_moments moments;
+    double start = bench_now(w);
+    bench_ok(shs_moments_create(&ctx, w->c->bands, &moments));
+    bench_ok(shs_moments_update(&ctx, &moments, &w->cube, 0));
+    shs_moments_free(&ctx, &moments);
+    return bench_now(w) - start;
+}
+
+int open_covariance(work *w) {
+    bench_open_cube(w);
+    w->once = covariance_once;
+    return 1;
+}
+
+static double projection_once(work *w) {
+    shs_context ctx = bench_context(w);
+    double start = bench_now(w);
+    bench_ok(shs_pca_transform(&ctx, &w->pca, &w->cube, &w->sink));
+    return bench_now(w) - start;
+}
+
+int open_projection(work *w) {
+    shs_pca_options o = SHS_ZERO;
+    bench_open_cube(w);
+    open_sink(w);
+    o.components = w->c->components;
+    bench_ok(shs_pca_fit(NULL, &w->cube, &o, &w->pca));
+    w->once = projection_once;
+    return 1;
+}
+
+static double pca_once(work *w) {
+    shs_context ctx = bench_context(w);
+    shs_pca_options o = SHS_ZERO;
+    double start = bench_now(w);
+    o.components = w->c->components;
+    bench_ok(shs_pca_run(&ctx, &w->cube, &o, &w->sink, NULL));
+    return bench_now(w) - start;
+}
+
+int open_pca(work *w) {
+    bench_open_cube(w);
+    open_sink(w);
+    w->once = pca_once;
+    return 1;
+}
+
+/* y^3 by deflation, from the fourth moments; the others all at once, for a fixed number of sweeps. */
+shs_ica_options bench_ica_options(const bench_case *c) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = c->components;
+    o.contrast = c->contrast;
+    if (c->contrast == SHS_POW3) return o;
+    o.approach = SHS_SYMMETRIC;
+    o.iterations = ICA_ITERATIONS;
+    o.tolerance = -1;
+    o.restarts = -1;
+    return o;
+}
+
+static double ica_once(work *w) {
+    shs_context ctx = bench_context(w);
+    shs_ica_options o = bench_ica_options(w->c);
+    double start = bench_now(w);
+    bench_ok(shs_ica_run(&ctx, &w->cube, &o, &w->sink, NULL));
+    return bench_now(w) - start;
+}
+
+int open_ica(work *w) {
+    bench_open_cube(w);
+    open_sink(w);
+    w->once = ica_once;
+    return 1;
+}

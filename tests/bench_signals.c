@@ -1,0 +1,95 @@
+/* bench_signals.c - sparse coding, dictionary learning, patches. */
+#include "bench.h"
+
+static shs_real *hold_normal(work *w, int slot, size_t count) {
+    shs_real *x = (shs_real *)bench_hold(w, slot, count * sizeof *x);
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, (uint64_t)slot + 1);
+    for (i = 0; i < count; i++) x[i] = (shs_real)shs_random_normal(&r);
+    return x;
+}
+
+static size_t dictionary_values(const bench_case *c) { return (size_t)c->p * (size_t)c->n; }
+
+/* A dictionary and signals. */
+static void hold_signals(work *w) {
+    const bench_case *c = w->c;
+    bench_ok(shs_normalize_columns(c->p, c->n, hold_normal(w, 0, dictionary_values(c)), c->p, NULL));
+    hold_normal(w, 1, (size_t)c->p * (size_t)c->m);
+}
+
+/* D'D and D'Y included. */
+static double omp_once(work *w) {
+    shs_context ctx = bench_context(w);
+    const bench_case *c = w->c;
+    double start = bench_now(w);
+    bench_ok(
+        shs_omp(&ctx, c->p, c->n, (const shs_real *)w->held[0], (size_t)c->m, (const shs_real *)w->held[1], c->s, &w->codes));
+    return bench_now(w) - start;
+}
+
+int open_omp(work *w) {
+    hold_signals(w);
+    bench_ok(shs_codes_create(NULL, (size_t)w->c->m, w->c->s, &w->codes));
+    w->once = omp_once;
+    return 1;
+}
+
+static double ksvd_seconds(work *w, int iterations) {
+    const bench_case *c = w->c;
+    shs_context ctx = bench_context(w);
+    shs_ksvd_options o = SHS_ZERO;
+    shs_real *D = (shs_real *)w->held[2];
+    double start;
+    memcpy(D, w->held[0], dictionary_values(c) * sizeof *D);
+    o.iterations = iterations;
+    o.coding.sparsity = c->s;
+    o.parallel_atoms = c->group;
+    o.start = SHS_START_GIVEN;
+    start = bench_now(w);
+    bench_ok(shs_ksvd_ex(&ctx, c->p, c->n, D, c->p, (size_t)c->m, (const shs_real *)w->held[1], c->p, &o, NULL, NULL));
+    return bench_now(w) - start;
+}
+
+/* One iteration: what eight take more than two, so that start and final coding do not count. */
+static double ksvd_once(work *w) {
+    double few = ksvd_seconds(w, 2);
+    return (ksvd_seconds(w, 8) - few) / 6;
+}
+
+int open_ksvd(work *w) {
+    hold_signals(w);
+    bench_hold(w, 2, dictionary_values(w->c) * sizeof(shs_real));
+    w->once = ksvd_once;
+    return 1;
+}
+
+/* All patches of a noisy drawing of c->m lines coded to the noise and put back: the second half of denoising. */
+static double patches_once(work *w) {
+    shs_context ctx = bench_context(w);
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    double start;
+    image.pixels = w->held[1];
+    image.width = image.height = w->c->m;
+    coding.tolerance = (shs_real)(1.15 * 20 * 8);
+    start = bench_now(w);
+    bench_ok(shs_patches_approximate(&ctx, &image, &set, w->c->n, (const shs_real *)w->held[0], w->c->p, &coding,
+                                     (shs_real)(30.0 / 20), (shs_real *)w->held[2], NULL));
+    return bench_now(w) - start;
+}
+
+int open_patches(work *w) {
+    size_t size = (size_t)w->c->m, i;
+    shs_real *D = (shs_real *)bench_hold(w, 0, dictionary_values(w->c) * sizeof *D), *image = hold_normal(w, 1, size * size);
+    for (i = 0; i < size * size; i++) {
+        size_t x = i % size, y = i / size;
+        image[i] = 20 * image[i] + (shs_real)(x * y / 64 % 200) + ((x / 40 + y / 56) % 2 ? 40 : 0);
+    }
+    bench_ok(shs_dictionary_dct(8, 8, 1, w->c->n, D, w->c->p));
+    bench_hold(w, 2, size * size * sizeof(shs_real));
+    w->once = patches_once;
+    return 1;
+}
