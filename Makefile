@@ -239,7 +239,7 @@ strict = $(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(foreach o,O0 O1 O3,$(1)
 	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
 STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))
 # A program is C99; tests may have larger frames, since cmocka's macros fill them.
-BENCH_SOURCES := $(filter-out tests/bench_cl.c,$(wildcard tests/bench*.c))
+BENCH_SOURCES := $(filter-out tests/bench_cl%,$(wildcard tests/bench*.c))
 SOURCES := $(filter-out $(CL_SOURCES),$(wildcard tests/test_*.c examples/*.c)) $(BENCH_SOURCES)
 STRICT_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
 	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O2/%.o)))

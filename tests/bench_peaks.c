@@ -8,7 +8,7 @@
 #define STREAM_COUNT 4
 #define ROUNDS 2000000
 #define READ_BYTES ((size_t)256 << 20) /* far more than any cache */
-#define TRIES 15                       /* the best counts, since it is a ceiling */
+#define TRIES 15                       /* the median counts, as for the cases: a processor's clock comes and goes */
 
 #define DECLARE_CHAIN(k) lanes x##k = zero + (scalar)k;
 #define STEP_CHAIN(k) x##k = x##k * scale + term;
@@ -74,27 +74,26 @@ static loops widest(void) {
     return l;
 }
 
-/* The least seconds in which every thread does its share: multiply-adds of its own, or a slice of the memory. */
-static double least_seconds(const loops *l, int wide, const unsigned char *memory, int threads) {
+/* The seconds in which every thread does its share: multiply-adds of its own, or a slice of the memory. */
+static double usual_seconds(const loops *l, int wide, const unsigned char *memory, int threads) {
     volatile double factor = 0.5, kept;
-    double best = 1e9, sum = 0;
+    double seconds[TRIES], sum = 0;
     size_t slice = READ_BYTES / (size_t)threads;
     work w = SHS_ZERO;
     int run, t;
     w.wall = threads > 1;
     for (run = 0; run < TRIES; run++) {
-        double start = bench_now(&w), seconds;
+        double start = bench_now(&w);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static, 1)
 #endif
         for (t = 0; t < threads; t++)
             sum += memory ? l->reads(memory + (size_t)t * slice, slice) : l->multiply_adds[wide](factor);
-        seconds = bench_now(&w) - start;
-        if (seconds < best) best = seconds;
+        seconds[run] = bench_now(&w) - start;
     }
     kept = sum;
     (void)kept;
-    return best;
+    return bench_median(seconds, TRIES);
 }
 
 bench_peaks bench_measure_peaks(void) {
@@ -110,9 +109,9 @@ bench_peaks bench_measure_peaks(void) {
         for (wide = 0; wide < 2; wide++) {
             double lanes = (double)l.width / (wide ? sizeof(double) : sizeof(float));
             peaks.flops[wide][threads - 1] =
-                2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / least_seconds(&l, wide, NULL, threads);
+                2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / usual_seconds(&l, wide, NULL, threads);
         }
-        peaks.bytes[threads - 1] = (double)READ_BYTES / least_seconds(&l, 0, aligned, threads);
+        peaks.bytes[threads - 1] = (double)READ_BYTES / usual_seconds(&l, 0, aligned, threads);
     }
     free(memory);
     return peaks;
