@@ -1066,17 +1066,18 @@ typedef struct shs_engine {
 #define SHS__OPENMP
 #endif
 
-/* SHS__SQRT works on shs_real, SHS__WSQRT and its like on shs_wide; SHS__EPS is the spacing of shs_real at 1. */
+/* SHS__SQRT works on shs_real, SHS__WSQRT and its like on shs_wide; SHS__EPS is the spacing of shs_real at 1. The constants
+   have digits enough to be exact in the extended precision of x87 too, in which 32-bit compilers evaluate them. */
 #ifdef SPARSEHS_DOUBLE
 #define SHS__SQRT(x) SPARSEHS_SQRT(x)
-#define SHS__EPS 2.220446049250313e-16
-#define SHS__REAL_MAX 1.7976931348623157e308
-#define SHS__REAL_MIN 2.2250738585072014e-308
+#define SHS__EPS 2.220446049250313080847263e-16
+#define SHS__REAL_MAX 1.797693134862315708145274e308
+#define SHS__REAL_MIN 2.225073858507201383090233e-308
 #else
 #define SHS__SQRT(x) SPARSEHS_SQRTF(x)
-#define SHS__EPS 1.1920929e-7f
-#define SHS__REAL_MAX 3.402823466e38f
-#define SHS__REAL_MIN 1.175494351e-38f
+#define SHS__EPS 1.1920928955078125e-7f
+#define SHS__REAL_MAX 3.402823466385288598117042e38f
+#define SHS__REAL_MIN 1.175494350822287507968737e-38f
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__WSQRT(x) SPARSEHS_SQRTF(x)
@@ -2389,11 +2390,11 @@ SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real 
    are then normal numbers. Powers of two, so that scaling is exact; constants, because the reciprocal of the largest element
    can be subnormal, and -ffast-math both forms reciprocals and makes subnormal numbers zero. */
 #ifdef SPARSEHS_DOUBLE
-#define SHS__SCALE_DOWN 2.6497349136889905e-169 /* 2^-560 */
-#define SHS__SCALE_UP 4.149515568880993e180     /* 2^600 */
+#define SHS__SCALE_DOWN 2.64973491368899045400943e-169 /* 2^-560 */
+#define SHS__SCALE_UP 4.149515568880992958512408e180   /* 2^600 */
 #else
-#define SHS__SCALE_DOWN 8.271806125530277e-25f /* 2^-80 */
-#define SHS__SCALE_UP 1.2676506002282294e30f   /* 2^100 */
+#define SHS__SCALE_DOWN 8.271806125530276748714087e-25f /* 2^-80 */
+#define SHS__SCALE_UP 1.267650600228229401496703e30f    /* 2^100 */
 #endif
 
 /* The plain sum of squares is good unless it left the range of shs_real; only then is the vector scaled. A result that is
@@ -6656,11 +6657,27 @@ typedef struct shs__view {
     int block_lines;         /* lines that are in memory at a time */
     int planes;              /* neighbours along a line are closer than bands: read band by band */
     int floating;            /* NaN can occur */
+    int marks;               /* there is a no-data value that pixels can equal: NaN equals none, infinity is missing anyway */
     shs_wide nodata;         /* as a value of the cube's type */
     ptrdiff_t ss, ls, bs;    /* strides of the block at hand, in values */
     const unsigned char *base;
     int first_line, count_lines; /* the block at hand */
 } shs__view;
+
+/* Whether n values of shs_wide are all finite. */
+SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
+#ifdef SPARSEHS_NO_DOUBLE
+    return shs__finite(n, x);
+#else
+    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, x + i, sizeof bits);
+        bad |= (bits & mask) == mask;
+    }
+    return bad == 0;
+#endif
+}
 
 SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
 #ifdef SPARSEHS_NO_DOUBLE
@@ -6710,13 +6727,16 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     v->nodata = c->type == SHS_F32    ? (shs_wide)(float)c->nodata
                 : c->type == SHS_REAL ? (shs_wide)(shs_real)c->nodata
                                       : c->nodata;
+    v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
     line_bytes = shs__product((size_t)c->samples, (size_t)c->bands, v->size);
-    if (line_bytes == SIZE_MAX || shs__product(line_bytes, (size_t)c->lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
+    if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
     if (!c->pixels) {
         v->block_lines = c->block_lines ? c->block_lines : (int)shs__zmax(SHS__BLOCK_BYTES / line_bytes, 1);
         v->block_lines = shs__imin(v->block_lines, c->lines);
     }
+    /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
+    if (shs__product(line_bytes, (size_t)v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     shs__view_block(v, 0, v->block_lines);
     v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
     v->base = (const unsigned char *)c->pixels;
@@ -6821,21 +6841,6 @@ SHS__PRIVATE void shs__settle_run(const shs__view *v, shs__run *run, unsigned ch
     run->offset = NULL;
 }
 
-/* Whether n values of shs_wide are all finite. */
-SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
-#ifdef SPARSEHS_NO_DOUBLE
-    return shs__finite(n, x);
-#else
-    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & mask) == mask;
-    }
-    return bad == 0;
-#endif
-}
-
 /* What one worker reads pixels into: x - shift for up to SHS__PANEL_PIXELS pixels of `used` bands. By planes band b is the
    column X + b ldx (pixels contiguous), otherwise pixel k is the column X + k used; precise always the latter. Missing
    pixels are closed up; missing[k] tells which they were. */
@@ -6870,7 +6875,7 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
         run.offset = by_band ? NULL : r->offset;
         run.count = by_band ? count : v->used;
         if (r->unsettled) shs__settle_run(v, &run, panel->room);
-        if (v->cube->has_nodata) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
+        if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
         if (r->precise)
             shs__convert_wide(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
                               panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used),
@@ -7616,7 +7621,10 @@ SHS__PRIVATE shs_wide shs__nan(void) {
 SHS__PRIVATE void shs__stretch_values(const shs_sink *sink, int count, shs_wide low, shs_wide high, shs_wide *value) {
     shs_wide range = sink->high - sink->low, old = high - low;
     int k;
-    for (k = 0; k < count; k++) value[k] = old > 0 ? range * (value[k] - low) / old + sink->low : sink->low;
+    for (k = 0; k < count; k++) {
+        shs_wide above = value[k] - low; /* a variable, so that x87 rounds it as it rounds `old` */
+        value[k] = old > 0 ? range * above / old + sink->low : sink->low;
+    }
 }
 
 /* Stores one output of the panel: pixels may run over several lines of the sink. */

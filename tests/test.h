@@ -45,11 +45,11 @@ static inline int subnormals_vanish(void) {
 #define assert_ok(call) assert_string_equal(shs_status_name(call), "SHS_OK")
 #define assert_status(call, expected) assert_string_equal(shs_status_name(call), shs_status_name(expected))
 /* |a - b| <= bound, with the values in the message. NaN fails. */
-#define assert_close(a, b, bound)                                                                                      \
-    do {                                                                                                               \
-        double a_ = (double)(a), b_ = (double)(b), bound_ = (double)(bound);                                           \
-        if (!is_finite(a_ - b_) || !(fabs(a_ - b_) <= bound_))                                                         \
-            fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_);                                \
+#define assert_close(a, b, bound)                                                                                              \
+    do {                                                                                                                       \
+        double a_ = (double)(a), b_ = (double)(b), bound_ = (double)(bound);                                                   \
+        if (!is_finite(a_ - b_) || !(fabs(a_ - b_) <= bound_))                                                                 \
+            fail_msg("%s = %.17g, %s = %.17g, differ by %g > %g", #a, a_, #b, b_, a_ - b_, bound_);                            \
     } while (0)
 
 /* Runs the tests with every instance of the kernels that was compiled and that the processor has. */

@@ -938,7 +938,7 @@ static void test_bad_context(void **state) {
 }
 
 static void test_not_finite(void **state) {
-    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     problem q = random_problem(10, 20, 300, 530);
     outputs out = new_outputs(300, 10);
     call good;

@@ -1,0 +1,275 @@
+/* every_part.c - each part of the library once, against answers known beforehand, in the language that C99 and C++11 have in
+   common. The tests proper are C; this one says whether a compiler, a language standard or a switch breaks something.
+
+       cc -std=c99 every_part.c -lm        c++ -std=c++11 -x c++ every_part.c */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Some switches need something of the program. */
+#ifdef COUNTING_ALLOCATOR
+static size_t blocks_held;
+static void *counted_malloc(size_t size) {
+    blocks_held++;
+    return malloc(size);
+}
+static void counted_free(void *block) {
+    blocks_held--;
+    free(block);
+}
+#define SPARSEHS_MALLOC(size) counted_malloc(size)
+#define SPARSEHS_FREE(block) counted_free(block)
+#endif
+#ifdef SPARSEHS_NO_MATH
+#include <math.h>
+#define SPARSEHS_SQRT(x) sqrt(x)
+#define SPARSEHS_SQRTF(x) sqrtf(x)
+#define SPARSEHS_COS(x) cos(x)
+#define SPARSEHS_COSF(x) cosf(x)
+#define SPARSEHS_LOG(x) log(x)
+#define SPARSEHS_LOGF(x) logf(x)
+#define SPARSEHS_EXP(x) exp(x)
+#define SPARSEHS_TANH(x) tanh(x)
+#endif
+#define SPARSEHS_IMPLEMENTATION
+#include "../../sparsehs.h"
+
+/* Exact only where shs_real is double. */
+#define TOLERANCE ((shs_wide)(sizeof(shs_real) == 8 ? 1e-9f : 1e-3f))
+
+static int passed, failed;
+
+static void expect(int holds, const char *what) {
+    if (holds) passed++;
+    else failed++, printf("FAILED: %s\n", what);
+}
+
+static void expect_ok(shs_status status, const char *what) {
+    if (status != SHS_OK) printf("%s\n", shs_status_text(status));
+    expect(status == SHS_OK, what);
+}
+
+static shs_wide off(shs_wide a, shs_wide b) { return a > b ? a - b : b - a; }
+
+static void fill(size_t count, shs_real *x, uint64_t seed) {
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < count; i++) x[i] = (shs_real)shs_random_normal(&r);
+}
+
+static void random_numbers(void) {
+    shs_random r;
+    shs_random_seed(&r, 0);
+    expect(shs_random_bits(&r) == UINT64_C(0xe220a8397b1dcdaf), "random: SplitMix64's first value");
+    expect(shs_random_permuted(3, 10, 7) < 10, "random: permuted");
+}
+
+#define SIZE 70
+static shs_real A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], D[SIZE * SIZE];
+
+static void dense(const shs_context *ctx) {
+    shs_wide worst = 0;
+    int i;
+    fill(SIZE * SIZE, A, 1);
+    fill(SIZE * SIZE, B, 2);
+    expect_ok(shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, C, SIZE), "dense: gemm");
+    expect_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, D, SIZE), "dense: its twin");
+    for (i = 0; i < SIZE * SIZE; i++) worst = off(C[i], D[i]) > worst ? off(C[i], D[i]) : worst;
+    expect(worst < TOLERANCE, "dense: gemm is its twin");
+    expect_ok(shs_syrk(ctx, SHS_LOWER, SHS_TRANS, SIZE, SIZE, 1, A, SIZE, 0, C, SIZE), "dense: syrk");
+    for (i = 0; i < SIZE; i++) C[i * SIZE + i] += 1;
+    expect_ok(shs_cholesky(ctx, SHS_LOWER, SIZE, C, SIZE), "dense: Cholesky");
+    C[SIZE] = -1;
+    expect(shs_gemv(SHS_TRANS, SIZE, SIZE, 1, A, SIZE - 1, B, 1, 0, C, 1) == SHS_BAD_LDA, "dense: wrong arguments are named");
+}
+
+static void eigenproblem(const shs_context *ctx) {
+    /* the second difference: eigenvalues 2 - 2 cos(pi k / (n + 1)) */
+    enum { N = 3 };
+    const shs_wide matrix[N * N] = {2, -1, 0, -1, 2, -1, 0, -1, 2}, root = (shs_wide)1.41421356237309505f;
+    shs_wide values[N], vectors[N * N];
+    expect_ok(shs_eigh(ctx, N, matrix, N, N, values, vectors, N), "eigen: all pairs");
+    expect(off(values[0], 2 + root) < (shs_wide)1e-5f && off(values[2], 2 - root) < (shs_wide)1e-5f, "eigen: values");
+    expect(off(vectors[N], root / 2) < (shs_wide)1e-5f && off(vectors[N + 1], 0) < (shs_wide)1e-5f, "eigen: vectors");
+}
+
+/* Signals of three known atoms. */
+#define P 32
+#define ATOMS 48
+#define SIGNALS 200
+#define CHOSEN 3
+static shs_real dictionary[P * ATOMS], signals[P * SIGNALS], gram[ATOMS * ATOMS], dty[ATOMS];
+static int truth[CHOSEN * SIGNALS];
+static shs_real workspace[8192];
+
+static void draw_signals(void) {
+    size_t i, k, row;
+    fill(P * ATOMS, dictionary, 3);
+    expect_ok(shs_normalize_columns(P, ATOMS, dictionary, P, NULL), "coding: unit atoms");
+    for (i = 0; i < SIGNALS; i++)
+        for (k = 0; k < CHOSEN; k++) {
+            size_t atom = (size_t)shs_random_permuted(k, ATOMS, i);
+            truth[CHOSEN * i + k] = (int)atom;
+            for (row = 0; row < P; row++) signals[P * i + row] += (shs_real)(4 >> k) * dictionary[P * atom + row];
+        }
+}
+
+/* Whether pursuit found what signal i was made of (a greedy method may miss an odd one). */
+static int found(size_t i, int used, const int *atoms) {
+    int k, j, hits = 0;
+    for (k = 0; k < CHOSEN; k++)
+        for (j = 0; j < used; j++) hits += atoms[j] == truth[CHOSEN * i + (size_t)k];
+    return hits == CHOSEN;
+}
+
+static void coding_one(void) {
+    size_t i;
+    int with_gram = 0, without = 0, atoms[CHOSEN], used, ok = 1;
+    shs_real coefs[CHOSEN];
+    expect(shs_omp_one_workspace(ATOMS, CHOSEN) <= sizeof workspace &&
+               shs_omp_one_direct_workspace(P, ATOMS, CHOSEN) <= sizeof workspace,
+           "coding: workspace");
+    for (i = 0; i < ATOMS; i++)
+        expect_ok(shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, dictionary + P * i, 1, 0, gram + ATOMS * i, 1),
+                  "coding: Gram");
+    for (i = 0; i < SIGNALS; i++) {
+        const shs_real *y = signals + P * i;
+        ok &= shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, y, 1, 0, dty, 1) == SHS_OK;
+        ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), CHOSEN, 0, workspace, sizeof workspace, atoms, coefs,
+                          &used, NULL) == SHS_OK;
+        with_gram += found(i, used, atoms);
+        ok &= shs_omp_one_direct(P, ATOMS, dictionary, P, y, CHOSEN, 0, workspace, sizeof workspace, atoms, coefs, &used,
+                                 NULL) == SHS_OK;
+        without += found(i, used, atoms);
+    }
+    expect(ok, "coding: one signal");
+    expect(with_gram > SIGNALS * 8 / 10, "coding: with a Gram matrix");
+    expect(without == with_gram, "coding: without one");
+}
+
+#ifndef SPARSEHS_ONLY_CODING
+static void coding_many(const shs_context *ctx) {
+    shs_codes codes;
+    shs_real kept = signals[5];
+    uint32_t bad = 0x7fc00000u; /* NaN by its bits, that -ffast-math cannot reason about */
+    float nan;
+    size_t i;
+    int all = 0;
+    memcpy(&nan, &bad, sizeof nan);
+    expect_ok(shs_codes_create(ctx, SIGNALS, CHOSEN, &codes), "coding: codes");
+    expect_ok(shs_omp(ctx, P, ATOMS, dictionary, SIGNALS, signals, CHOSEN, &codes), "coding: many signals");
+    for (i = 0; i < SIGNALS; i++) all += found(i, codes.used[i], codes.atoms + CHOSEN * i);
+    expect(all > SIGNALS * 8 / 10, "coding: the atoms of many signals");
+    signals[5] = (shs_real)nan;
+    expect(shs_omp(ctx, P, ATOMS, dictionary, SIGNALS, signals, CHOSEN, &codes) == SHS_SIGNALS_NOT_FINITE, "coding: finds NaN");
+    signals[5] = kept;
+    shs_codes_free(ctx, &codes);
+}
+
+static void learning(const shs_context *ctx) {
+    shs_ksvd_options o = SHS_ZERO;
+    static shs_ksvd_record history[10];
+    static shs_real learnt[P * 8];
+    o.iterations = 10, o.coding.sparsity = CHOSEN, o.history = history, o.seed = 1, o.parallel_atoms = 4;
+    expect_ok(shs_ksvd_ex(ctx, P, 8, learnt, P, SIGNALS, signals, P, &o, NULL, NULL), "learning: K-SVD");
+    expect(history[9].rmse_coding < history[0].rmse_coding, "learning: the error falls");
+}
+
+static void patches(const shs_context *ctx) {
+    enum { W = 20, H = 16, N = 64 };
+    static unsigned char pixels[W * H];
+    static shs_real atoms[64 * N], out[W * H];
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    shs_wide worst = 0;
+    int i;
+    for (i = 0; i < W * H; i++) pixels[i] = (unsigned char)(i * 7 % 200);
+    image.pixels = pixels, image.type = SHS_U8, image.width = W, image.height = H;
+    expect_ok(shs_dictionary_dct(8, 8, 1, N, atoms, 64), "patches: DCT");
+    coding.sparsity = 64; /* the atoms are a basis: nothing is lost */
+    expect_ok(shs_patches_approximate(ctx, &image, &set, N, atoms, 64, &coding, 0, out, NULL), "patches: approximation");
+    for (i = 0; i < W * H; i++) worst = off(out[i], pixels[i]) > worst ? off(out[i], pixels[i]) : worst;
+    expect(worst < 1, "patches: the image comes back");
+}
+
+/* Three bands mixed of a square wave and a saw tooth that are independent. */
+enum { SAMPLES = 63, LINES = 64, BANDS = 3 };
+static int16_t cube_pixels[SAMPLES * LINES * BANDS];
+static shs_real outputs[SAMPLES * LINES * BANDS];
+
+static shs_cube draw_cube(void) {
+    shs_cube cube = SHS_ZERO;
+    int i;
+    for (i = 0; i < SAMPLES * LINES; i++) {
+        int square = i % 2 ? 1 : -1, saw = i / 2 % 63 - 31;
+        cube_pixels[i * BANDS] = (int16_t)(500 + 100 * square + 3 * saw);
+        cube_pixels[i * BANDS + 1] = (int16_t)(600 - 40 * square + 9 * saw);
+        cube_pixels[i * BANDS + 2] = (int16_t)(700 + 30 * square + saw);
+    }
+    cube.pixels = cube_pixels, cube.type = SHS_I16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    cube.interleave = SHS_BIP;
+    return cube;
+}
+
+static void cubes(const shs_context *ctx) {
+    shs_cube cube = draw_cube(), components = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options o = SHS_ZERO;
+    shs_ica_options io = SHS_ZERO;
+    shs_pca pca;
+    shs_ica ica;
+    static shs_real back[SAMPLES * LINES * BANDS];
+    shs_wide worst = 0;
+    int i, square = 0;
+    sink.pixels = outputs, sink.interleave = SHS_BIP;
+    o.components = io.components = 2;
+    expect_ok(shs_pca_run(ctx, &cube, &o, &sink, &pca), "cubes: PCA");
+    expect(pca.eigenvalues[0] >= pca.eigenvalues[1], "cubes: eigenvalues");
+    components.pixels = outputs, components.samples = SAMPLES, components.lines = LINES, components.bands = 2;
+    components.interleave = SHS_BIP;
+    sink.pixels = back;
+    expect_ok(shs_pca_inverse(ctx, &pca, &components, &sink), "cubes: the way back");
+    for (i = 0; i < SAMPLES * LINES * BANDS; i++)
+        worst = off(back[i], cube_pixels[i]) > worst ? off(back[i], cube_pixels[i]) : worst;
+    expect(worst < (shs_wide)0.1f, "cubes: pixels come back from two components");
+    shs_pca_free(ctx, &pca);
+    sink.pixels = outputs;
+    expect_ok(shs_rx(ctx, &cube, NULL, &sink, NULL), "cubes: RX");
+    expect_ok(shs_ica_run(ctx, &cube, &io, &sink, &ica), "cubes: FastICA");
+    expect(ica.converged, "cubes: FastICA converges");
+    for (i = 0; i < SAMPLES * LINES; i++) square += (outputs[2 * i] > 0) == (i % 2 == 1);
+    expect(square == 0 || square == SAMPLES * LINES, "cubes: the first source is the square wave");
+    shs_ica_free(ctx, &ica);
+}
+#endif
+
+int main(void) {
+    shs_context context = SHS_ZERO;
+    const shs_context *ctx = NULL;
+#ifdef SPARSEHS_NO_STDLIB
+    static unsigned char memory[8 << 20];
+    shs_arena arena;
+    shs_arena_init(&arena, memory, sizeof memory);
+    shs_arena_attach(&arena, &context);
+    ctx = &context;
+#endif
+    (void)context;
+    draw_signals();
+    coding_one();
+#ifndef SPARSEHS_ONLY_CODING
+    random_numbers();
+    dense(ctx);
+    eigenproblem(ctx);
+    coding_many(ctx);
+    learning(ctx);
+    patches(ctx);
+    cubes(ctx);
+#endif
+#ifdef COUNTING_ALLOCATOR
+    expect(blocks_held == 0, "memory: every block is given back");
+#endif
+    printf("[  PASSED  ] %d test(s).\n", passed);
+    if (failed) printf("[  FAILED  ] %d test(s).\n", failed);
+    return failed != 0;
+}

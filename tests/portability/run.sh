@@ -1,0 +1,198 @@
+#!/bin/sh
+# Builds and tests the library in many ways and prints a table. From the project's root:
+#
+#     sh tests/portability/run.sh [ROW ...]      rows by name or pattern, such as 'gcc*'; none = all
+#     sh tests/portability/run.sh --list
+#
+# A row whose tools are not installed is skipped, and says so. Fails where a row fails or a compiler warns.
+set -u
+LC_ALL=C
+export LC_ALL
+JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+out=build/portability
+here=tests/portability
+table=$out/table
+wanted=${*:-*}
+failed=0
+
+# What a user of the header may compile with. Frames count in the library alone: the tests' own are large.
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align"
+frames=-Wframe-larger-than=1024
+tests="context dense eigen coding learning patches cubes pca ica faults"
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+is_wanted() { # row
+    for pattern in $wanted; do
+        # shellcheck disable=SC2254 # patterns on purpose
+        case $1 in $pattern) return 0 ;; esac
+    done
+    return 1
+}
+
+# Starts a row: false where it is not wanted or a tool is missing. dir and started are set.
+begin() { # row, tools ...
+    row=$1
+    shift
+    if [ "$wanted" = --list ]; then
+        echo "$row"
+        return 1
+    fi
+    is_wanted "$row" || return 1
+    started=$(date +%s)
+    for tool in "$@"; do
+        have "$tool" || {
+            line - - "skipped: no $tool here"
+            return 1
+        }
+    done
+    dir=$out/$row
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    return 0
+}
+
+line() { # built, warnings, tests
+    printf '%-24s %-9s %-9s %-44s %5s s\n' "$row" "$1" "$2" "$3" $(($(date +%s) - started)) | tee -a "$table"
+}
+
+# Compiles one program or object; its output goes to a log of its own.
+compile() { # log, command ...
+    log=$1
+    shift
+    "$@" >"$log" 2>&1 || echo "BUILD FAILED" >>"$log"
+}
+
+# The rest of a row: what was built, what compilers said, what the tests printed, from the logs in $dir.
+finish() { # what the tests are where they are not counted
+    [ -f "$dir/none.build" ] || : >"$dir/none.build"
+    warned=$(cat "$dir"/*.build | grep -c 'warning:')
+    broken=$(cat "$dir"/*.build | grep -c 'BUILD FAILED')
+    built=yes
+    if [ "$broken" -gt 0 ]; then
+        built="no ($broken)"
+        failed=1
+    fi
+    [ "$warned" -eq 0 ] || failed=1
+    said=${1:-}
+    if [ -z "$said" ]; then
+        said=$(cat "$dir"/*.run 2>/dev/null | awk '
+            { sub(/\r$/, "") }
+            /^\[  PASSED  \] [0-9]+ test/ { passed += $4; programs++ }
+            /^\[  SKIPPED \] [0-9]+ test/ { skipped += $4 }
+            /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
+            /^RUN FAILED/ { broken++ }
+            END {
+                printf "%d passed", passed
+                if (skipped) printf ", %d skipped", skipped
+                if (failed) printf ", %d FAILED", failed
+                if (broken) printf ", %d programs FAILED", broken
+                if (!programs) printf ", nothing ran: FAILED"
+            }')
+    fi
+    case $said in *FAILED*) failed=1 ;; esac
+    line "$built" "$warned" "$said"
+}
+
+# All tests with one compiler. The library alone is compiled too, for its frames.
+suite() { # what runs the programs, suffix of a program, compiler and flags ...
+    runner=$1 suffix=$2
+    shift 2
+    # shellcheck disable=SC2086 # lists of words, here and below
+    compile "$dir/library.build" "$@" $strict $frames -DSPARSEHS_IMPLEMENTATION -x c -c sparsehs.h -o "$dir/library.o"
+    for t in $tests; do
+        echo "$t"
+    done | xargs -P "$JOBS" -I {} sh -c 'log=$1; shift; "$@" >"$log" 2>&1 || echo "BUILD FAILED" >>"$log"' sh \
+        "$dir/{}.build" "$@" $strict -I$here "tests/test_{}.c" -o "$dir/{}$suffix" $libraries
+    for t in $tests; do
+        [ -f "$dir/$t$suffix" ] && echo "$t"
+    done | xargs -P "$JOBS" -I {} sh -c 'log=$1; shift; "$@" >"$log" 2>&1 || echo "RUN FAILED" >>"$log"' sh \
+        "$dir/{}.run" $runner "$dir/{}$suffix"
+    finish
+}
+
+# The program that touches every part, built once for each set of flags, which + separates.
+every_part() { # what runs the program, suffix, sets of flags, compiler and flags ...
+    runner=$1 suffix=$2 sets=$3
+    shift 3
+    k=0
+    rest=$sets
+    while [ -n "$rest" ]; do
+        flags=${rest%%+*}
+        rest=${rest#"$flags"}
+        rest=${rest#+}
+        k=$((k + 1))
+        compile "$dir/$k.build" "$@" $flags $strict $frames $here/every_part.c -o "$dir/every_part$k$suffix" $libraries
+        $runner "$dir/every_part$k$suffix" >"$dir/$k.run" 2>&1 || echo "RUN FAILED" >>"$dir/$k.run"
+    done
+    finish
+}
+
+mkdir -p "$out"
+[ "$wanted" = --list ] || : >"$table"
+# Rows run one after another, programs side by side: threads in each would only wait for each other.
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+# ---- compilers and levels --------------------------------------------------------------------------------------------
+
+libraries="-lpthread -lm"
+for o in O0 O1 O2 O3; do
+    begin gcc-$o gcc && suite "" "" gcc -std=c99 -$o
+done
+begin gcc-gnu17 gcc && suite "" "" gcc -std=gnu17 -O3 -march=native -fopenmp
+begin gcc-fast-math gcc && suite "" "" gcc -std=c99 -O2 -ffast-math
+begin gcc-double gcc && suite "" "" gcc -std=c99 -O2 -DSPARSEHS_DOUBLE
+begin gcc-double-fast-math gcc && suite "" "" gcc -std=c99 -O2 -ffast-math -DSPARSEHS_DOUBLE
+begin gcc-plain-c gcc && suite "" "" gcc -std=c99 -O2 -DSPARSEHS_NO_SIMD
+for o in O0 O2 O3; do
+    begin clang-$o clang && suite "" "" clang -std=c99 -$o
+done
+begin clang-fast-math clang && suite "" "" clang -std=c99 -O2 -ffast-math
+begin tcc tcc && suite "" "" tcc -std=c99
+if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -lm -o /dev/null 2>/dev/null; then m32=gcc; else m32=gcc-12-multilib; fi
+begin gcc-m32 $m32 && suite "" "" gcc -std=c99 -m32 -O2
+begin gcc-m32-sse gcc $m32 && suite "" "" gcc -std=c99 -m32 -O2 -msse2 -mfpmath=sse
+
+# ---- languages and switches ------------------------------------------------------------------------------------------
+
+standards="-std=c++11+-std=c++14+-std=c++17+-std=c++20"
+begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -x c++
+begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
+begin c-standards gcc && every_part "" "" "-std=c99 -pedantic+-std=c11 -pedantic+-std=c17 -pedantic+-std=gnu99+-std=gnu17" gcc -O2
+begin switches gcc && every_part "" "" "-DSPARSEHS_STATIC+-DSPARSEHS_DOUBLE+-DSPARSEHS_NO_DOUBLE+-DSPARSEHS_NO_STDLIB+\
+-DCOUNTING_ALLOCATOR+-DSPARSEHS_NO_MATH+-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE+-fopenmp+-fopenmp -DSPARSEHS_NO_OPENMP+\
+-DSPARSEHS_NO_SIMD+-DSPARSEHS_ONLY_CODING+-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB+\
+-DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC" gcc -std=c99 -O2
+if begin links gcc nm; then
+    compile "$dir/links.build" sh tests/check_links.sh
+    finish "two copies, float and double in one program"
+fi
+
+# ---- other processors, under QEMU ------------------------------------------------------------------------------------
+
+libraries="-static -lpthread -lm"
+begin aarch64 aarch64-linux-gnu-gcc qemu-aarch64 && suite qemu-aarch64 "" aarch64-linux-gnu-gcc -std=c99 -O2
+begin armhf arm-linux-gnueabihf-gcc qemu-arm && suite qemu-arm "" arm-linux-gnueabihf-gcc -std=c99 -O2
+begin armhf-neon arm-linux-gnueabihf-gcc qemu-arm && suite qemu-arm "" arm-linux-gnueabihf-gcc -std=c99 -O2 -mfpu=neon
+begin riscv64 riscv64-linux-gnu-gcc qemu-riscv64 && suite qemu-riscv64 "" riscv64-linux-gnu-gcc -std=c99 -O2
+begin s390x s390x-linux-gnu-gcc qemu-s390x && suite qemu-s390x "" s390x-linux-gnu-gcc -std=c99 -O2
+
+# ---- Windows, under wine; WebAssembly, under node --------------------------------------------------------------------
+
+WINEPREFIX=$PWD/$out/wine WINEDEBUG=-all
+export WINEPREFIX WINEDEBUG
+libraries="-static -lpthread -lm"
+begin mingw-w64 x86_64-w64-mingw32-gcc wine && suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1
+
+# Debian keeps emscripten's own modules apart from other nodes'.
+NODE_PATH=${NODE_PATH:-/usr/share/nodejs}
+export NODE_PATH
+libraries="-pthread -sPROXY_TO_PTHREAD=1 -sNODERAWFS=1 -sINITIAL_MEMORY=512MB -sEXIT_RUNTIME=1 --pre-js $here/node.js"
+begin wasm emcc node && suite node .js emcc -std=gnu99 -O2
+begin wasm-simd emcc node && suite node .js emcc -std=gnu99 -O2 -msimd128
+
+[ "$wanted" = --list ] && exit 0
+echo
+cat "$table"
+exit $failed
