@@ -41,7 +41,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 help:
 	@echo "make demo            denoise a picture, learn a dictionary from it, find the components of a cube"
-	@echo "                     (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn)"
+	@echo "                     (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)"
 	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
@@ -58,24 +58,26 @@ help:
 
 examples: $(EXAMPLES)
 
-$(EXAMPLES): build/%: examples/%.c $(wildcard examples/*.h) $(HEADER) | build $(BEFORE)
+$(EXAMPLES): build/%: examples/%.c $(wildcard examples/*.h) $(HEADER) sparsehs_cl.h | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) -o $@ $< $(LDFLAGS) -lm
 
 PICTURE = $(firstword $(IMAGE) $(sort $(wildcard $(SHS_DATA)/images/*.pgm)) build/demo/drawn.pgm)
 PICTURE_NAME = $(basename $(notdir $(PICTURE)))
 
 CUBE ?=
+# An OpenCL GPU where there is one.
+DEVICE ?= auto
 SCENE = $(firstword $(CUBE) $(sort $(wildcard $(SHS_DATA)/cubes/*_bip.hdr)) build/demo/scene.hdr)
 SCENE_NAME = $(basename $(notdir $(SCENE)))
 
 demo: build/denoise build/train build/hypercube | $(PICTURE) $(SCENE) build/demo
-	build/denoise $(PICTURE) build/demo/$(PICTURE_NAME)_denoised.png --sigma 25 --add-noise
-	build/train $(PICTURE) --out build/demo/$(PICTURE_NAME)
+	build/denoise $(PICTURE) build/demo/$(PICTURE_NAME)_denoised.png --sigma 25 --add-noise --device "$(DEVICE)"
+	build/train $(PICTURE) --out build/demo/$(PICTURE_NAME) --device "$(DEVICE)"
 	build/hypercube pca $(SCENE) build/demo/$(SCENE_NAME)_pca.hdr --components 10 --rescale 0,255 --type u8 \
-		--quicklook build/demo/$(SCENE_NAME)_pca.png --report build/demo/$(SCENE_NAME)_pca.csv
+		--device "$(DEVICE)" --quicklook build/demo/$(SCENE_NAME)_pca.png --report build/demo/$(SCENE_NAME)_pca.csv
 	build/hypercube ica $(SCENE) build/demo/$(SCENE_NAME)_ica.hdr --components 6 \
-		--quicklook build/demo/$(SCENE_NAME)_ica.png --report build/demo/$(SCENE_NAME)_ica.csv
-	build/hypercube rx $(SCENE) build/demo/$(SCENE_NAME)_rx.hdr --quicklook build/demo/$(SCENE_NAME)_rx.png
+		--device "$(DEVICE)" --quicklook build/demo/$(SCENE_NAME)_ica.png --report build/demo/$(SCENE_NAME)_ica.csv
+	build/hypercube rx $(SCENE) build/demo/$(SCENE_NAME)_rx.hdr --device "$(DEVICE)" --quicklook build/demo/$(SCENE_NAME)_rx.png
 	@echo "The pictures are in build/demo:" && ls build/demo
 
 build/demo/drawn.pgm: build/denoise | build/demo
@@ -258,7 +260,7 @@ $(STRICT_HEADER): CC = $(call field,1,$*)
 $(STRICT_HEADER): build/warnings/%.o: $(HEADER) | build/warnings $(BEFORE)
 	@$(call strict_cc,$*) -DSPARSEHS_IMPLEMENTATION -c $(HEADER) -o $@
 
-$(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h tests/bench.h $(wildcard examples/*.h) $(HEADER) | $(BEFORE)
+$(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h tests/bench.h $(wildcard examples/*.h) $(HEADER) $(HEADER_CL) | $(BEFORE)
 	@mkdir -p $(@D)
 	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
 		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@

@@ -27,10 +27,10 @@
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
    tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
 */
+#include "sparsehs.h" /* outside the guard: the file with the implementation may have included this one before */
+
 #ifndef SPARSEHS_CL_H
 #define SPARSEHS_CL_H
-
-#include "sparsehs.h"
 
 /* Like sparsehs.h: each precision has its own link names. */
 #if defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)

@@ -11,6 +11,10 @@
 #include "example.h"
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
+#ifdef EXAMPLE_OPENCL /* for --device */
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+#endif
 
 enum { PATCH = 8, TRAINING_PATCHES = 40000 };
 
@@ -18,7 +22,7 @@ typedef struct settings {
     double sigma;
     int atoms, iterations, parallel_atoms, threads, add_noise;
     uint64_t seed;
-    const char *reference, *draw;
+    const char *reference, *draw, *device;
 } settings;
 
 /* ---- the method -------------------------------------------------------------------------------------------------- */
@@ -169,7 +173,7 @@ static void draw(const char *name) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {0, 256, 10, 1, 0, 0, 1, NULL, NULL}; /* the defaults */
+static settings chosen = {0, 256, 10, 1, 0, 0, 1, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"--sigma", "S", OPTION_NUMBER, &chosen.sigma, 0.01, "standard deviation of the noise (estimated; 25 to add)"},
@@ -180,6 +184,7 @@ static const option options[] = {
     {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1)"},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the noise and of the choice of patches (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
     {"--draw", "FILE", OPTION_TEXT, (void *)&chosen.draw, 0, "draw a test picture into FILE and do nothing else"},
 };
 
@@ -229,7 +234,7 @@ int main(int argc, char **argv) {
     parse(argc, argv, s);
     if (s->draw) return draw(s->draw), EXIT_SUCCESS;
     noisy = noisy_picture(argv[0], argv[1], s, &clean);
-    ctx = example_context(s->threads);
+    ctx = example_context(s->threads, s->device);
     out = picture_create(noisy.width, noisy.height, noisy.channels);
     start = wall_clock();
     denoise(&ctx, &noisy, s, &out);
@@ -238,6 +243,7 @@ int main(int argc, char **argv) {
     if (clean.pixels)
         printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", psnr(&clean, &noisy), psnr(&clean, &out), seconds);
     else printf("psnr_noisy=n/a psnr=n/a seconds=%.2f\n", seconds);
+    example_end();
     free(clean.pixels);
     free(noisy.pixels);
     free(out.pixels);

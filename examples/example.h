@@ -1,4 +1,4 @@
-/* example.h - what the examples share: options, errors, a progress bar, pictures in and out, the clock.
+/* example.h - what the examples share: options, errors, a progress bar, devices, pictures in and out, the clock.
    Include it first: it asks the system headers for POSIX where there is POSIX. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
@@ -25,6 +25,20 @@
 #endif
 
 #include "../sparsehs.h"
+
+/* --device needs OpenCL's headers, but no library to link with: it is opened at run time, where there is one. Up to
+   glibc 2.33 that would take -ldl: build with -DEXAMPLE_OPENCL -ldl there. EXAMPLE_NO_OPENCL leaves it out. */
+#if defined(__has_include) && !defined(EXAMPLE_NO_OPENCL) && !defined(EXAMPLE_OPENCL)
+#if __has_include(<CL/cl.h>) || __has_include(<OpenCL/opencl.h>)
+#if !defined(__GLIBC__) || __GLIBC__ > 2 || __GLIBC_MINOR__ >= 34
+#define EXAMPLE_OPENCL
+#endif
+#endif
+#endif
+#ifdef EXAMPLE_OPENCL
+#define SPARSEHS_CL_DYNAMIC
+#include "../sparsehs_cl.h"
+#endif
 
 /* PNG, JPEG and BMP come from stb_image where it is installed. EXAMPLE_NO_STB leaves PGM and PPM only. */
 #if defined(__has_include) && !defined(EXAMPLE_NO_STB)
@@ -81,8 +95,23 @@ EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
     exit(code);
 }
 
+#ifdef EXAMPLE_OPENCL
+static shs_cl *example_device = NULL; /* NULL: the CPU */
+
+/* What the device has to say about a failure: the compiler's words, else the error's name. */
+static inline const char *device_trouble(void) {
+    const char *log = shs_cl_build_log(example_device), *error = shs_cl_error_text(example_device);
+    return *log ? log : strcmp(error, "CL_SUCCESS") ? error : NULL;
+}
+#else
+static inline const char *device_trouble(void) { return NULL; }
+#endif
+
 static inline void check(shs_status status, const char *subject) {
-    if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", subject, shs_status_text(status));
+    const char *trouble = device_trouble();
+    if (status == SHS_OK) return;
+    if (trouble) fail(EXIT_ERROR, "%s: %s: %s", subject, shs_status_text(status), trouble);
+    fail(EXIT_ERROR, "%s: %s", subject, shs_status_text(status));
 }
 
 static inline void *allocate(size_t count, size_t size) {
@@ -219,8 +248,92 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     return 0;
 }
 
-/* A context with so many threads, 0 = all, and a progress bar when somebody watches. */
-static inline shs_context example_context(int threads) {
+#define DEVICE_HELP "cpu, gpu, auto = a GPU where there is one, or part of an OpenCL device's name or its number (cpu)"
+
+#ifdef EXAMPLE_OPENCL
+static inline int contains(const char *text, const char *part) {
+    for (;; text++) {
+        size_t i = 0;
+        while (part[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) i++;
+        if (!part[i]) return 1;
+        if (!*text) return 0;
+    }
+}
+
+/* Whether --device means this one, number `index` of the list that `devices` prints. */
+static inline int device_matches(const char *chosen, int index, const shs_cl_device *d) {
+    char *end;
+    long number = strtol(chosen, &end, 10);
+    if (!strcmp(chosen, "gpu") || !strcmp(chosen, "auto")) return d->kind == SHS_CL_GPU;
+    if (!*end) return number == index;
+    return contains(d->name, chosen) || contains(d->platform, chosen);
+}
+
+/* The place of the chosen device among those that shs_cl_create would take; -1: there is none. Of several the first. */
+static inline int find_device(const char *chosen) {
+    shs_cl_device *devices;
+    int count = 0, i, place = 0, found = -1;
+    check(shs_cl_list(NULL, NULL, 0, &count), "--device");
+    devices = ALLOCATE(shs_cl_device, count);
+    check(shs_cl_list(NULL, devices, count, &count), "--device");
+    for (i = 0; i < count && found < 0; i++) {
+        int fit = devices[i].usable && devices[i].has_compiler;
+        if (device_matches(chosen, i, &devices[i])) {
+            if (fit) found = place;
+            else if (strcmp(chosen, "gpu") && strcmp(chosen, "auto"))
+                fail(EXIT_ERROR, "--device %s: %s is not fit: it needs OpenCL 1.2, a compiler%s", chosen, devices[i].name,
+                     sizeof(shs_real) == 8 ? " and doubles" : "");
+        }
+        place += fit;
+    }
+    free(devices);
+    if (count == 0 && strcmp(chosen, "auto")) fail(EXIT_ERROR, "--device %s: there is no OpenCL device here", chosen);
+    return found;
+}
+
+/* Gives the calls that take ctx to the device. What it cannot do is done on the CPU. */
+static inline void use_device(shs_context *ctx, const char *chosen) {
+    shs_cl_options options = SHS_ZERO;
+    char reason[200] = "";
+    int found = find_device(chosen), may_do_without = !strcmp(chosen, "auto");
+    shs_status status;
+    if (found < 0 && may_do_without) {
+        printf("device: CPU (there is no OpenCL GPU)\n");
+        return;
+    }
+    if (found < 0 && !strcmp(chosen, "gpu")) fail(EXIT_ERROR, "--device gpu: there is no OpenCL GPU that is fit");
+    if (found < 0) fail(EXIT_ERROR, "--device %s: no OpenCL device is called so; the program `devices` lists them", chosen);
+    options.index = found;
+    options.fallback = 1;
+    options.reason = reason;
+    options.reason_size = sizeof reason;
+    status = shs_cl_create(NULL, &options, &example_device);
+    if (status != SHS_OK && !may_do_without) fail(EXIT_ERROR, "--device %s: %s: %s", chosen, shs_status_text(status), reason);
+    if (status != SHS_OK) {
+        printf("device: CPU (%s)\n", reason);
+        return;
+    }
+    ctx->engine = shs_cl_engine(example_device);
+    printf("device: %s (%s)\n", shs_cl_device_name(example_device), shs_cl_about(example_device)->platform);
+}
+#else
+static inline void use_device(shs_context *ctx, const char *chosen) {
+    (void)ctx;
+    if (strcmp(chosen, "auto")) fail(EXIT_ERROR, "--device %s: this program was built without OpenCL", chosen);
+    printf("device: CPU (this program was built without OpenCL)\n");
+}
+#endif
+
+/* When the context's last call is done. */
+static inline void example_end(void) {
+#ifdef EXAMPLE_OPENCL
+    shs_cl_destroy(example_device);
+    example_device = NULL;
+#endif
+}
+
+/* A context with so many threads, 0 = all, a progress bar when somebody watches, and the device; NULL is the CPU. */
+static inline shs_context example_context(int threads, const char *device) {
     shs_context ctx = SHS_ZERO;
     ctx.threads = threads;
 #ifdef EXAMPLE_POSIX
@@ -229,6 +342,8 @@ static inline shs_context example_context(int threads) {
 #ifndef _OPENMP
     if (threads > 1) fprintf(stderr, "%s: --threads: built without OpenMP, so there is one\n", program_name);
 #endif
+    if (device && !strcmp(device, "cpu")) printf("device: CPU\n");
+    else if (device) use_device(&ctx, device);
     return ctx;
 }
 

@@ -21,6 +21,10 @@
 #endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
+#ifdef EXAMPLE_OPENCL /* for --device */
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+#endif
 
 /* ---- value types ------------------------------------------------------------------------------------------------- */
 
@@ -569,7 +573,7 @@ typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands;
     double variance, tolerance, noise;
     uint64_t seed;
-    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *truth;
+    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *truth, *device;
 } settings;
 
 enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
@@ -626,6 +630,7 @@ static const struct {
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
     {MAPS, {"--precise", NULL, OPTION_SWITCH, &given.precise, 0, "products in double precision"}},
     {MAPS, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
     {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
     {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
@@ -856,7 +861,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->in = cube_open(name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
-    j->ctx = example_context(s->threads);
+    j->ctx = example_context(s->threads, s->device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;
     j->cube.lines = j->in.lines;
@@ -891,6 +896,7 @@ static void output_start(job *j, int bands, const char *what) {
 }
 
 static void job_close(job *j) {
+    example_end();
     cube_close(&j->in);
     cube_close(&j->out);
     free(j->pixels);

@@ -12,11 +12,15 @@
 #include "example.h"
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
+#ifdef EXAMPLE_OPENCL /* for --device */
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+#endif
 
 typedef struct settings {
     int atoms, sparsity, iterations, parallel_atoms, rounds, patch, patches, threads;
     uint64_t seed;
-    const char *out, *export_c;
+    const char *out, *export_c, *device;
 } settings;
 
 /* A learnt dictionary and how it came about. */
@@ -231,7 +235,7 @@ static void write_results(const training *t, const settings *s) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {256, 6, 20, 1, 1, 8, 20000, 0, 1, "train", NULL}; /* the defaults */
+static settings chosen = {256, 6, 20, 1, 1, 8, 20000, 0, 1, "train", NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
@@ -243,6 +247,7 @@ static const option options[] = {
     {"--patches", "COUNT", OPTION_COUNT, &chosen.patches, 1, "patches of all pictures together (20000)"},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
     {"--out", "PREFIX", OPTION_TEXT, (void *)&chosen.out, 0, "beginning of the names written (train)"},
     {"--export-c", "FILE.h", OPTION_TEXT, (void *)&chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},
 };
@@ -263,7 +268,7 @@ int main(int argc, char **argv) {
     shs_context ctx;
     double start;
     int names = parse(argc, argv, s);
-    ctx = example_context(s->threads);
+    ctx = example_context(s->threads, s->device);
     t.width = s->patch;
     gather_patches(&ctx, argv, names, s, &t);
     if (s->sparsity > s->atoms || s->sparsity > t.p)
@@ -282,6 +287,7 @@ int main(int argc, char **argv) {
         export_c(&ctx, &t, s);
         printf("written: %s\n", s->export_c);
     }
+    example_end();
     free(t.Y);
     free(t.D);
     free(t.uses);

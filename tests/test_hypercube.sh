@@ -389,6 +389,27 @@ else
     skip "Spectral Python is not here"
 fi
 
+echo "== devices"
+check "cpu" good pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device cpu
+check "cpu: says so" grep -qx "device: CPU" out.txt
+cp same.img cpu.img
+check "auto" good pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device auto
+check "auto: names a device" grep -q "^device: ." out.txt
+check "auto: the same components" bytes_within cpu.img same.img 1
+fails "an unknown device" 1 "no such device" pca scene_bil.hdr bad.hdr --components 3 --device "no such device"
+fails "no name of a device" 2 "its value is empty" pca scene_bil.hdr bad.hdr --components 3 --device ""
+# Any device does: PoCL on the processor is one. By its number, and by the name that the program then gives.
+if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device 0; then
+    check "number 0: the same components" bytes_within cpu.img same.img 1
+    name=$(sed -n 's/^device: \(.*\) (.*/\1/p' out.txt | tr '[:lower:]' '[:upper:]')
+    check "by name in capitals" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device "$name"
+    check "by name: the same components" bytes_within cpu.img same.img 1
+    check "ica" run ica scene_bil.hdr same.hdr --components 3 --device 0
+    check "rx, streamed" run rx scene_bil.hdr same.hdr --block 50 --device 0
+else
+    skip "no OpenCL device works here: $(tail -n 1 err.txt)"
+fi
+
 echo "== real cubes"
 for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
     if [ ! -f "$data/cubes/$cube.hdr" ]; then
