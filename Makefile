@@ -143,6 +143,9 @@ check-links: | build $(BEFORE)
 HEADER_CL := sparsehs_cl.h
 KERNELS := $(sort $(wildcard kernels_embed/*.cl))
 CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
+# Suites that run a second time with the stages on a device.
+CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica
+CL_TOOLS := tests/test.h tests/test_cube_tools.h tests/on_device.h tests/cl_shim.h
 CL_SOURCES := $(wildcard tests/test_cl_*.c tests/bench_cl.c examples/devices.c)
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -167,22 +170,27 @@ build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
 	$(if $(OPENCL),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 
 define cl_variant
-build/cl-$(1)/%: tests/%.c tests/test.h tests/cl_shim.h $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
-	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) -o $$@ $$< $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
+build/cl-$(1)/%: tests/%.c $(CL_TOOLS) $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
+	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) $$(ON_DEVICE) -o $$@ $$< $$(LDFLAGS) -lcmocka \
+		$$(LIBOPENCL) -lm
 build/cl-$(1)/test_cl_dynamic: LIBOPENCL :=
+$(CL_SUITES:%=build/cl-$(1)/%): ON_DEVICE := -DTEST_CL
 build/cl-$(1):
 	@mkdir -p $$@
 endef
 LIBOPENCL := -lOpenCL
-CL_VARIANTS ?= float double asan
-$(foreach v,float double asan,$(eval $(call cl_variant,$(v))))
+# Cubes are compared with sums in double, so that without double the runtime and the signals are left.
+CL_VARIANTS ?= float double nodouble asan
+$(foreach v,float double nodouble asan,$(eval $(call cl_variant,$(v))))
+cl_programs = $(addprefix build/cl-$(1)/,$(if $(filter nodouble,$(1)),$(filter-out test_cl_pixels,$(CL_TESTS)),\
+	$(CL_TESTS) $(CL_SUITES)))
 
 # A driver that breaks down on this machine (PoCL does without /sys) is not ours to test.
 test-cl: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) --no-print-directory build/devices && if build/devices; then $(MAKE) --no-print-directory run-cl; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
 
-run-cl: $(foreach v,$(CL_VARIANTS),$(CL_TESTS:%=build/cl-$(v)/%))
+run-cl: $(foreach v,$(CL_VARIANTS),$(call cl_programs,$(v)))
 	$(call run,$^,ASAN_OPTIONS=detect_leaks=$(LEAKS) \
 		LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)
 

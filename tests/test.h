@@ -18,6 +18,14 @@ static int test_instance = 2;
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 
+/* One bound for the CPU, one for a device, whose sums of single precision have another order. */
+#ifdef TEST_CL
+#include "on_device.h"
+#define BY_ENGINE(cpu, device) (device)
+#else
+#define BY_ENGINE(cpu, device) (cpu)
+#endif
+
 /* One bound for float, one for double. */
 #ifdef SPARSEHS_DOUBLE
 #define BY_TYPE(f, d) (d)

@@ -199,7 +199,8 @@ static void check_golden(int which) {
         print_message("%s, %d components, precise %d: eigenvalues %.2g of the first, %.2g of itself, vectors %.2g\n", name,
                       pca.components, o.precise, worst_value, worst_each, worst_vector);
         assert_true(worst_value <= (o.precise ? 1e-12 : BY_TYPE(1e-7, 1e-12)));
-        assert_true(worst_each <= 1e-4);
+        /* A device sums 1024 products in float, where the tenth eigenvalue is 4e-5 of the first. */
+        assert_true(worst_each <= (o.precise ? 1e-4 : BY_TYPE(BY_ENGINE(1e-4, 1e-3), 1e-4)));
         assert_true(worst_vector <= (o.precise ? 1e-9 : BY_TYPE(1e-3, 1e-9)));
         shs_pca_free(NULL, &pca);
     }

@@ -1,0 +1,125 @@
+/* on_device.h - the suites of both halves on an OpenCL device: test.h includes it with -DTEST_CL.
+
+   Every call that an engine can take over gets a context that names one, whatever context the test gave it; all assertions
+   stay as they are. Each rank has a device object of its own, as each process would. SHS_CL_PLATFORM chooses the platform. */
+#ifndef SHS_ON_DEVICE_H
+#define SHS_ON_DEVICE_H
+
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+
+/* ---- the device --------------------------------------------------------------------------------------------------- */
+
+enum { DEVICES = 8 };
+static shs_cl *test_devices[DEVICES];
+
+static inline shs_status open_test_device(int rank) {
+    shs_cl_options o = SHS_ZERO;
+    o.platform = getenv("SHS_CL_PLATFORM");
+    return shs_cl_create(NULL, &o, &test_devices[rank]);
+}
+
+/* ctx with the device in it, in *given; a context that brings its own engine stays as it is. */
+static inline const shs_context *on_device(shs_context *given, const shs_context *ctx) {
+    int rank = ctx && ctx->ranks > 1 && ctx->rank > 0 && ctx->rank < DEVICES ? ctx->rank : 0;
+    if (ctx) *given = *ctx;
+    if (given->engine) return given;
+    if (!test_devices[rank]) open_test_device(rank);
+    given->engine = shs_cl_engine(test_devices[rank]);
+    return given;
+}
+
+#ifndef SHS__LINK
+#define SHS__LINK(name) shs_##name
+#endif
+#define ON_DEVICE(name, ctx, ...) SHS__LINK(name)(on_device((shs_context[1]){{0}}, ctx), __VA_ARGS__)
+
+#undef shs_omp
+#undef shs_omp_ex
+#undef shs_ksvd
+#undef shs_ksvd_ex
+#undef shs_patches_approximate
+#undef shs_moments_update
+#undef shs_cube_map
+#undef shs_pca_fit
+#undef shs_pca_run
+#undef shs_pca_transform
+#undef shs_pca_denoise
+#undef shs_pca_inverse
+#undef shs_mnf_fit
+#undef shs_rx
+#undef shs_ica_fit
+#undef shs_ica_run
+#undef shs_ica_transform
+#undef shs_ica_inverse
+#define shs_omp(...) ON_DEVICE(omp, __VA_ARGS__)
+#define shs_omp_ex(...) ON_DEVICE(omp_ex, __VA_ARGS__)
+#define shs_ksvd(...) ON_DEVICE(ksvd, __VA_ARGS__)
+#define shs_ksvd_ex(...) ON_DEVICE(ksvd_ex, __VA_ARGS__)
+#define shs_patches_approximate(...) ON_DEVICE(patches_approximate, __VA_ARGS__)
+#define shs_moments_update(...) ON_DEVICE(moments_update, __VA_ARGS__)
+#define shs_cube_map(...) ON_DEVICE(cube_map, __VA_ARGS__)
+#define shs_pca_fit(...) ON_DEVICE(pca_fit, __VA_ARGS__)
+#define shs_pca_run(...) ON_DEVICE(pca_run, __VA_ARGS__)
+#define shs_pca_transform(...) ON_DEVICE(pca_transform, __VA_ARGS__)
+#define shs_pca_denoise(...) ON_DEVICE(pca_denoise, __VA_ARGS__)
+#define shs_pca_inverse(...) ON_DEVICE(pca_inverse, __VA_ARGS__)
+#define shs_mnf_fit(...) ON_DEVICE(mnf_fit, __VA_ARGS__)
+#define shs_rx(...) ON_DEVICE(rx, __VA_ARGS__)
+#define shs_ica_fit(...) ON_DEVICE(ica_fit, __VA_ARGS__)
+#define shs_ica_run(...) ON_DEVICE(ica_run, __VA_ARGS__)
+#define shs_ica_transform(...) ON_DEVICE(ica_transform, __VA_ARGS__)
+#define shs_ica_inverse(...) ON_DEVICE(ica_inverse, __VA_ARGS__)
+
+/* ---- what is not asked of a device ------------------------------------------------------------------------------- */
+
+/* A test by its suite and name, and why the CPU alone must pass it. */
+static const struct cpu_only {
+    const char *suite, *test, *reason;
+} cpu_only[] = {
+    {"sparse coding", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
+    {"sparse coding", "test_cancel", "a device codes all signals in one step, between whose ends nothing is reported"},
+    {"dictionary learning", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
+    {"dictionary learning", "test_arena", "the query counts the CPU's memory; a session takes its own"},
+    {"patches", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
+    {"cubes", "test_workspaces", "the query counts the CPU's memory; a session takes its own"},
+    {NULL, NULL, NULL},
+};
+
+/* Leaves the tests out that the CPU alone must pass; one that no longer exists is a failure. */
+static inline size_t tests_on_device(const char *suite, const struct CMUnitTest *tests, size_t count, struct CMUnitTest *kept) {
+    const char *only = getenv("SHS_TEST");
+    size_t i, used = 0;
+    const struct cpu_only *c;
+    for (c = cpu_only; c->suite; c++) {
+        if (strcmp(c->suite, suite) != 0) continue;
+        for (i = 0; i < count && strcmp(tests[i].name, c->test) != 0;) i++;
+        if (i == count) {
+            print_error("%s: there is no test %s to leave out\n", suite, c->test);
+            exit(1);
+        }
+        print_message("skipped on the device: %s: %s\n", c->test, c->reason);
+    }
+    for (i = 0; i < count; i++) {
+        for (c = cpu_only; c->suite && (strcmp(c->suite, suite) != 0 || strcmp(tests[i].name, c->test) != 0);) c++;
+        if (!c->suite && (!only || strstr(tests[i].name, only))) kept[used++] = tests[i];
+    }
+    return used;
+}
+
+static inline int run_on_device(const char *suite, const struct CMUnitTest *tests, size_t count) {
+    struct CMUnitTest *kept = (struct CMUnitTest *)calloc(count, sizeof *kept);
+    shs_status status = open_test_device(0);
+    int failures = 1, rank;
+    if (status == SHS_NO_DEVICE) print_message("skipped: there is no OpenCL device\n");
+    else if (status != SHS_OK) print_error("%s\n", shs_status_text(status));
+    else if (kept) failures = _cmocka_run_group_tests(suite, kept, tests_on_device(suite, tests, count, kept), NULL, NULL);
+    for (rank = 0; rank < DEVICES; rank++) shs_cl_destroy(test_devices[rank]);
+    free(kept);
+    return status == SHS_NO_DEVICE ? 0 : failures;
+}
+
+#undef cmocka_run_group_tests_name
+#define cmocka_run_group_tests_name(suite, tests, setup, teardown) run_on_device(suite, tests, sizeof(tests) / sizeof *(tests))
+
+#endif
