@@ -1161,8 +1161,8 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "inline uint row_of(__global const int *list, int b, int used, ulong pixels, int samples) {\n",
-    "    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)pixels : FROM == 1 ? (uint)samples : 1u);\n",
+    "inline uint row_of(__global const int *list, int b, int used, ulong plane, int samples) {\n",
+    "    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)plane : FROM == 1 ? (uint)samples : 1u);\n",
     "}\n",
     "\n",
     "inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }\n",
@@ -1189,8 +1189,8 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "#endif\n",
     "\n",
     "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void byte_products(__global const uchar *raw, __global const int *list, ulong first, int count, ulong pixels, int samples,\n",
-    "                   int bands, int used, __global int *partial) {\n",
+    "void byte_products(__global const uchar *raw, ulong origin, __global const int *list, ulong first, int count, ulong plane,\n",
+    "                   int samples, int bands, int used, __global int *partial) {\n",
     "    __local uint tile_a[T * WORDS], other[T * WORDS];\n",
     "    __local uint *tile_b;\n",
     "    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
@@ -1198,6 +1198,7 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "    int ti = 0, tj, k, e, i, j;\n",
     "    int sum[2][8][4];\n",
     "    uint next_a[EACH], next_b[EACH];\n",
+    "    raw += origin;\n",
     "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
     "    tile_b = ti == tj ? tile_a : other;\n",
     "    for (i = 0; i < 2; i++)\n",
@@ -1213,8 +1214,8 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "        next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \\\n",
     "        if (ti != tj) next_b[e] = four_pixels(raw, at, row_b, tj * T + b, used) & mask;                               \\\n",
     "    }\n",
-    "    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, pixels, samples);\n",
-    "    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, pixels, samples);\n",
+    "    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, plane, samples);\n",
+    "    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, plane, samples);\n",
     "#else\n",
     "#define FETCH(from)                                                                                                   \\\n",
     "    {                                                                                                                 \\\n",
@@ -1228,8 +1229,8 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "    }\n",
     "    uint row_a[EACH], row_b[EACH];\n",
     "    for (e = 0; e < EACH; e++) {\n",
-    "        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, pixels, samples);\n",
-    "        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, pixels, samples);\n",
+    "        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, plane, samples);\n",
+    "        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, plane, samples);\n",
     "    }\n",
     "#endif\n",
     "\n",
@@ -1497,10 +1498,10 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* Band b of pixel p. pixels, samples, bands: those of the slice. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {\n",
+    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
     "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * pixels]);\n",
+    "    return value_of(raw[p + (size_t)b * plane]);\n",
     "#elif FROM == 1\n",
     "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
     "#else\n",
@@ -1514,14 +1515,14 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
     "   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
     "#define SOURCE                                                                                                        \\\n",
-    "    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \\\n",
-    "        ulong slice_pixels, int slice_samples, int bands\n",
-    "#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands\n",
+    "    __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \\\n",
+    "        int slice_count, ulong plane, int slice_samples, int bands\n",
+    "#define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands\n",
     "\n",
     "/* x - shift of band b; pixels behind the last read the last. */\n",
     "inline ELEM element(SOURCE, size_t p, int b) {\n",
     "    size_t q = slice_at + min(p, (size_t)slice_count - 1);\n",
-    "    return less_shift(value_at(raw, q, list[b], slice_pixels, slice_samples, bands), shift[b]);\n",
+    "    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);\n",
     "}\n",
     "#else\n",
     "#define SOURCE __global const ELEM *panel, int ld\n",
@@ -1561,7 +1562,9 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);\n",
     "#endif\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#if !IS_CPU /* which says at length that it could not */\n",
     "#pragma unroll 8\n",
+    "#endif\n",
     "        for (b = 0; b < depth; b++) {\n",
     "#if TURNED\n",
     "            ELEM x = tile[b * TILE_PITCH + i];\n",
@@ -1678,11 +1681,13 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */\n",
+    "/* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the\n",
+    "   next. */\n",
     "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
     "void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
     "           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,\n",
-    "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {\n",
+    "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,\n",
+    "           ulong origin_out) {\n",
     "    __local VEC4 deep[DEEP * BLOCKS];\n",
     "    __local ELEM tile[ROOM];\n",
     "    wide value[VALUES];\n",
@@ -1706,7 +1711,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#else\n",
     "        to = q * (size_t)written + b;\n",
     "#endif\n",
-    "        out[to] = to_sink(here ? x : missing);\n",
+    "        out[origin_out + to] = to_sink(here ? x : missing);\n",
     "    }\n",
     "}\n",
     "#endif\n",
@@ -1716,17 +1721,23 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
 SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.\n",
     "\n",
-    "   The products are few and the pixels many, so the pixels are split too: work-group (t, s) makes the T x T tile t from the\n",
+    "   The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the\n",
     "   SLICE pixels s, in ELEM; `accumulate` then adds the slices in their order, in double (or as a sum and its rounding\n",
     "   errors). The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
+    "\n",
+    "   Three kernels, one a program: `products` for many rows, `skewed` for the few of a symmetric result (SKEWED), `accumulate`\n",
+    "   (neither R nor SKEWED). All are told ELEM and SLICE. */\n",
+    "\n",
+    "#if defined R\n",
+    "/* Work-group (t, s) makes the T x T tile first_tile + t.\n",
     "\n",
     "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
     "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
     "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
     "     v +---+   the next KB are on their way to registers meanwhile\n",
     "\n",
-    "   The build says: ELEM, ELEM2 or ELEM4 as vec, R (2, 4, 8), W (2 or 4), KB (a multiple of 16 / R), SLICE, SAME (B is A: the\n",
-    "   lower triangle of tiles). */\n",
+    "   The build says: ELEM2 or ELEM4 as vec, R (2, 4, 8), W (2 or 4), KB (a multiple of 16 / R), SAME (B is A: the lower triangle\n",
+    "   of tiles, row by row). */\n",
     "\n",
     "#define T (16 * R)\n",
     "#define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */\n",
@@ -1737,7 +1748,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "\n",
     "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
     "void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,\n",
-    "              int rows_b, __global ELEM *partial) {\n",
+    "              int rows_b, int first_tile, __global ELEM *partial) {\n",
     "    __local vec tile_a[KB * PITCH];\n",
     "#if SAME\n",
     "    __local vec *tile_b;\n",
@@ -1746,7 +1757,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#endif\n",
     "    __local vec other[SAME ? KB * PITCH : 1];\n",
     "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
-    "    int t = (int)get_group_id(0), ti = 0, tj, k, e;\n",
+    "    int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;\n",
     "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
     "    vec sum[R][R / W];\n",
     "    ELEM next_a[EACH], next_b[EACH];\n",
@@ -1793,7 +1804,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "            }\n",
     "        }\n",
     "    }\n",
-    "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
+    "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
     "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
     "        int row = (i / W * 16 + y) * W + i % W;\n",
     "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
@@ -1801,30 +1812,107 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* One work-item an element: total += its `count` partial sums, in order. Without doubles lost holds what rounding took away\n",
-    "   (Knuth's two-sum), and total + lost is the sum. */\n",
-    "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, __global wide *total, __global wide *lost) {\n",
-    "    const size_t i = get_global_id(0);\n",
-    "    int c;\n",
-    "    wide sum;\n",
-    "#if !HAS_DOUBLE\n",
-    "    wide rest;\n",
-    "#endif\n",
-    "    if (i >= size) return;\n",
-    "    sum = total[i];\n",
-    "#if HAS_DOUBLE\n",
-    "    for (c = 0; c < count; c++) sum += (wide)partial[(size_t)c * size + i];\n",
-    "#else\n",
-    "    rest = lost[i];\n",
-    "    for (c = 0; c < count; c++) {\n",
-    "        wide x = (wide)partial[(size_t)c * size + i], s = sum + x, was = s - x;\n",
-    "        rest += (sum - was) + (x - (s - was));\n",
-    "        sum = s;\n",
+    "#elif defined SKEWED\n",
+    "/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal\n",
+    "   d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the\n",
+    "   other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the\n",
+    "   last one of an even N, which holds its elements twice).\n",
+    "\n",
+    "        d ->  0   1   2              A group brings KB pixels to local memory with the first rows repeated behind the last,\n",
+    "     c  0    00  01  02              so that nothing wraps there. An item keeps 8 x 8 elements in registers: columns c .. c + 7,\n",
+    "     |  1    11  12  13              diagonals d .. d + 7, for which it reads 8 and 15 neighbouring values a pixel.\n",
+    "     v  2    22  23  24              BLOCKS items make one copy of the array; PARTS copies take turns with the pixels, and the\n",
+    "        3    33  34  30 (30 = 03)    group adds them up at the end.\n",
+    "        4    44  40  41\n",
+    "\n",
+    "   The build says: N, ELEM4 as vec, KB, PARTS (a divisor of KB). */\n",
+    "#define ACROSS ((N + 7) / 8)          /* blocks along c */\n",
+    "#define DOWN ((N / 2 + 8) / 8)        /* and along d */\n",
+    "#define BLOCKS (ACROSS * DOWN)\n",
+    "#define ITEMS (BLOCKS * PARTS)\n",
+    "#define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */\n",
+    "#define PITCH (WIDTH / 4 + 1)         /* in vectors; odd, for the banks */\n",
+    "#define EACH ((N * KB + ITEMS - 1) / ITEMS)\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {\n",
+    "    __local vec tile[KB * PITCH];\n",
+    "    __local vec row[2 * ITEMS];\n",
+    "    __local ELEM *put = (__local ELEM *)tile;\n",
+    "    const int id = (int)get_local_id(0), block = id % BLOCKS, part = id / BLOCKS, c = block % ACROSS, d = block / ACROSS;\n",
+    "    int k, q, e, l;\n",
+    "    ELEM next[EACH];\n",
+    "    vec sum[8][2];\n",
+    "    A += from + get_group_id(0) * (size_t)SLICE;\n",
+    "    partial += get_group_id(0) * (size_t)(BLOCKS * 64);\n",
+    "    for (l = 0; l < 8; l++) sum[l][0] = sum[l][1] = (vec)(0);\n",
+    "\n",
+    "#define FETCH(at)                                                                                                     \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)                                         \\\n",
+    "        next[e] = A[(ulong)((id + e * ITEMS) / KB) * ld + (ulong)((at) + (id + e * ITEMS) % KB)];\n",
+    "\n",
+    "    FETCH(0)\n",
+    "    for (k = 0; k < SLICE; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)\n",
+    "            for (l = (id + e * ITEMS) / KB; l < WIDTH; l += N) put[(id + e * ITEMS) % KB * PITCH * 4 + l] = next[e];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < SLICE) FETCH(k + KB)\n",
+    "        for (q = part; q < KB; q += PARTS) {\n",
+    "            __local const vec *a = tile + q * PITCH + 2 * c, *b = a + 2 * d;\n",
+    "            const vec low = a[0], high = a[1], b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];\n",
+    "            sum[0][0] += low.s0 * b0, sum[0][1] += low.s0 * b1;\n",
+    "            sum[1][0] += low.s1 * (vec)(b0.s123, b1.s0), sum[1][1] += low.s1 * (vec)(b1.s123, b2.s0);\n",
+    "            sum[2][0] += low.s2 * (vec)(b0.s23, b1.s01), sum[2][1] += low.s2 * (vec)(b1.s23, b2.s01);\n",
+    "            sum[3][0] += low.s3 * (vec)(b0.s3, b1.s012), sum[3][1] += low.s3 * (vec)(b1.s3, b2.s012);\n",
+    "            sum[4][0] += high.s0 * b1, sum[4][1] += high.s0 * b2;\n",
+    "            sum[5][0] += high.s1 * (vec)(b1.s123, b2.s0), sum[5][1] += high.s1 * (vec)(b2.s123, b3.s0);\n",
+    "            sum[6][0] += high.s2 * (vec)(b1.s23, b2.s01), sum[6][1] += high.s2 * (vec)(b2.s23, b3.s01);\n",
+    "            sum[7][0] += high.s3 * (vec)(b1.s3, b2.s012), sum[7][1] += high.s3 * (vec)(b2.s3, b3.s012);\n",
+    "        }\n",
     "    }\n",
-    "    lost[i] = rest;\n",
-    "#endif\n",
-    "    total[i] = sum;\n",
+    "    _Pragma(\"unroll\") for (l = 0; l < 8; l++) { /* one column of every block after another */\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        row[2 * id] = sum[l][0], row[2 * id + 1] = sum[l][1];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (e = id; e < BLOCKS * 8; e += ITEMS) {\n",
+    "            ELEM x = 0;\n",
+    "            for (q = 0; q < PARTS; q++) x += ((__local const ELEM *)row)[q * BLOCKS * 8 + e];\n",
+    "            partial[e / 8 * 64 + l * 8 + e % 8] = x;\n",
+    "        }\n",
+    "    }\n",
     "}\n",
+    "\n",
+    "#else\n",
+    "/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. Without\n",
+    "   doubles lost holds what rounding took away (Knuth's two-sum), and total + lost is the sum. */\n",
+    "inline void add(wide *sum, wide *rest, wide x) {\n",
+    "#if HAS_DOUBLE\n",
+    "    *sum += x;\n",
+    "#else\n",
+    "    wide s = *sum + x, was = s - x;\n",
+    "    *rest += (*sum - was) + (x - (s - was));\n",
+    "    *sum = s;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,\n",
+    "                         __global wide *lost) {\n",
+    "    const size_t i = get_global_id(0);\n",
+    "    ELEM x[8];\n",
+    "    int c, j;\n",
+    "    wide sum, rest;\n",
+    "    if (i >= size) return;\n",
+    "    partial += i;\n",
+    "    sum = total[first + i], rest = lost[first + i];\n",
+    "    for (c = 0; c + 8 <= count; c += 8) {\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) x[j] = partial[(size_t)(c + j) * size];\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) add(&sum, &rest, (wide)x[j]);\n",
+    "    }\n",
+    "    for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);\n",
+    "    total[first + i] = sum, lost[first + i] = rest;\n",
+    "}\n",
+    "#endif\n",
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_omp[] = {
@@ -2555,8 +2643,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
 SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "/* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.\n",
     "\n",
-    "   A slice of whole lines lies on the device as the file has it: values of VALUE, byte order and interleave untouched, so\n",
-    "   that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:\n",
+    "   A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte\n",
+    "   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:\n",
     "\n",
     "       panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one\n",
     "\n",
@@ -2587,10 +2675,10 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* Band b of pixel p. pixels, samples, bands: those of the slice. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {\n",
+    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
     "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * pixels]);\n",
+    "    return value_of(raw[p + (size_t)b * plane]);\n",
     "#elif FROM == 1\n",
     "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
     "#else\n",
@@ -2611,15 +2699,16 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "}\n",
     "\n",
     "/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts as the panel will hold it. */\n",
-    "__kernel void validity(__global const VALUE *raw, __global const int *list, __global const real *shift, __global uchar *valid,\n",
-    "                       ulong pixels, int samples, int bands, int used, wide nodata) {\n",
+    "__kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
+    "                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {\n",
     "    size_t p = get_global_id(0);\n",
     "    int good;\n",
     "    if (p >= pixels) return;\n",
+    "    raw += origin;\n",
     "    good = valid[p] != 0;\n",
     "#if NODATA || FLOATING\n",
     "    for (int b = 0; b < used; b++) {\n",
-    "        VALUE v = value_at(raw, p, list[b], pixels, samples, bands);\n",
+    "        VALUE v = value_at(raw, p, list[b], plane, samples, bands);\n",
     "#if NODATA\n",
     "        good &= (wide)v != nodata;\n",
     "#endif\n",
@@ -2633,39 +2722,40 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "\n",
     "/* x - shift of band b (the used-th is the constant 1 that counts pixels); 0 where it is missing. q: pixel of the slice. */\n",
     "inline ELEM element(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
-    "                    size_t q, int b, size_t pixels, int samples, int bands, int used) {\n",
+    "                    size_t q, int b, size_t plane, int samples, int bands, int used) {\n",
     "#if DIFFERENCE\n",
     "    if (q % (size_t)samples == (size_t)samples - 1) return 0;\n",
     "#if CHECKED\n",
     "    if (!valid[q] || !valid[q + 1]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return (ELEM)value_at(raw, q + 1, list[b], pixels, samples, bands) - (ELEM)value_at(raw, q, list[b], pixels, samples, bands);\n",
+    "    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);\n",
     "#else\n",
     "#if CHECKED\n",
     "    if (!valid[q]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return less_shift(value_at(raw, q, list[b], pixels, samples, bands), shift[b]);\n",
+    "    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);\n",
     "#endif\n",
     "}\n",
     "\n",
-    "/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band g, item i the pixels i, i + 256, ...\n",
-    "   BIP: of bands 16 g .. 16 g + 15; a tile of 16 pixels x 16 bands is read along the bands and written along the pixels by\n",
-    "   way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */\n",
+    "/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + 256, ...\n",
+    "   BIP: of bands first_band + 16 g and the next 15; a tile of 16 pixels x 16 bands is read along the bands and written along the\n",
+    "   pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */\n",
     "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void load(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
-    "          __global ELEM *panel, __global wide *sums, ulong first, int count, ulong pixels, int samples, int bands, int used,\n",
-    "          int ld) {\n",
+    "void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
+    "          __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,\n",
+    "          int bands, int used, int first_band, int ld) {\n",
     "    __local wide add[256];\n",
     "    const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);\n",
     "    int step, span;\n",
     "    wide sum = 0;\n",
+    "    raw += origin;\n",
     "#if FROM != 2\n",
-    "    const int b = (int)get_group_id(1);\n",
+    "    const int b = first_band + (int)get_group_id(1);\n",
     "    for (step = i; step < CHUNK; step += 256) {\n",
     "        int p = chunk * CHUNK + step;\n",
-    "        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used) : (ELEM)0;\n",
+    "        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used) : (ELEM)0;\n",
     "        if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;\n",
     "        sum += (wide)x;\n",
     "    }\n",
@@ -2677,11 +2767,11 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];\n",
     "#else\n",
     "    __local ELEM tile[16][17];\n",
-    "    const int row = i >> 4, column = i & 15, base = (int)get_group_id(1) * 16;\n",
+    "    const int row = i >> 4, column = i & 15, base = first_band + (int)get_group_id(1) * 16;\n",
     "    for (step = 0; step < CHUNK; step += 16) {\n",
     "        int p = chunk * CHUNK + step + row, b = base + column;\n",
     "        ELEM x = 0;\n",
-    "        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used);\n",
+    "        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used);\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        tile[row][column] = x;\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
@@ -3965,6 +4055,7 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int cou
    slice becomes panels (pixels.cl), and panels become sums or outputs. */
 enum {
     SHS__CL_CHUNK_PIXELS = 1024, /* pixels of a work-group of load, and of one partial sum of products */
+    SHS__CL_BAND_GROUPS = 8,     /* of a slice in BSQ, which come up one after another */
     SHS__CL_SLICE_BYTES = 96 << 20,
     SHS__CL_PANEL_BYTES = 512 << 20
 };
@@ -3999,10 +4090,10 @@ enum {
 };
 
 typedef struct shs__cl_slice {
-    cl_mem raw, z;    /* z: whitened pixels, m planes of `padded` pixels; NULL: not kept */
-    cl_event arrived; /* NULL: long ago */
+    cl_mem raw, z; /* z: whitened pixels, m planes of `padded` pixels; NULL: not kept */
     int first_line, lines, loaded;
     size_t pixels, padded;
+    size_t origin, plane; /* where in raw it begins, and the distance of BSQ bands there; in values */
 } shs__cl_slice;
 
 typedef struct shs__cl_pixels {
@@ -4013,12 +4104,15 @@ typedef struct shs__cl_pixels {
     int layout; /* 0 BSQ, 1 BIL, 2 BIP: of a slice on the device */
     int packed; /* odd strides: the host closes the bands in use up to BIP */
     int bands;  /* of a slice on the device */
+    cl_mem whole; /* the caller's pixels themselves, where the device shares the host's memory */
     int kept, slice_count;
     shs__cl_slice *slices;
     size_t slice_bytes;
     cl_mem slot[2];
     unsigned char *staging[2];
     cl_event arrived[2], done[2], fetched[2];
+    cl_event risen[2][SHS__CL_BAND_GROUPS]; /* band groups of a slice in BSQ; NULL: it did not come up in groups */
+    int group_bands;
     size_t budget;        /* bytes for panels */
     shs_real *find_shift; /* moments of a stream: where the shift is to go, once there is a valid pixel */
     cl_mem room[SHS__CL_ROOMS];
@@ -4156,23 +4250,22 @@ SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_
 /* What partial sums are. */
 enum { SHS__CL_REALS = 0, SHS__CL_WIDES = 1, SHS__CL_INTS = 2 };
 
-SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count, int kind) {
-    char options[160] = "-D R=2 -D W=2 -D KB=8 -D SLICE=1024 -D SAME=1 ";
-    size_t local = shs__zmin(64, px->cl->max_group), global = (t->size + local - 1) / local * local;
+/* `count` partial sums of `size` values to those of the totals from `first` on. */
+SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, size_t first, size_t size,
+                                           cl_mem partial, size_t count, int kind) {
+    char options[64] = "";
+    size_t local = shs__zmin(64, px->cl->max_group), global = (size + local - 1) / local * local;
     cl_kernel kernel = NULL;
     shs__cl_args a;
     shs_status status;
-    if (kind == SHS__CL_INTS) shs__cl_append(options, sizeof options, "-D ELEM=int -D ELEM_BYTES=4 -D vec=int2");
-    else {
-        shs__cl_append_elem(options, sizeof options, px->cl, kind);
-        shs__cl_append(options, sizeof options,
-                       shs__cl_elem_bytes(px->cl, kind) == 8 ? " -D vec=double2" : " -D vec=float2");
-    }
+    if (kind == SHS__CL_INTS) shs__cl_append(options, sizeof options, "-D ELEM=int -D ELEM_BYTES=4");
+    else shs__cl_append_elem(options, sizeof options, px->cl, kind);
     status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "accumulate", &kernel);
     a = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_buffer(&a, partial);
-    shs__cl_put_size(&a, t->size);
+    shs__cl_put_size(&a, size);
     shs__cl_put_int(&a, (int)count);
+    shs__cl_put_size(&a, first);
     shs__cl_put_buffer(&a, t->total);
     shs__cl_put_buffer(&a, t->lost);
     return a.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "accumulate") : a.status;
@@ -4194,33 +4287,47 @@ typedef struct shs__cl_planes {
 } shs__cl_planes;
 
 typedef struct shs__cl_tiling {
-    int precise, same, r; /* tiles of 16 r x 16 r */
+    int precise, same;
+    int r; /* tiles of 16 r x 16 r; 0: the skewed array, in blocks of 8 x 8 */
     int rows_a, rows_b;
-    size_t tiles;
+    size_t tiles; /* or blocks */
 } shs__cl_tiling;
+
+enum { SHS__CL_SKEWED_ROWS = 64 }; /* at most */
 
 SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
     size_t na = (size_t)(a + edge - 1) / (size_t)edge, nb = (size_t)(b + edge - 1) / (size_t)edge;
     return same ? na * (na + 1) / 2 : na * nb;
 }
 
-/* The tile that wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8. */
+/* Blocks of the skewed array across its n columns and down its n / 2 + 1 diagonals. */
+SHS__PRIVATE int shs__cl_skewed_across(int n) { return (n + 7) / 8; }
+SHS__PRIVATE int shs__cl_skewed_down(int n) { return (n / 2 + 8) / 8; }
+
+/* What wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8, and 2/3 with 8 x 8
+   of the skewed array, for which it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
-    const double speed[3] = {0.25, 0.5, 0.8};
+    const double speed[3] = {0.25, 0.5, 0.8}, skewed_speed = 0.67;
     int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
+    size_t blocks = (size_t)(shs__cl_skewed_across(t->rows_a) * shs__cl_skewed_down(t->rows_a));
     double best = 0;
     for (i = 0; i < most; i++) {
         int r = 2 << i;
         size_t tiles = shs__cl_count_tiles(t->rows_a, t->rows_b, t->same, 16 * r);
-        double cost = (double)tiles * (double)(r * r) / speed[i];
+        double cost = (double)(tiles * 256) * (double)(r * r) / speed[i];
         if (i > 0 && !(cost < best)) continue;
         best = cost;
         t->r = r;
         t->tiles = tiles;
     }
+    if (!t->same || t->rows_a > SHS__CL_SKEWED_ROWS || !((double)(blocks * 64) / skewed_speed < best)) return;
+    t->r = 0;
+    t->tiles = blocks;
 }
 
-SHS__PRIVATE size_t shs__cl_tiling_values(const shs__cl_tiling *t) { return t->tiles * (size_t)(256 * t->r * t->r); }
+/* Values of a tile or block. */
+SHS__PRIVATE size_t shs__cl_tile_values(const shs__cl_tiling *t) { return t->r ? (size_t)(256 * t->r * t->r) : 64; }
+SHS__PRIVATE size_t shs__cl_tiling_values(const shs__cl_tiling *t) { return t->tiles * shs__cl_tile_values(t); }
 
 SHS__PRIVATE shs__cl_tiling shs__cl_tiling_of(const shs_cl *cl, int precise, int same, int rows_a, int rows_b) {
     shs__cl_tiling t;
@@ -4235,16 +4342,14 @@ SHS__PRIVATE size_t shs__cl_tiling_bytes(const shs_cl *cl, const shs__cl_tiling 
     return shs__cl_tiling_values(t) * shs__cl_elem_bytes(cl, t->precise) / SHS__CL_CHUNK_PIXELS + 1;
 }
 
-/* Adds the products of `padded` pixels. b: NULL for a's own. */
-SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
-                                         const shs__cl_planes *b, size_t padded, const shs__cl_totals *totals) {
+/* Tiles first .. first + count - 1 of every slice of pixels. */
+SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
+                                          const shs__cl_planes *b, size_t slices, size_t first, size_t count, cl_mem partial) {
     char options[200] = "";
-    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), slices = padded / SHS__CL_CHUNK_PIXELS, local[2] = {256, 1},
-           global[2];
+    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), local[2] = {256, 1}, global[2];
     cl_kernel kernel = NULL;
-    cl_mem partial = NULL;
     shs__cl_args args;
-    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, slices * shs__cl_tiling_values(t) * elem, &partial);
+    shs_status status;
     shs__cl_append_elem(options, sizeof options, px->cl, t->precise);
     shs__cl_append(options, sizeof options, elem == 8 ? " -D vec=double" : " -D vec=float");
     shs__cl_append_int(options, sizeof options, "", t->r == 2 ? 2 : 4);
@@ -4253,8 +4358,7 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
     shs__cl_append_int(options, sizeof options, " -D KB=", elem == 8 ? 8 : 16);
     shs__cl_append_int(options, sizeof options, " -D SLICE=", SHS__CL_CHUNK_PIXELS);
     shs__cl_append_int(options, sizeof options, " -D SAME=", t->same);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "products", &kernel);
-    if (!b) b = a;
+    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "products", &kernel);
     args = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_buffer(&args, a->buffer);
     shs__cl_put_size(&args, a->from);
@@ -4264,26 +4368,82 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
     shs__cl_put_size(&args, b->from);
     shs__cl_put_size(&args, b->ld);
     shs__cl_put_int(&args, b->rows);
+    shs__cl_put_int(&args, (int)first);
     shs__cl_put_buffer(&args, partial);
-    global[0] = 256 * t->tiles;
+    global[0] = 256 * count;
     global[1] = slices;
-    if (args.status == SHS_OK) args.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "products");
-    return args.status == SHS_OK ? shs__cl_totals_add(px, totals, partial, slices, t->precise) : args.status;
+    return args.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 2, global, local, "products") : args.status;
+}
+
+/* A group makes the whole skewed array of a slice, as many copies of it as it has work-items for. */
+SHS__PRIVATE shs_status shs__cl_run_skewed(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t slices,
+                                           cl_mem partial) {
+    char options[160] = "";
+    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), deep = elem == 8 ? 16 : 32, parts = 1, local, global;
+    cl_kernel kernel = NULL;
+    shs__cl_args args;
+    shs_status status;
+    while (2 * parts * t->tiles <= 256 && 2 * parts <= deep) parts *= 2;
+    shs__cl_append_elem(options, sizeof options, px->cl, t->precise);
+    shs__cl_append(options, sizeof options, elem == 8 ? " -D vec=double4" : " -D vec=float4");
+    shs__cl_append_int(options, sizeof options, " -D SKEWED=1 -D N=", t->rows_a);
+    shs__cl_append_int(options, sizeof options, " -D KB=", (int)deep);
+    shs__cl_append_int(options, sizeof options, " -D PARTS=", (int)parts);
+    shs__cl_append_int(options, sizeof options, " -D SLICE=", SHS__CL_CHUNK_PIXELS);
+    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "skewed", &kernel);
+    args = shs__cl_args_of(px->cl, kernel, status);
+    shs__cl_put_buffer(&args, a->buffer);
+    shs__cl_put_size(&args, a->from);
+    shs__cl_put_size(&args, a->ld);
+    shs__cl_put_buffer(&args, partial);
+    local = t->tiles * parts;
+    global = local * slices;
+    return args.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "products") : args.status;
+}
+
+/* Adds the products of `padded` pixels in tiles first .. first + count - 1. b: NULL for a's own. */
+SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
+                                         const shs__cl_planes *b, size_t padded, size_t first, size_t count,
+                                         const shs__cl_totals *totals) {
+    size_t slices = padded / SHS__CL_CHUNK_PIXELS, each = shs__cl_tile_values(t);
+    cl_mem partial = NULL;
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
+                                     slices * shs__cl_tiling_values(t) * shs__cl_elem_bytes(px->cl, t->precise), &partial);
+    if (status == SHS_OK && t->r) status = shs__cl_run_tiles(px, t, a, b ? b : a, slices, first, count, partial);
+    else if (status == SHS_OK) status = shs__cl_run_skewed(px, t, a, slices, partial);
+    if (status != SHS_OK) return status;
+    return shs__cl_totals_add(px, totals, first * each, count * each, partial, slices, t->precise);
+}
+
+/* Tiles into a matrix of rows_a x rows_b. */
+SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *tile, shs_wide *P) {
+    int edge = 16 * t->r, ti, tj, i, j;
+    for (ti = 0; ti * edge < t->rows_a; ti++)
+        for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
+            for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
+                for (j = tj * edge; j < shs__imin((tj + 1) * edge, t->rows_b); j++)
+                    if (!t->same || j <= i) *SHS__AT(P, t->rows_a, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
+}
+
+/* The blocks of the skewed array into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
+SHS__PRIVATE void shs__cl_place_skewed(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
+    int n = t->rows_a, across = shs__cl_skewed_across(n), b, l, j;
+    for (b = 0; b < (int)t->tiles; b++, block += 64)
+        for (l = 0; l < 8; l++)
+            for (j = 0; j < 8; j++) {
+                int c = b % across * 8 + l, d = b / across * 8 + j, other = (c + d) % n;
+                if (c < n && d <= n / 2) *SHS__AT(P, n, shs__imax(c, other), shs__imin(c, other)) = block[l * 8 + j];
+            }
 }
 
 /* The totals as a matrix: rows_a x rows_b column-major; the upper triangle is 0 where it is symmetric. */
 SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_totals *totals,
                                              shs_wide *P) {
-    int edge = 16 * t->r, ti, tj, i, j;
-    shs_wide *values = (shs_wide *)shs__cl_alloc(px->cl, totals->size * sizeof *values), *tile = values;
+    shs_wide *values = (shs_wide *)shs__cl_alloc(px->cl, totals->size * sizeof *values);
     shs_status status = values ? shs__cl_totals_end(px, totals, values) : SHS_NO_MEMORY;
     memset(P, 0, (size_t)t->rows_a * (size_t)t->rows_b * sizeof *P);
-    for (ti = 0; ti * edge < t->rows_a && status == SHS_OK; ti++)
-        for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
-            for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
-                for (j = tj * edge; j < shs__imin((tj + 1) * edge, t->rows_b); j++)
-                    if (!t->same || j <= i)
-                        *SHS__AT(P, t->rows_a, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
+    if (status == SHS_OK && t->r) shs__cl_place_tiles(t, values, P);
+    else if (status == SHS_OK) shs__cl_place_skewed(t, values, P);
     shs__cl_free(px->cl, values);
     return status;
 }
@@ -4303,27 +4463,40 @@ SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s,
             }
 }
 
-/* The bands in use of a BSQ cube in memory, each its lines of the slice. */
-SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_slice *s, cl_mem raw) {
+/* Bands first .. last - 1 of those in use of a BSQ cube in memory, each its lines of the slice. */
+SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_slice *s, int first, int last, cl_mem raw) {
     const shs__view *v = &px->view;
-    size_t row = s->pixels * v->size, plane = (size_t)v->bs * v->size, origin[3] = {0, 0, 0}, from[3] = {0, 0, 0},
-           region[3];
+    const unsigned char *pixels = (const unsigned char *)px->cube->pixels;
+    size_t row = s->pixels * v->size, plane = (size_t)v->bs * v->size, origin[3] = {0, 0, 0}, from[3] = {0, 0, 0}, region[3];
     shs_cl *cl = px->cl;
     cl_event event = NULL;
     shs_status status = SHS_OK;
     int b;
     from[0] = (size_t)s->first_line * (size_t)v->ls * v->size;
-    region[0] = row, region[1] = (size_t)v->used, region[2] = 1;
+    if (!px->cube->band_list && row == plane)
+        return shs__cl_write_later(cl, 1, raw, (size_t)first * row, (size_t)(last - first) * row, pixels + (size_t)first * plane);
+    origin[1] = from[1] = (size_t)first;
+    region[0] = row, region[1] = (size_t)(last - first), region[2] = 1;
     if (!px->cube->band_list)
         return shs__cl_enqueued(cl,
-                                SHS__CL(clEnqueueWriteBufferRect)(cl->queue[1], raw, CL_FALSE, origin, from, region,
-                                                                  row, 0, plane, 0, px->cube->pixels, 0, NULL,
-                                                                  cl->profiles[1] ? &event : NULL),
+                                SHS__CL(clEnqueueWriteBufferRect)(cl->queue[1], raw, CL_FALSE, origin, from, region, row, 0,
+                                                                  plane, 0, pixels, 0, NULL, cl->profiles[1] ? &event : NULL),
                                 event, "upload");
-    for (b = 0; b < v->used && status == SHS_OK; b++)
+    for (b = first; b < last && status == SHS_OK; b++)
         status = shs__cl_write_later(cl, 1, raw, (size_t)b * row, row,
-                                     (const unsigned char *)px->cube->pixels + (size_t)px->cube->band_list[b] * plane +
-                                         from[0]);
+                                     pixels + (size_t)px->cube->band_list[b] * plane + from[0]);
+    return status;
+}
+
+/* The covariance of the first bands need not wait for the next: each group of them has its event. */
+SHS__PRIVATE shs_status shs__cl_write_groups(shs__cl_pixels *px, const shs__cl_slice *s, int slot, cl_mem raw) {
+    shs_status status = SHS_OK;
+    int g, first, used = px->view.used;
+    for (g = 0, first = 0; first < used && status == SHS_OK; g++, first += px->group_bands) {
+        shs__cl_forget(px->cl, &px->risen[slot][g]);
+        status = shs__cl_write_planes(px, s, first, shs__imin(first + px->group_bands, used), raw);
+        if (status == SHS_OK) status = shs__cl_mark(px->cl, 1, &px->risen[slot][g]);
+    }
     return status;
 }
 
@@ -4387,7 +4560,7 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     if (!px->kept) status = shs__cl_after(cl, 1, px->done[slot]);
     if (status != SHS_OK) return status;
     if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
-    else if (px->layout == 0) status = shs__cl_write_planes(px, s, raw);
+    else if (px->layout == 0) status = shs__cl_write_groups(px, s, slot, raw);
     else
         status = shs__cl_write_later(cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size,
                                      (const unsigned char *)px->cube->pixels +
@@ -4403,7 +4576,8 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
 
 struct shs__cl_pixel_pass;
 
-/* One panel of the slice at hand: `count` pixels from `at` on, `padded` with those that fill up the last chunk. */
+/* One panel of the slice at hand: `count` pixels from `at` on, `padded` with those that fill up the last chunk. Bands
+   pass->first .. pass->last - 1 have just been loaded. */
 typedef shs_status (*shs__cl_panel_fn)(shs__cl_pixels *px, struct shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                        size_t at, int count, size_t padded);
 /* After the last panel of a slice. */
@@ -4413,6 +4587,8 @@ typedef struct shs__cl_pixel_pass {
     const char *phase;
     int precise, difference;
     int direct;         /* the panel function reads the slice itself: nothing is loaded, and sums stay 0 */
+    int step;           /* bands to load before the panel function is called; 0 = all */
+    int first, last;    /* these bands */
     size_t pixel_bytes; /* of panels and all that is computed from them, for each pixel */
     shs__cl_panel_fn panel;
     shs__cl_slice_fn slice; /* may be NULL */
@@ -4479,10 +4655,12 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
     if (status == SHS_OK) status = shs__cl_kernel(cl, shs__cl_source_pixels, options, "validity", &kernel);
     a = shs__cl_args_of(cl, kernel, status);
     shs__cl_put_buffer(&a, raw);
+    shs__cl_put_size(&a, s->origin);
     shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
     shs__cl_put_buffer(&a, pass->shift);
     shs__cl_put_buffer(&a, pass->valid);
     shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_size(&a, s->plane);
     shs__cl_put_int(&a, px->view.samples);
     shs__cl_put_int(&a, px->bands);
     shs__cl_put_int(&a, px->view.used);
@@ -4490,9 +4668,12 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
     return a.status == SHS_OK ? shs__cl_run(cl, 0, kernel, 1, &global, &local, "validity") : a.status;
 }
 
+/* Bands pass->first .. pass->last - 1, with the last of all also the constant that counts pixels. */
 SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                            cl_mem raw, size_t at, int count, size_t padded, const char *options) {
+    int complete = pass->last == px->view.used;
     size_t local[2] = {256, 1}, global[2], chunks = padded / SHS__CL_CHUNK_PIXELS, rows = (size_t)px->view.used + 1;
+    size_t here = (size_t)(pass->last - pass->first + complete);
     cl_kernel kernel = NULL;
     cl_mem sums = NULL;
     shs__cl_args a;
@@ -4501,6 +4682,7 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_pixels, options, "load", &kernel);
     a = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_buffer(&a, raw);
+    shs__cl_put_size(&a, s->origin);
     shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
     shs__cl_put_buffer(&a, pass->shift);
     shs__cl_put_buffer(&a, pass->valid);
@@ -4508,15 +4690,32 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     shs__cl_put_buffer(&a, sums);
     shs__cl_put_size(&a, at);
     shs__cl_put_int(&a, count);
-    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_size(&a, s->plane);
     shs__cl_put_int(&a, px->view.samples);
     shs__cl_put_int(&a, px->bands);
     shs__cl_put_int(&a, px->view.used);
+    shs__cl_put_int(&a, pass->first);
     shs__cl_put_int(&a, (int)pass->ld);
     global[0] = 256 * chunks;
-    global[1] = px->layout == 2 ? (rows + 15) / 16 : rows;
+    global[1] = px->layout == 2 ? (here + 15) / 16 : here;
     if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "load");
-    return a.status == SHS_OK ? shs__cl_totals_add(px, &pass->sums, sums, chunks, 1) : a.status;
+    return a.status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, 1) : a.status;
+}
+
+/* A panel: as soon as a step's bands are there, they are loaded and used. */
+SHS__PRIVATE shs_status shs__cl_pass_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
+                                           const char *options) {
+    size_t count = shs__zmin(pass->ld, s->pixels - at), padded = shs__cl_pad(count);
+    int used = px->view.used, step = pass->step ? pass->step : used;
+    shs_status status = SHS_OK;
+    for (pass->first = 0; pass->first < used && status == SHS_OK; pass->first = pass->last) {
+        pass->last = shs__imin(pass->first + step, used);
+        if (pass->step) status = shs__cl_after(px->cl, 0, px->risen[pass->index & 1][(pass->last - 1) / px->group_bands]);
+        if (status == SHS_OK && !pass->direct)
+            status = shs__cl_load_panel(px, pass, s, pass->raw, at, (int)count, padded, options);
+        if (status == SHS_OK && pass->panel) status = pass->panel(px, pass, s, at, (int)count, padded);
+    }
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
@@ -4526,11 +4725,7 @@ SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pas
     pass->valid = NULL;
     pass->raw = raw;
     if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s, raw, options);
-    for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) {
-        size_t count = shs__zmin(pass->ld, s->pixels - at), padded = shs__cl_pad(count);
-        if (!pass->direct) status = shs__cl_load_panel(px, pass, s, raw, at, (int)count, padded, options);
-        if (status == SHS_OK && pass->panel) status = pass->panel(px, pass, s, at, (int)count, padded);
-    }
+    for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) status = shs__cl_pass_panel(px, pass, s, at, options);
     return status == SHS_OK && pass->slice ? pass->slice(px, pass, s) : status;
 }
 
@@ -4554,7 +4749,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
         cl_event arrived = px->arrived[i & 1];
         pass->index = i;
         if (i + 1 < px->slice_count) status = shs__cl_bring(px, i + 1);
-        if (status == SHS_OK && arrived) status = shs__cl_after(cl, 0, arrived);
+        if (status == SHS_OK && arrived && !pass->step) status = shs__cl_after(cl, 0, arrived);
         if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s, px->kept ? s->raw : px->slot[i & 1], options);
         shs__cl_forget(cl, px->done + (i & 1));
         if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
@@ -4569,20 +4764,22 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
 SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs_cl *cl = px->cl;
-    int i;
+    int i, g;
     shs__cl_finish(cl, 1); /* the caller's pixels are read until then */
     shs__cl_finish(cl, 0);
     for (i = 0; i < SHS__CL_ROOMS; i++) shs__cl_release(cl, px->room + i);
     for (i = 0; px->slices && i < px->slice_count; i++) {
-        shs__cl_release(cl, &px->slices[i].raw);
+        if (!px->whole) shs__cl_release(cl, &px->slices[i].raw);
         shs__cl_release(cl, &px->slices[i].z);
     }
+    shs__cl_release(cl, &px->whole);
     for (i = 0; i < 2; i++) {
         shs__cl_release(cl, px->slot + i);
         if (px->staging[i]) shs_cl_host_free(cl, px->staging[i]);
         shs__cl_forget(cl, px->arrived + i);
         shs__cl_forget(cl, px->done + i);
         shs__cl_forget(cl, px->fetched + i);
+        for (g = 0; g < SHS__CL_BAND_GROUPS; g++) shs__cl_forget(cl, &px->risen[i][g]);
     }
     shs__cl_free(cl, px->slices);
     shs__cl_free(cl, px);
@@ -4599,11 +4796,24 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
         else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = 1;
         else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = 2;
         else px->packed = 1;
-        if (px->layout == 0) px->bands = v->used;
     }
-    if (!px->packed) return;
-    px->layout = 2;
-    px->bands = v->used;
+    if (px->packed) px->layout = 2, px->bands = v->used;
+}
+
+/* Whether the device may read (or write) the values where they are: it shares the memory, and its loads need them aligned. */
+SHS__PRIVATE int shs__cl_in_place(const shs_cl *cl, const void *values, size_t size, size_t bytes) {
+    return cl->unified && values && (uintptr_t)values % size == 0 && bytes <= cl->max_alloc;
+}
+
+/* The caller's pixels as a buffer: nothing is copied then. Where the driver refuses they are copied all the same. */
+SHS__PRIVATE void shs__cl_wrap_cube(shs__cl_pixels *px) {
+    const shs__view *v = &px->view;
+    size_t line = (size_t)v->samples * v->size, plane = (size_t)v->lines * line, bytes = plane * (size_t)v->bands;
+    int groups = (v->used + 32 * SHS__CL_BAND_GROUPS - 1) / (32 * SHS__CL_BAND_GROUPS);
+    if (px->layout == 0 && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
+    if (!px->packed && shs__cl_in_place(px->cl, px->cube->pixels, v->size, bytes))
+        (void)shs__cl_wrap(px->cl, bytes, (void *)(uintptr_t)px->cube->pixels, &px->whole);
+    if (!px->whole && px->layout == 0 && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
 }
 
 /* Lines of the slice that begins with line `at`. The last ones of a cube that stays become smaller and smaller: what is left
@@ -4622,7 +4832,7 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
     size_t most = shs__zmin(SHS__CL_SLICE_BYTES, shs__zmin(room / 32, cl->max_alloc));
     int lines = px->cube->pixels ? (int)shs__zmin(shs__zmax(most / line, 1), (size_t)v->lines) : v->block_lines, i, at;
     px->slice_bytes = line * (size_t)lines;
-    px->kept = px->cube->pixels && line * (size_t)v->lines <= room / 2;
+    px->kept = px->whole || (px->cube->pixels && line * (size_t)v->lines <= room / 2);
     px->budget = shs__zmin(SHS__CL_PANEL_BYTES, room / 8);
     for (at = 0; at < v->lines; at += shs__cl_slice_lines(px, at, lines)) px->slice_count++;
     px->slices = (shs__cl_slice *)shs__cl_alloc(cl, (size_t)px->slice_count * sizeof *px->slices);
@@ -4633,6 +4843,10 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
         s->lines = shs__cl_slice_lines(px, at, lines);
         s->pixels = (size_t)s->lines * (size_t)v->samples;
         s->padded = shs__cl_pad(s->pixels);
+        s->plane = px->whole ? (size_t)v->bs : s->pixels;
+        s->origin = px->whole ? (size_t)at * (size_t)v->ls : 0;
+        s->raw = px->whole;
+        s->loaded = px->whole != NULL;
         at += s->lines;
     }
     return px->slices[0].padded > (size_t)INT32_MAX ? SHS_TOO_LARGE : SHS_OK;
@@ -4644,12 +4858,12 @@ SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
     cl_int *list = (cl_int *)shs__cl_alloc(cl, bytes);
     cl_mem buffer = NULL;
     shs_status status = list ? SHS_OK : SHS_NO_MEMORY;
-    int i, in_order = px->packed || (px->layout == 0 && px->cube->pixels);
+    int i, in_order = px->packed || px->group_bands;
     for (i = 0; list && i < px->view.used; i++) list[i] = px->cube->band_list && !in_order ? px->cube->band_list[i] : i;
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LIST, bytes, &buffer);
     if (status == SHS_OK) status = shs__cl_write(cl, 0, buffer, 0, bytes, list);
     shs__cl_free(cl, list);
-    for (i = 0; px->kept && i < px->slice_count && status == SHS_OK; i++)
+    for (i = 0; px->kept && !px->whole && i < px->slice_count && status == SHS_OK; i++)
         status = shs__cl_buffer(cl, px->slices[i].pixels * (size_t)px->bands * px->view.size, &px->slices[i].raw);
     for (i = 0; i < 2 && status == SHS_OK; i++) {
         if (!px->kept) status = shs__cl_buffer(cl, px->slice_bytes, px->slot + i);
@@ -4674,6 +4888,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     px->cube = cube;
     status = shs__view_open(cube, &px->view);
     if (status == SHS_OK) shs__cl_choose_layout(px);
+    if (status == SHS_OK) shs__cl_wrap_cube(px);
     if (status == SHS_OK) status = shs__cl_cut(px);
     if (status == SHS_OK) status = shs__cl_pixels_memory(px);
     if (status == SHS_OK) *session = px;
@@ -4691,10 +4906,15 @@ typedef struct shs__cl_products_job {
 SHS__PRIVATE shs_status shs__cl_moments_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                               size_t at, int count, size_t padded) {
     shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
+    size_t first = 0, end = job->tiling.tiles;
     shs__cl_planes a;
     (void)s, (void)at, (void)count;
     a.buffer = pass->X, a.from = 0, a.ld = pass->ld, a.rows = px->view.used;
-    return shs__cl_products(px, &job->tiling, &a, NULL, padded, &job->totals);
+    if (pass->step) { /* the rows of tiles that end with the bands loaded last */
+        first = shs__cl_count_tiles(pass->first, 0, 1, pass->step);
+        end = shs__cl_count_tiles(pass->last, 0, 1, pass->step);
+    }
+    return shs__cl_products(px, &job->tiling, &a, NULL, padded, first, end - first, &job->totals);
 }
 
 /* What moments and noise share. sums: the number of pixels (or pairs), used sums, used x used products. */
@@ -4710,6 +4930,7 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     pass.panel = shs__cl_moments_panel;
     pass.job = &job;
     pass.pixel_bytes = shs__cl_tiling_bytes(px->cl, &job.tiling);
+    if (px->group_bands && !shs__cl_checked(px)) pass.step = 16 * job.tiling.r;
     pass.shift = px->room[SHS__CL_ROOM_SHIFT];
     status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
@@ -4742,7 +4963,7 @@ SHS__PRIVATE int shs__cl_by_bytes(shs__cl_pixels *px) {
     cl_kernel kernel;
     shs_status status;
     if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return 0;
-    if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return 0; /* the kernel counts bytes in 32 bits */
+    if (shs__zmax(px->slices[0].pixels, px->layout ? 0 : px->slices[0].plane) * (size_t)px->bands > UINT32_MAX) return 0; /* the kernel counts bytes in 32 bits */
     if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return 0;
     status = shs__cl_byte_kernel(px, &kernel);
     if (status == SHS_BUILD_FAILED) cl->bytes = SHS__CL_BYTES_NOT;
@@ -4762,10 +4983,11 @@ SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     if (status == SHS_OK) status = shs__cl_byte_kernel(px, &kernel);
     a = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_buffer(&a, pass->raw);
+    shs__cl_put_size(&a, s->origin);
     shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
     shs__cl_put_size(&a, at);
     shs__cl_put_int(&a, count);
-    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_size(&a, s->plane);
     shs__cl_put_int(&a, px->view.samples);
     shs__cl_put_int(&a, px->bands);
     shs__cl_put_int(&a, px->view.used);
@@ -4773,7 +4995,7 @@ SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     global[0] = 256 * job->tiling.tiles;
     global[1] = groups;
     if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "products");
-    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->totals, partial, groups, SHS__CL_INTS) : a.status;
+    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->totals, 0, job->totals.size, partial, groups, SHS__CL_INTS) : a.status;
 }
 
 /* From the products of x and 1 to the sums about the shift c: sum (x_i - c_i)(x_j - c_j) = S_ij - c_i s_j - c_j s_i + N c_i c_j.
@@ -4847,7 +5069,7 @@ typedef struct shs__cl_map_job {
     const shs_sink *sink;
     shs_wide missing;
     unsigned char *host; /* a block of an output stream */
-    int alternate;
+    cl_mem whole;        /* the caller's outputs themselves */
 } shs__cl_map_job;
 
 /* Matrix, constants and shift to the device, as shs__map_prepare makes them; rooms: the first of matrix, constant. */
@@ -4908,11 +5130,12 @@ SHS__PRIVATE void shs__cl_put_map(shs__cl_args *a, const shs__cl_pixels *px, con
                                   const shs__cl_map_job *job, const shs__cl_slice *s, size_t at, int count) {
     if (pass->direct) {
         shs__cl_put_buffer(a, pass->raw);
+        shs__cl_put_size(a, s->origin);
         shs__cl_put_buffer(a, px->room[SHS__CL_ROOM_LIST]);
         shs__cl_put_buffer(a, pass->shift);
         shs__cl_put_size(a, at);
         shs__cl_put_int(a, count);
-        shs__cl_put_size(a, s->pixels);
+        shs__cl_put_size(a, s->plane);
         shs__cl_put_int(a, px->view.samples);
         shs__cl_put_int(a, px->bands);
     } else {
@@ -5006,14 +5229,19 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
     int turn = pass->index & 1;
     cl_kernel kernel = NULL;
     shs__cl_args a;
-    size_t bytes = px->slices[0].pixels * (size_t)job->written * shs_type_size(job->sink->type);
-    shs_status status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
+    size_t bytes = px->slices[0].pixels * (size_t)job->written * shs_type_size(job->sink->type), plane = s->pixels, origin = 0;
+    shs_status status = SHS_OK;
+    if (job->whole) {
+        job->out = job->whole;
+        plane = (size_t)px->view.lines * (size_t)px->view.samples;
+        origin = (size_t)s->first_line * (size_t)px->view.samples * (job->sink->interleave == SHS_BSQ ? 1 : (size_t)job->written);
+    } else status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
     if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->fetched[turn]);
     if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "store", &kernel);
     a = shs__cl_args_of(px->cl, kernel, status);
     shs__cl_put_map(&a, px, pass, job, s, at, count);
     shs__cl_put_int(&a, job->written);
-    shs__cl_put_size(&a, s->pixels);
+    shs__cl_put_size(&a, plane);
     shs__cl_put_int(&a, px->view.samples);
     shs__cl_put_wide(&a, job->missing);
     shs__cl_put_buffer(&a, job->low);
@@ -5021,6 +5249,7 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
     shs__cl_put_wide(&a, job->sink->low);
     shs__cl_put_wide(&a, job->sink->high);
     shs__cl_put_buffer(&a, job->out);
+    shs__cl_put_size(&a, origin);
     return shs__cl_map_launch(px, job, &a, padded, "map");
 }
 
@@ -5036,6 +5265,7 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     int turn = pass->index & 1;
     cl_event event = NULL;
     shs_status status;
+    if (job->whole) return SHS_OK;
     if (!sink->pixels) {
         status = shs__cl_read(cl, 0, job->out, 0, row * (size_t)job->written, job->host);
         if (status == SHS_OK && sink->write_fn(sink->write_user, s->first_line, s->lines, job->host))
@@ -5075,6 +5305,39 @@ SHS__PRIVATE void shs__cl_sink_options(const shs_sink *sink, char *text, size_t 
     shs__cl_append_int(text, size, " -D RESCALE=", sink->rescale != 0);
 }
 
+SHS__PRIVATE size_t shs__cl_sink_bytes(const shs__cl_pixels *px, const shs__cl_map_job *job) {
+    return (size_t)px->view.lines * (size_t)px->view.samples * (size_t)job->written * shs_type_size(job->sink->type);
+}
+
+/* The caller's outputs as a buffer, if they can be one: not where they overlap the pixels, of which there may be one too. */
+SHS__PRIVATE void shs__cl_wrap_sink(shs__cl_pixels *px, shs__cl_map_job *job) {
+    const shs__view *v = &px->view;
+    size_t bytes = shs__cl_sink_bytes(px, job), cube = (size_t)v->bs * (size_t)v->bands;
+    uintptr_t to = (uintptr_t)job->sink->pixels, from = (uintptr_t)px->cube->pixels;
+    cube = shs__zmax(cube, (size_t)v->ls * (size_t)v->lines) * v->size;
+    if (!shs__cl_in_place(px->cl, job->sink->pixels, shs_type_size(job->sink->type), bytes)) return;
+    if (px->cube->pixels && (px->packed || (to < from + cube && from < to + bytes))) return;
+    (void)shs__cl_wrap(px->cl, bytes, job->sink->pixels, &job->whole);
+}
+
+/* Whatever happened: nobody writes to the caller's outputs any more. A map makes what the device wrote the host's. */
+SHS__PRIVATE shs_status shs__cl_map_end(shs__cl_pixels *px, shs__cl_map_job *job, shs_status status) {
+    shs_cl *cl = px->cl;
+    shs_status ended = shs__cl_finish(cl, 1), unmapped = SHS_OK;
+    cl_int error = CL_SUCCESS;
+    if (job->whole) {
+        size_t bytes = shs__cl_sink_bytes(px, job);
+        void *mapped = SHS__CL(clEnqueueMapBuffer)(cl->queue[0], job->whole, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &error);
+        if (!error) error = SHS__CL(clEnqueueUnmapMemObject)(cl->queue[0], job->whole, mapped, 0, NULL, NULL);
+        unmapped = shs__cl_check(cl, error);
+        if (ended == SHS_OK) ended = shs__cl_finish(cl, 0);
+    }
+    shs__cl_release(cl, &job->whole);
+    shs_cl_host_free(cl, job->host);
+    if (status == SHS_OK) status = unmapped;
+    return status == SHS_OK ? ended : status;
+}
+
 SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *map, int precise, int squares,
                                            const shs_sink *sink, const shs_wide *low, const shs_wide *high,
                                            shs_wide missing) {
@@ -5083,7 +5346,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
     size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_bytes(px->cl);
-    shs_status status, ended;
+    shs_status status;
     if ((sink->type == SHS_F64 && !px->cl->has_double) ||
         (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
         return SHS_UNSUPPORTED;
@@ -5111,10 +5374,9 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
         job.host = (unsigned char *)shs_cl_host_alloc(px->cl, px->slices[0].pixels * n * shs_type_size(sink->type));
         if (!job.host) status = SHS_NO_MEMORY;
     }
+    if (status == SHS_OK) shs__cl_wrap_sink(px, &job);
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
-    ended = shs__cl_finish(px->cl, 1); /* also after a failure: the caller's memory is being written */
-    shs_cl_host_free(px->cl, job.host);
-    return status == SHS_OK ? ended : status;
+    return shs__cl_map_end(px, &job, status);
 }
 
 /* ---- whitened pixels ---------------------------------------------------------------------------------------------- */
@@ -5235,7 +5497,7 @@ SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, cons
     shs__cl_put_buffer(&a, q.buffer);
     shs__cl_put_size(&a, q.ld);
     if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &padded, &local, "fourth");
-    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, &q, NULL, padded, &job->totals) : a.status;
+    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, &q, NULL, padded, 0, job->tiling.tiles, &job->totals) : a.status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map *whitening, int fourth,
@@ -5296,8 +5558,8 @@ SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const
     shs__cl_put_size(&a, g.ld);
     shs__cl_put_buffer(&a, slopes);
     if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "sweep");
-    if (a.status == SHS_OK) a.status = shs__cl_totals_add(px, &job->slopes, slopes, groups, 1);
-    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, &job->totals) : a.status;
+    if (a.status == SHS_OK) a.status = shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, slopes, groups, 1);
+    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, 0, job->tiling.tiles, &job->totals) : a.status;
 }
 
 SHS__PRIVATE shs_status shs__cl_write_directions(shs__cl_pixels *px, size_t cells, const shs_wide *W, cl_mem *buffer) {
@@ -5347,7 +5609,7 @@ SHS__PRIVATE shs_status shs__cl_rate_panel(shs__cl_pixels *px, void *arg, const 
     shs__cl_put_buffer(&a, job->W);
     shs__cl_put_buffer(&a, rates);
     if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "rate");
-    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->slopes, rates, groups, 1) : a.status;
+    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, rates, groups, 1) : a.status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {

@@ -50,8 +50,8 @@ inline void places(uint *at, uint first, int p, int count, int samples, int band
 #endif
 }
 
-inline uint row_of(__global const int *list, int b, int used, ulong pixels, int samples) {
-    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)pixels : FROM == 1 ? (uint)samples : 1u);
+inline uint row_of(__global const int *list, int b, int used, ulong plane, int samples) {
+    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)plane : FROM == 1 ? (uint)samples : 1u);
 }
 
 inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }
@@ -78,8 +78,8 @@ inline int dot4(uint a, uint b) {
 #endif
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void byte_products(__global const uchar *raw, __global const int *list, ulong first, int count, ulong pixels, int samples,
-                   int bands, int used, __global int *partial) {
+void byte_products(__global const uchar *raw, ulong origin, __global const int *list, ulong first, int count, ulong plane,
+                   int samples, int bands, int used, __global int *partial) {
     __local uint tile_a[T * WORDS], other[T * WORDS];
     __local uint *tile_b;
     const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;
@@ -87,6 +87,7 @@ void byte_products(__global const uchar *raw, __global const int *list, ulong fi
     int ti = 0, tj, k, e, i, j;
     int sum[2][8][4];
     uint next_a[EACH], next_b[EACH];
+    raw += origin;
     for (tj = t; tj > ti; tj -= ti) ti++;
     tile_b = ti == tj ? tile_a : other;
     for (i = 0; i < 2; i++)
@@ -102,8 +103,8 @@ void byte_products(__global const uchar *raw, __global const int *list, ulong fi
         next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \
         if (ti != tj) next_b[e] = four_pixels(raw, at, row_b, tj * T + b, used) & mask;                               \
     }
-    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, pixels, samples);
-    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, pixels, samples);
+    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, plane, samples);
+    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, plane, samples);
 #else
 #define FETCH(from)                                                                                                   \
     {                                                                                                                 \
@@ -117,8 +118,8 @@ void byte_products(__global const uchar *raw, __global const int *list, ulong fi
     }
     uint row_a[EACH], row_b[EACH];
     for (e = 0; e < EACH; e++) {
-        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, pixels, samples);
-        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, pixels, samples);
+        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, plane, samples);
+        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, plane, samples);
     }
 #endif
 

@@ -15,10 +15,10 @@ inline VALUE value_of(VALUE v) {
 #endif
 }
 
-/* Band b of pixel p. pixels, samples, bands: those of the slice. */
-inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t pixels, int samples, int bands) {
+/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */
+inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {
 #if FROM == 0
-    return value_of(raw[p + (size_t)b * pixels]);
+    return value_of(raw[p + (size_t)b * plane]);
 #elif FROM == 1
     return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);
 #else

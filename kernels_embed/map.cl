@@ -16,14 +16,14 @@
 /* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when
    the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */
 #define SOURCE                                                                                                        \
-    __global const VALUE *raw, __global const int *list, __global const real *shift, ulong slice_at, int slice_count, \
-        ulong slice_pixels, int slice_samples, int bands
-#define PASS raw, list, shift, slice_at, slice_count, slice_pixels, slice_samples, bands
+    __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \
+        int slice_count, ulong plane, int slice_samples, int bands
+#define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands
 
 /* x - shift of band b; pixels behind the last read the last. */
 inline ELEM element(SOURCE, size_t p, int b) {
     size_t q = slice_at + min(p, (size_t)slice_count - 1);
-    return less_shift(value_at(raw, q, list[b], slice_pixels, slice_samples, bands), shift[b]);
+    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);
 }
 #else
 #define SOURCE __global const ELEM *panel, int ld
@@ -63,7 +63,9 @@ inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int
                 tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);
 #endif
         barrier(CLK_LOCAL_MEM_FENCE);
+#if !IS_CPU /* which says at length that it could not */
 #pragma unroll 8
+#endif
         for (b = 0; b < depth; b++) {
 #if TURNED
             ELEM x = tile[b * TILE_PITCH + i];
@@ -180,11 +182,13 @@ inline SINK to_sink(wide x) {
 #endif
 }
 
-/* The outputs of the slice, at: pixel 0 of the panel in it; pixels and samples: the slice's. */
+/* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the
+   next. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
            int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,
-           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out) {
+           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,
+           ulong origin_out) {
     __local VEC4 deep[DEEP * BLOCKS];
     __local ELEM tile[ROOM];
     wide value[VALUES];
@@ -208,7 +212,7 @@ void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *a
 #else
         to = q * (size_t)written + b;
 #endif
-        out[to] = to_sink(here ? x : missing);
+        out[origin_out + to] = to_sink(here ? x : missing);
     }
 }
 #endif

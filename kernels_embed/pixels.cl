@@ -1,7 +1,7 @@
 /* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.
 
-   A slice of whole lines lies on the device as the file has it: values of VALUE, byte order and interleave untouched, so
-   that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:
+   A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte
+   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:
 
        panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one
 
@@ -27,15 +27,16 @@ inline int finite_elem(ELEM x) {
 }
 
 /* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts as the panel will hold it. */
-__kernel void validity(__global const VALUE *raw, __global const int *list, __global const real *shift, __global uchar *valid,
-                       ulong pixels, int samples, int bands, int used, wide nodata) {
+__kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
+                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {
     size_t p = get_global_id(0);
     int good;
     if (p >= pixels) return;
+    raw += origin;
     good = valid[p] != 0;
 #if NODATA || FLOATING
     for (int b = 0; b < used; b++) {
-        VALUE v = value_at(raw, p, list[b], pixels, samples, bands);
+        VALUE v = value_at(raw, p, list[b], plane, samples, bands);
 #if NODATA
         good &= (wide)v != nodata;
 #endif
@@ -49,39 +50,40 @@ __kernel void validity(__global const VALUE *raw, __global const int *list, __gl
 
 /* x - shift of band b (the used-th is the constant 1 that counts pixels); 0 where it is missing. q: pixel of the slice. */
 inline ELEM element(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,
-                    size_t q, int b, size_t pixels, int samples, int bands, int used) {
+                    size_t q, int b, size_t plane, int samples, int bands, int used) {
 #if DIFFERENCE
     if (q % (size_t)samples == (size_t)samples - 1) return 0;
 #if CHECKED
     if (!valid[q] || !valid[q + 1]) return 0;
 #endif
     if (b == used) return 1;
-    return (ELEM)value_at(raw, q + 1, list[b], pixels, samples, bands) - (ELEM)value_at(raw, q, list[b], pixels, samples, bands);
+    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);
 #else
 #if CHECKED
     if (!valid[q]) return 0;
 #endif
     if (b == used) return 1;
-    return less_shift(value_at(raw, q, list[b], pixels, samples, bands), shift[b]);
+    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);
 #endif
 }
 
-/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band g, item i the pixels i, i + 256, ...
-   BIP: of bands 16 g .. 16 g + 15; a tile of 16 pixels x 16 bands is read along the bands and written along the pixels by
-   way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */
+/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + 256, ...
+   BIP: of bands first_band + 16 g and the next 15; a tile of 16 pixels x 16 bands is read along the bands and written along the
+   pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void load(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,
-          __global ELEM *panel, __global wide *sums, ulong first, int count, ulong pixels, int samples, int bands, int used,
-          int ld) {
+void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
+          __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,
+          int bands, int used, int first_band, int ld) {
     __local wide add[256];
     const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);
     int step, span;
     wide sum = 0;
+    raw += origin;
 #if FROM != 2
-    const int b = (int)get_group_id(1);
+    const int b = first_band + (int)get_group_id(1);
     for (step = i; step < CHUNK; step += 256) {
         int p = chunk * CHUNK + step;
-        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used) : (ELEM)0;
+        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used) : (ELEM)0;
         if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;
         sum += (wide)x;
     }
@@ -93,11 +95,11 @@ void load(__global const VALUE *raw, __global const int *list, __global const re
     if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];
 #else
     __local ELEM tile[16][17];
-    const int row = i >> 4, column = i & 15, base = (int)get_group_id(1) * 16;
+    const int row = i >> 4, column = i & 15, base = first_band + (int)get_group_id(1) * 16;
     for (step = 0; step < CHUNK; step += 16) {
         int p = chunk * CHUNK + step + row, b = base + column;
         ELEM x = 0;
-        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, pixels, samples, bands, used);
+        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used);
         barrier(CLK_LOCAL_MEM_FENCE);
         tile[row][column] = x;
         barrier(CLK_LOCAL_MEM_FENCE);

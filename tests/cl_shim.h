@@ -27,13 +27,13 @@ typedef struct cl_shim {
     int pretend;       /* devices are those of shim_pretended */
     long builds, kernels_run;
     const char *only; /* NULL: all */
-    size_t uploaded;  /* bytes written to buffers */
+    size_t uploaded, downloaded; /* bytes written to buffers, and read from them */
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0};
     shim = zero;
 }
 
@@ -158,6 +158,15 @@ static inline cl_int CL_API_CALL shim_clGetDeviceInfo(cl_device_id device, cl_de
         return error;                                                                                                          \
     }
 
+/* `bytes` are added to the counter. */
+#define SHIM_TRANSFER(name, counter, bytes, parameters, arguments)                                                             \
+    static inline cl_int CL_API_CALL shim_##name parameters {                                                                  \
+        cl_int error = shim_fails(#name) ? shim.error : name arguments;                                                        \
+        if (!error && event) shim.live++;                                                                                      \
+        if (!error) shim.counter += (bytes);                                                                                   \
+        return error;                                                                                                          \
+    }
+
 SHIM_CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *ids, cl_uint *count), (n, ids, count))
 SHIM_CALL(clGetPlatformInfo, (cl_platform_id p, cl_platform_info what, size_t size, void *value, size_t *needed),
           (p, what, size, value, needed))
@@ -276,24 +285,24 @@ static inline cl_int CL_API_CALL shim_clEnqueueNDRangeKernel(cl_command_queue q,
     return error;
 }
 
-SHIM_ENQUEUE(clEnqueueWriteBuffer,
-             (cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size, const void *from, cl_uint n,
-              const cl_event *waits, cl_event *event),
-             (q, m, blocking, offset, size, from, n, waits, event))
-SHIM_ENQUEUE(clEnqueueReadBuffer,
-             (cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size, void *to, cl_uint n,
-              const cl_event *waits, cl_event *event),
-             (q, m, blocking, offset, size, to, n, waits, event))
-SHIM_ENQUEUE(clEnqueueWriteBufferRect,
-             (cl_command_queue q, cl_mem m, cl_bool blocking, const size_t *there, const size_t *here, const size_t *region,
-              size_t row, size_t slice, size_t host_row, size_t host_slice, const void *from, cl_uint n, const cl_event *waits,
-              cl_event *event),
-             (q, m, blocking, there, here, region, row, slice, host_row, host_slice, from, n, waits, event))
-SHIM_ENQUEUE(clEnqueueReadBufferRect,
-             (cl_command_queue q, cl_mem m, cl_bool blocking, const size_t *there, const size_t *here, const size_t *region,
-              size_t row, size_t slice, size_t host_row, size_t host_slice, void *to, cl_uint n, const cl_event *waits,
-              cl_event *event),
-             (q, m, blocking, there, here, region, row, slice, host_row, host_slice, to, n, waits, event))
+SHIM_TRANSFER(clEnqueueWriteBuffer, uploaded, size,
+              (cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size, const void *from, cl_uint n,
+               const cl_event *waits, cl_event *event),
+              (q, m, blocking, offset, size, from, n, waits, event))
+SHIM_TRANSFER(clEnqueueReadBuffer, downloaded, size,
+              (cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset, size_t size, void *to, cl_uint n,
+               const cl_event *waits, cl_event *event),
+              (q, m, blocking, offset, size, to, n, waits, event))
+SHIM_TRANSFER(clEnqueueWriteBufferRect, uploaded, region[0] * region[1] * region[2],
+              (cl_command_queue q, cl_mem m, cl_bool blocking, const size_t *there, const size_t *here, const size_t *region,
+               size_t row, size_t slice, size_t host_row, size_t host_slice, const void *from, cl_uint n, const cl_event *waits,
+               cl_event *event),
+              (q, m, blocking, there, here, region, row, slice, host_row, host_slice, from, n, waits, event))
+SHIM_TRANSFER(clEnqueueReadBufferRect, downloaded, region[0] * region[1] * region[2],
+              (cl_command_queue q, cl_mem m, cl_bool blocking, const size_t *there, const size_t *here, const size_t *region,
+               size_t row, size_t slice, size_t host_row, size_t host_slice, void *to, cl_uint n, const cl_event *waits,
+               cl_event *event),
+              (q, m, blocking, there, here, region, row, slice, host_row, host_slice, to, n, waits, event))
 SHIM_ENQUEUE(clEnqueueCopyBuffer,
              (cl_command_queue q, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size, cl_uint n,
               const cl_event *waits, cl_event *event),

@@ -4,6 +4,9 @@
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 
+/* Non-zero: devices behave as if their memory were not the host's, so that pixels go up and outputs come down. */
+static int apart;
+
 static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
     shs_cl_options o = SHS_ZERO;
     shs_cl *cl = NULL;
@@ -14,6 +17,7 @@ static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
     }
+    if (apart) cl->unified = 0;
     ctx->engine = shs_cl_engine(cl);
     return cl;
 }
@@ -177,6 +181,61 @@ static void test_moments_of_many_bands(void **state) {
         if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
         cube_free(&cube), free(p.x);
     }
+}
+
+/* The bands of integers in BSQ come up in groups, and rows of tiles are made as soon as their bands are there. */
+static void test_moments_by_groups_of_bands(void **state) {
+    static const int bands[] = {1, 32, 33, 65, 100, 129, 200, 300};
+    int i, list[100];
+    (void)state;
+    for (i = 0; i < 100; i++) list[i] = (i * 37 + 11) % 100;
+    for (i = 0; i < (int)(sizeof bands / sizeof bands[0]); i++) {
+        plain_cube p = random_values(SHS_I16, 31, 47, bands[i], (uint64_t)i);
+        shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, i & 1);
+        if (bands[i] == 100) cube.band_list = list, cube.band_count = 100;
+        check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
+        if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
+        cube_free(&cube), free(p.x);
+    }
+}
+
+/* The products of `rows` planes, made as the tiling says. */
+static void products_by(shs__cl_pixels *px, const shs__cl_tiling *t, const shs_real *X, size_t pixels, shs_wide *P) {
+    size_t bytes = pixels * (size_t)t->rows_a * sizeof *X;
+    shs__cl_totals totals;
+    shs__cl_planes a;
+    a.from = 0, a.ld = pixels, a.rows = t->rows_a;
+    assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, bytes, &a.buffer));
+    assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, bytes, X));
+    assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(t), &totals));
+    assert_ok_cl(shs__cl_products(px, t, &a, NULL, pixels, 0, t->tiles, &totals));
+    assert_ok_cl(shs__cl_products_end(px, t, &totals, P));
+}
+
+/* The skewed array of few rows holds what the tiles hold; numbers of rows that end in the middle of a block, of a diagonal. */
+static void test_skewed_products(void **state) {
+    static const int rows[] = {1, 2, 7, 8, 9, 16, 17, 30, 33, 55, 63, 64};
+    const size_t pixels = 3 * SHS__CL_CHUNK_PIXELS;
+    plain_cube p = random_values(SHS_U8, 3, 5, 2, 1);
+    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    shs_real *X = new_normal(64 * pixels, 17);
+    shs_wide *skewed = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
+    void *session;
+    size_t i, k;
+    (void)state;
+    assert_ok_cl(shs__cl_pixels_open(device, &on_device, &cube, &session));
+    for (k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int n = rows[k];
+        shs__cl_tiling t = shs__cl_tiling_of(device, 0, 1, n, n);
+        assert_int_equal(t.r, 0);
+        products_by((shs__cl_pixels *)session, &t, X, pixels, skewed);
+        t.r = 2, t.tiles = shs__cl_count_tiles(n, n, 1, 32);
+        products_by((shs__cl_pixels *)session, &t, X, pixels, tiled);
+        for (i = 0; i < (size_t)(n * n); i++)
+            assert_close(skewed[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
+    }
+    shs__cl_pixels_close(session);
+    free(X), free(skewed), free(tiled), cube_free(&cube), free(p.x);
 }
 
 /* Strides that are no interleave's: every second sample, lines from below. */
@@ -404,6 +463,45 @@ static void test_little_memory(void **state) {
     free(p.x);
 }
 
+/* Where device and host share the memory, neither pixels nor outputs are copied. */
+static void test_nothing_is_copied(void **state) {
+    plain_cube p = mixed_cube(60, 50, 12, 4, 0.1, 12);
+    int interleave;
+    (void)state;
+    for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+        shs_cube cube = cube_of(&p, SHS_F32, (shs_interleave)interleave, 0);
+        shs_sink sink = new_sink(SHS_F32, (shs_interleave)((interleave + 1) % 3), 60, 50, 10);
+        shs_pca_options o = SHS_ZERO;
+        const size_t in = values_of(&p) * sizeof(float), out = 60 * 50 * 10 * sizeof(float);
+        o.components = 10;
+        shim.uploaded = shim.downloaded = 0;
+        assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &sink, NULL));
+        if (device->unified) assert_true(shim.uploaded < in / 8 && shim.downloaded < out / 8);
+        else assert_true(shim.uploaded >= in && shim.downloaded >= out);
+        sink_free(&sink), cube_free(&cube);
+    }
+    free(p.x);
+}
+
+/* Values at odd addresses, and outputs over the pixels, are copied. */
+static void test_what_cannot_be_shared(void **state) {
+    plain_cube p = mixed_cube(20, 21, 6, 2, 0.1, 4);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), odd = cube;
+    shs_sink a = new_sink(SHS_F32, SHS_BIL, 20, 21, 6), b = a;
+    const size_t bytes = values_of(&p) * sizeof(float);
+    unsigned char *moved = NEW(unsigned char, bytes + 1);
+    shs_pca_options o = SHS_ZERO;
+    (void)state;
+    memcpy(moved + 1, cube.pixels, bytes);
+    odd.pixels = moved + 1;
+    check_moments(&on_device, &odd, 0, BY_TYPE(2e-6, 1e-12));
+    assert_ok(shs_pca_run(NULL, &cube, &o, &a, NULL));
+    b.pixels = (void *)(uintptr_t)cube.pixels;
+    assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &b, NULL));
+    compare_sinks(&a, &b, 20, 21, 6, 5e-3);
+    free(moved), sink_free(&a), cube_free(&cube), free(p.x);
+}
+
 static void test_same_bits_again(void **state) {
     plain_cube p = mixed_cube(70, 61, 20, 4, 0.1, 12);
     shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
@@ -548,6 +646,7 @@ static shs_cl *outing_device(outing *o, int fallback, int single) {
     options.single_only = single;
     o->ctx.engine = NULL;
     assert_ok(shs_cl_create(&o->ctx, &options, &cl));
+    if (apart) cl->unified = 0;
     o->ctx.engine = shs_cl_engine(cl);
     return cl;
 }
@@ -685,25 +784,47 @@ static void test_builds_fail(void **state) {
     shim = was;
 }
 
+#define UNIT(test) cmocka_unit_test(test)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_moments_of_bytes_are_exact),
-        cmocka_unit_test(test_moments_of_many_bands),
-        cmocka_unit_test(test_odd_strides),
-        cmocka_unit_test(test_maps),
-        cmocka_unit_test(test_golden_cubes),
-        cmocka_unit_test(test_mnf_and_rx),
-        cmocka_unit_test(test_pca_run),
-        cmocka_unit_test(test_ica),
-        cmocka_unit_test(test_ica_of_golden_cube),
-        cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_same_bits_again),
-        cmocka_unit_test(test_failures_of_streams),
-        cmocka_unit_test(test_calls_fail),
-        cmocka_unit_test(test_device_lost),
-        cmocka_unit_test(test_calls_fail_beside_the_cpu),
-        cmocka_unit_test(test_builds_fail),
+        UNIT(test_moments),
+        UNIT(test_moments_of_bytes_are_exact),
+        UNIT(test_moments_of_many_bands),
+        UNIT(test_skewed_products),
+        UNIT(test_odd_strides),
+        UNIT(test_maps),
+        UNIT(test_golden_cubes),
+        UNIT(test_mnf_and_rx),
+        UNIT(test_pca_run),
+        UNIT(test_ica),
+        UNIT(test_ica_of_golden_cube),
+        UNIT(test_little_memory),
+        UNIT(test_nothing_is_copied),
+        UNIT(test_what_cannot_be_shared),
+        UNIT(test_same_bits_again),
+        UNIT(test_failures_of_streams),
+        UNIT(test_calls_fail),
+        UNIT(test_device_lost),
+        UNIT(test_calls_fail_beside_the_cpu),
+        UNIT(test_builds_fail),
     };
-    return cmocka_run_group_tests(tests, open_shared, close_shared);
+    const struct CMUnitTest tests_apart[] = {
+        UNIT(test_moments),
+        UNIT(test_moments_by_groups_of_bands),
+        UNIT(test_moments_of_bytes_are_exact),
+        UNIT(test_maps),
+        UNIT(test_mnf_and_rx),
+        UNIT(test_pca_run),
+        UNIT(test_ica),
+        UNIT(test_little_memory),
+        UNIT(test_nothing_is_copied),
+        UNIT(test_calls_fail),
+        UNIT(test_device_lost),
+    };
+    int failed;
+    cmocka_set_test_filter(getenv("SHS_TEST")); /* NULL: all */
+    failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
+    apart = 1;
+    return failed + cmocka_run_group_tests_name("memory of its own", tests_apart, open_shared, close_shared);
 }
