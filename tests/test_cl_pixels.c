@@ -316,18 +316,79 @@ static double cosine(int n, const double *a, const double *b) {
     return fabs(ab) / sqrt(aa * bb);
 }
 
-static void check_pca(const shs_context *ctx, const shs_cube *cube, int k, int mnf) {
-    shs_pca_options o = SHS_ZERO;
+typedef shs_status (*fit_fn)(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *o, shs_pca *pca);
+
+static void check_fit(const shs_context *ctx, const shs_cube *cube, fit_fn fit, const shs_pca_options *o) {
     shs_pca a, b;
     int i;
-    o.components = k;
-    assert_ok((mnf ? shs_mnf_fit : shs_pca_fit)(NULL, cube, &o, &a));
-    assert_ok_cl((mnf ? shs_mnf_fit : shs_pca_fit)(ctx, cube, &o, &b));
-    for (i = 0; i < k; i++) {
+    assert_ok(fit(NULL, cube, o, &a));
+    assert_ok_cl(fit(ctx, cube, o, &b));
+    assert_int_equal(a.components, b.components);
+    assert_close(a.count, b.count, 0);
+    for (i = 0; i < a.components; i++) {
         assert_close(a.eigenvalues[i], b.eigenvalues[i], 1e-5 * a.eigenvalues[i]);
         assert_true(cosine(a.bands, a.vectors + i * a.bands, b.vectors + i * a.bands) > 0.9999);
     }
     shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
+}
+
+static void check_pca(const shs_context *ctx, const shs_cube *cube, int k, int mnf) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = k;
+    check_fit(ctx, cube, mnf ? shs_mnf_fit : shs_pca_fit, &o);
+}
+
+/* Every option of the components, alone; and the anomalies that they give. */
+static void test_options_of_components(void **state) {
+    plain_cube p = mixed_cube(40, 33, 12, 4, 0.5, 9);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BSQ, 0);
+    shs_pca_options o[7];
+    int i;
+    (void)state;
+    memset(o, 0, sizeof o);
+    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].sample = 1;
+    o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
+    o[5].precise = 1, o[6].correlation = o[6].sample = o[6].precise = 1, o[6].components = 4;
+    for (i = 0; i < 7; i++) {
+        shs_sink a = new_sink(SHS_F32, SHS_BIL, 40, 33, 1), b = new_sink(SHS_F32, SHS_BIL, 40, 33, 1);
+        int rank_a = 0, rank_b = 0;
+        if (can_double() || !o[i].precise) check_fit(&on_device, &cube, shs_pca_fit, o + i);
+        if (can_double()) {
+            check_fit(&on_device, &cube, shs_mnf_fit, o + i);
+            assert_ok(shs_rx(NULL, &cube, o + i, &a, &rank_a));
+            assert_ok_cl(shs_rx(&on_device, &cube, o + i, &b, &rank_b));
+            assert_int_equal(rank_a, rank_b);
+            compare_sinks(&a, &b, 40, 33, 1, 2e-3);
+        }
+        sink_free(&a), sink_free(&b);
+    }
+    cube_free(&cube), free(p.x);
+}
+
+/* There and back: components, what is left of the pixels without the small ones, and the pixels from their components. */
+static void test_ways_of_components(void **state) {
+    plain_cube p = mixed_cube(40, 33, 9, 4, 0.5, 9);
+    shs_cube cube = cube_of(&p, SHS_U16, SHS_BIP, 0), few[2];
+    shs_pca_options o = SHS_ZERO;
+    shs_sink sinks[2][3];
+    shs_context *const ctx[2] = {NULL, &on_device};
+    shs_pca pca;
+    int i, j;
+    (void)state;
+    o.components = 5;
+    assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 3; j++) sinks[i][j] = new_sink(SHS_F32, (shs_interleave)j, 40, 33, j ? 9 : 5);
+        assert_ok_cl(shs_pca_transform(ctx[i], &pca, &cube, &sinks[i][0]));
+        assert_ok_cl(shs_pca_denoise(ctx[i], &pca, 3, &cube, &sinks[i][1]));
+        few[i] = sink_cube(&sinks[i][0], 40, 33, 5);
+        assert_ok_cl(shs_pca_inverse(ctx[i], &pca, &few[i], &sinks[i][2]));
+    }
+    for (j = 0; j < 3; j++) {
+        compare_sinks(&sinks[0][j], &sinks[1][j], 40, 33, j ? 9 : 5, 2e-4);
+        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
+    }
+    shs_pca_free(NULL, &pca), cube_free(&cube), free(p.x);
 }
 
 static void test_golden_cubes(void **state) {
@@ -425,6 +486,55 @@ static void test_ica(void **state) {
     free(p.x);
 }
 
+/* Every option of the sources that the others do not set. */
+static void test_options_of_sources(void **state) {
+    plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    const shs_wide start[16] = {1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1};
+    shs_ica_options o[10];
+    int i;
+    (void)state;
+    memset(o, 0, sizeof o);
+    o[0].order = SHS_BY_NEGENTROPY, o[1].order = SHS_BY_EXTRACTION;
+    o[2].iterations = 30, o[2].tolerance = -1;
+    o[3].plain_steps = 1, o[3].restarts = -1, o[3].contrast = SHS_TANH;
+    o[4].random_start = 1, o[4].seed = 5, o[4].restarts = 2;
+    o[5].start = start;
+    o[6].sample = 1, o[6].contrast = SHS_GAUSS;
+    o[7].precise = 1;
+    o[8].eigenvalue_at_least = 1e-2;
+    o[9].tolerance = 1e-5, o[9].approach = SHS_SYMMETRIC;
+    for (i = 0; i < 10; i++) {
+        if (i != 8) o[i].components = 4;
+        if (can_double() || !o[i].precise) check_ica(&on_device, &cube, o + i);
+    }
+    cube_free(&cube), free(p.x);
+}
+
+static void test_ways_of_sources(void **state) {
+    plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BSQ, 0), few[2];
+    shs_ica_options o = SHS_ZERO;
+    shs_sink sinks[2][2];
+    shs_context *const ctx[2] = {NULL, &on_device};
+    shs_ica ica;
+    int i, j;
+    (void)state;
+    o.components = 4;
+    assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 2; j++) sinks[i][j] = new_sink(SHS_F32, SHS_BIP, 53, 61, j ? 10 : 4);
+        assert_ok_cl(shs_ica_transform(ctx[i], &ica, &cube, &sinks[i][0]));
+        few[i] = sink_cube(&sinks[i][0], 53, 61, 4);
+        assert_ok_cl(shs_ica_inverse(ctx[i], &ica, &few[i], &sinks[i][1]));
+    }
+    for (j = 0; j < 2; j++) {
+        compare_sinks(&sinks[0][j], &sinks[1][j], 53, 61, j ? 10 : 4, 1e-3);
+        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
+    }
+    shs_ica_free(NULL, &ica), cube_free(&cube), free(p.x);
+}
+
 static void test_ica_of_golden_cube(void **state) {
     shs_cube cube = load_golden(JASPER);
     shs_ica_options o = SHS_ZERO;
@@ -432,6 +542,58 @@ static void test_ica_of_golden_cube(void **state) {
     o.components = 4;
     check_ica(&on_device, &cube, &o);
     cube_free(&cube);
+}
+
+/* ---- short runs --------------------------------------------------------------------------------------------------- */
+
+enum { SHORT_LINES = 21, SHORT_SAMPLES = 17, SHORT_OUTPUTS = 3 };
+
+static shs_status run_pca(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    return shs_pca_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_ica(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    o.route = SHS_ROUTE_MOMENTS;
+    return shs_ica_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_sweeps(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = SHORT_OUTPUTS;
+    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
+    o.iterations = 4, o.restarts = -1, o.tolerance = -1;
+    return shs_ica_run(ctx, cube, &o, sink, NULL);
+}
+
+static shs_status run_rx(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    return shs_rx(ctx, cube, NULL, sink, NULL);
+}
+
+static shs_status run_mnf(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
+    shs_pca_options o = SHS_ZERO;
+    shs_pca mnf;
+    shs_status status;
+    o.components = SHORT_OUTPUTS;
+    status = shs_mnf_fit(ctx, cube, &o, &mnf);
+    if (status != SHS_OK) return status;
+    status = shs_pca_transform(ctx, &mnf, cube, sink);
+    shs_pca_free(ctx, &mnf);
+    return status;
+}
+
+/* Every contrast, by sweeps and by moments. */
+static void check_sources_alone(const shs_context *ctx, const shs_cube *cube) {
+    int contrast, route;
+    for (contrast = 0; contrast < 3; contrast++)
+        for (route = contrast ? 0 : 1; route < (contrast ? 1 : 3); route++) {
+            shs_ica_options o = SHS_ZERO;
+            o.components = SHORT_OUTPUTS, o.contrast = (shs_contrast)contrast, o.route = (shs_ica_route)route;
+            check_ica(ctx, cube, &o);
+        }
 }
 
 /* ---- memory, repetition, failures --------------------------------------------------------------------------------- */
@@ -459,6 +621,68 @@ static void test_little_memory(void **state) {
         }
         shs_cl_destroy(cl);
         cube_free(&cube);
+    }
+    free(p.x);
+}
+
+/* The same statistics from slices that take turns, of every type and interleave. */
+static void test_little_memory_of_every_type(void **state) {
+    int type, interleave;
+    (void)state;
+    for (type = 0; type < SHS_TYPE_COUNT; type++) {
+        plain_cube p = random_values((shs_type)type, 400, 61, 10, (uint64_t)type);
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)interleave, interleave & 1);
+            shs_context ctx;
+            shs_cl *cl = open_device(380000, &ctx);
+            if (can_double() || type != SHS_F64) check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
+            if (can_double()) check_moments(&ctx, &cube, 1, 1e-11);
+            assert_true(cl->in_use == 0 && cl->peak <= 380000);
+            shs_cl_destroy(cl);
+            cube_free(&cube);
+        }
+        free(p.x);
+    }
+}
+
+/* A device without doubles: what it can do is right, what it cannot do it says, or the CPU does it. */
+static void test_without_doubles(void **state) {
+    plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 31);
+    shs_pca_options precise = SHS_ZERO;
+    int fallback, type;
+    (void)state;
+    precise.components = SHORT_OUTPUTS, precise.precise = 1;
+    if (sizeof(shs_real) == 8) skip();
+    for (fallback = 0; fallback < 2; fallback++) {
+        shs_cl_options options = SHS_ZERO;
+        shs_status refused = fallback ? SHS_OK : SHS_UNSUPPORTED;
+        shs_context ctx = SHS_ZERO;
+        shs_cl *cl;
+        options.platform = getenv("SHS_CL_PLATFORM");
+        options.fallback = fallback, options.single_only = 1;
+        assert_ok(shs_cl_create(NULL, &options, &cl));
+        if (apart) cl->unified = 0;
+        ctx.engine = shs_cl_engine(cl);
+        for (type = 0; type < SHS_TYPE_COUNT; type++) {
+            shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)(type % 3), 0);
+            shs_sink a = new_sink(SHS_F32, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
+            shs_pca pca;
+            b = new_sink(SHS_F32, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
+            c = new_sink(SHS_F64, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
+            assert_ok(run_pca(NULL, &cube, &a));
+            assert_status(run_pca(&ctx, &cube, &b), type == SHS_F64 ? refused : SHS_OK);
+            if (type != SHS_F64 || fallback) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
+            assert_status(run_pca(&ctx, &cube, &c), refused);
+            if (fallback) compare_sinks(&a, &c, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
+            assert_status(shs_pca_fit(&ctx, &cube, &precise, &pca), refused);
+            if (fallback) shs_pca_free(&ctx, &pca);
+            assert_status(run_rx(&ctx, &cube, &b), refused);
+            assert_status(run_mnf(&ctx, &cube, &b), refused);
+            if (type != SHS_F64 || fallback) check_sources_alone(&ctx, &cube);
+            sink_free(&a), sink_free(&b), sink_free(&c), cube_free(&cube);
+        }
+        assert_true(cl->in_use == 0);
+        shs_cl_destroy(cl);
     }
     free(p.x);
 }
@@ -547,9 +771,7 @@ static void test_failures_of_streams(void **state) {
     sink_free(&into), cube_free(&memory), free(p.x);
 }
 
-/* ---- every call fails once ------------------------------------------------------------------------------------------- */
-
-enum { SHORT_LINES = 21, SHORT_SAMPLES = 17, SHORT_OUTPUTS = 3 };
+/* ---- every call fails once ---------------------------------------------------------------------------------------- */
 
 /* What is done with a device whose calls fail. */
 typedef struct errand {
@@ -558,43 +780,6 @@ typedef struct errand {
     shs_interleave interleave;
     int how, rescale, outputs;
 } errand;
-
-static shs_status run_pca(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
-    shs_pca_options o = SHS_ZERO;
-    o.components = SHORT_OUTPUTS;
-    return shs_pca_run(ctx, cube, &o, sink, NULL);
-}
-
-static shs_status run_ica(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
-    shs_ica_options o = SHS_ZERO;
-    o.components = SHORT_OUTPUTS;
-    o.route = SHS_ROUTE_MOMENTS;
-    return shs_ica_run(ctx, cube, &o, sink, NULL);
-}
-
-static shs_status run_sweeps(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
-    shs_ica_options o = SHS_ZERO;
-    o.components = SHORT_OUTPUTS;
-    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
-    o.iterations = 4, o.restarts = -1, o.tolerance = -1;
-    return shs_ica_run(ctx, cube, &o, sink, NULL);
-}
-
-static shs_status run_rx(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
-    return shs_rx(ctx, cube, NULL, sink, NULL);
-}
-
-static shs_status run_mnf(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
-    shs_pca_options o = SHS_ZERO;
-    shs_pca mnf;
-    shs_status status;
-    o.components = SHORT_OUTPUTS;
-    status = shs_mnf_fit(ctx, cube, &o, &mnf);
-    if (status != SHS_OK) return status;
-    status = shs_pca_transform(ctx, &mnf, cube, sink);
-    shs_pca_free(ctx, &mnf);
-    return status;
-}
 
 static const errand errands[] = {
     {"components of a cube in memory", run_pca, SHS_BSQ, 0, 0, SHORT_OUTPUTS},
@@ -794,12 +979,18 @@ int main(void) {
         UNIT(test_skewed_products),
         UNIT(test_odd_strides),
         UNIT(test_maps),
+        UNIT(test_options_of_components),
+        UNIT(test_ways_of_components),
+        UNIT(test_options_of_sources),
+        UNIT(test_ways_of_sources),
+        UNIT(test_without_doubles),
         UNIT(test_golden_cubes),
         UNIT(test_mnf_and_rx),
         UNIT(test_pca_run),
         UNIT(test_ica),
         UNIT(test_ica_of_golden_cube),
         UNIT(test_little_memory),
+        UNIT(test_little_memory_of_every_type),
         UNIT(test_nothing_is_copied),
         UNIT(test_what_cannot_be_shared),
         UNIT(test_same_bits_again),
@@ -817,7 +1008,9 @@ int main(void) {
         UNIT(test_mnf_and_rx),
         UNIT(test_pca_run),
         UNIT(test_ica),
+        UNIT(test_without_doubles),
         UNIT(test_little_memory),
+        UNIT(test_little_memory_of_every_type),
         UNIT(test_nothing_is_copied),
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
