@@ -864,6 +864,32 @@ static void outing_end(outing *o) {
     assert_int_equal(o->memory.outstanding, 0);
 }
 
+/* Every kernel once, on few pixels: for checkers that watch each access, where the other tests would take hours. */
+static void test_short_runs(void **state) {
+    static const int bands[] = {5, 70};
+    int i, was = device->bytes;
+    (void)state;
+    for (i = 0; i < ERRANDS; i++) {
+        outing o;
+        outing_begin(&o, errands + i);
+        o.ctx = on_device;
+        if (can_double() || errands[i].run == run_pca) {
+            assert_ok_cl(outing_run(&o));
+            outing_check(&o);
+        }
+        outing_end(&o);
+    }
+    device->bytes = SHS__CL_BYTES_PLAIN;
+    for (i = 0; i < 2; i++) { /* the skewed array and tiles; whole numbers */
+        plain_cube p = random_values(SHS_I16, 7, 9, bands[i], 3), q = random_values(SHS_U8, 7, 9, bands[i], 3);
+        shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, 1), bytes = cube_of(&q, SHS_U8, (shs_interleave)(i + 1), 0);
+        check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
+        check_same_moments(&bytes);
+        cube_free(&cube), cube_free(&bytes), free(p.x), free(q.x);
+    }
+    device->bytes = was;
+}
+
 /* All calls of a run whose programs are built: alone, or with all that follow. */
 static void check_calls(const errand *what, int lost, int fallback, int single) {
     outing o;
@@ -995,6 +1021,7 @@ int main(void) {
         UNIT(test_what_cannot_be_shared),
         UNIT(test_same_bits_again),
         UNIT(test_failures_of_streams),
+        UNIT(test_short_runs),
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
         UNIT(test_calls_fail_beside_the_cpu),
@@ -1008,6 +1035,7 @@ int main(void) {
         UNIT(test_mnf_and_rx),
         UNIT(test_pca_run),
         UNIT(test_ica),
+        UNIT(test_short_runs),
         UNIT(test_without_doubles),
         UNIT(test_little_memory),
         UNIT(test_little_memory_of_every_type),
