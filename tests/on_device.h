@@ -79,6 +79,7 @@ static const struct cpu_only {
 } cpu_only[] = {
     {"sparse coding", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
     {"sparse coding", "test_cancel", "a device codes all signals in one step, between whose ends nothing is reported"},
+    {"sparse coding", "test_threads", "a device has no use for parallel_fn, whose calls are counted"},
     {"dictionary learning", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
     {"dictionary learning", "test_arena", "the query counts the CPU's memory; a session takes its own"},
     {"patches", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
