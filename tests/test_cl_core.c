@@ -209,6 +209,22 @@ static void test_no_platform(void **state) {
     assert_status(shs_cl_create(NULL, NULL, &cl), SHS_NO_DEVICE);
 }
 
+/* A driver without a device to drive. */
+static void test_no_device(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl;
+    char reason[100];
+    int count = -1;
+    (void)state;
+    o.reason = reason, o.reason_size = sizeof reason;
+    shim.only = "clGetDeviceIDs", shim.fail_at = 0, shim.lost = 1, shim.error = CL_DEVICE_NOT_FOUND;
+    assert_ok(shs_cl_list(NULL, NULL, 0, &count));
+    assert_int_equal(count, 0);
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
+    assert_null(cl);
+    assert_string_equal(reason, "there is no OpenCL device");
+}
+
 /* A device that the driver lists, but does not give: somebody else has it, or it fell off the bus. */
 static void test_unavailable_device(void **state) {
     shs_cl_options o = SHS_ZERO;
@@ -260,6 +276,12 @@ static cl_uint queue_references(cl_command_queue queue) {
     return n;
 }
 
+/* PoCL's own thread lets go of a command a moment after clFinish has come back. */
+static void wait_for_references(cl_context context, cl_uint expected) {
+    time_t begin = time(NULL);
+    while (context_references(context) != expected && time(NULL) - begin < 10) {}
+}
+
 static void test_own_context(void **state) {
     shs_cl_options o = SHS_ZERO;
     shs_cl *found = new_cl(NULL), *cl;
@@ -293,6 +315,7 @@ static void test_own_context(void **state) {
         assert_int_equal(shim.live, 0);
         clReleaseCommandQueue(disorderly);
     }
+    wait_for_references(context, of_context);
     assert_int_equal(context_references(context), of_context);
     assert_int_equal(queue_references(queue), of_queue);
     clReleaseCommandQueue(queue);
@@ -890,6 +913,126 @@ static void test_allocations_fail(void **state) {
     store_end(s);
 }
 
+/* ---- the same, as the algorithms' callers see it ------------------------------------------------------------------ */
+
+enum { LENGTH = 8, ATOMS = 12, SIGNALS = 60, SPARSITY = 3, LINES = 6, SAMPLES = 10, BANDS = 5, COMPONENTS = 2 };
+
+/* Inputs, which must stay as they are, and outputs of the four errands. */
+typedef struct work {
+    struct {
+        shs_real Y[LENGTH * SIGNALS], D[LENGTH * ATOMS];
+        uint8_t pixels[LINES * SAMPLES * BANDS];
+    } in;
+    shs_real learnt[LENGTH * ATOMS], coefs[SPARSITY * SIGNALS], components[COMPONENTS * LINES * SAMPLES];
+    int used[SIGNALS], atoms[SPARSITY * SIGNALS];
+} work;
+
+enum { CODE, LEARN, PRINCIPAL, INDEPENDENT, ERRANDS };
+
+static work *new_work(void) {
+    work *w = (work *)calloc(1, sizeof *w);
+    size_t i;
+    assert_non_null(w);
+    fill_normal(LENGTH * SIGNALS, w->in.Y, 1);
+    fill_normal(LENGTH * ATOMS, w->in.D, 2);
+    assert_ok(shs_normalize_columns(LENGTH, ATOMS, w->in.D, LENGTH, NULL));
+    for (i = 0; i < sizeof w->in.pixels; i++) w->in.pixels[i] = (uint8_t)(i * i * 7 + 13 * i / 5 + 40 * (i % BANDS));
+    return w;
+}
+
+static shs_status run_errand(int errand, const shs_context *ctx, work *w) {
+    shs_codes codes = SHS_ZERO;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options pca = SHS_ZERO;
+    shs_ica_options ica = SHS_ZERO;
+    codes.m = SIGNALS, codes.stride = SPARSITY, codes.used = w->used, codes.atoms = w->atoms, codes.coefs = w->coefs;
+    cube.pixels = w->in.pixels, cube.type = SHS_U8, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    sink.pixels = w->components;
+    pca.components = ica.components = COMPONENTS;
+    ica.tolerance = -1, ica.iterations = 5;
+    if (errand == CODE) return shs_omp(ctx, LENGTH, ATOMS, w->in.D, SIGNALS, w->in.Y, SPARSITY, &codes);
+    if (errand == LEARN) return shs_ksvd(ctx, LENGTH, ATOMS, w->learnt, SIGNALS, w->in.Y, SPARSITY, 2);
+    if (errand == PRINCIPAL) return shs_pca_run(ctx, &cube, &pca, &sink, NULL);
+    return shs_ica_run(ctx, &cube, &ica, &sink, NULL);
+}
+
+typedef struct trouble {
+    const char *what, *call; /* the OpenCL call that fails, from the first errand on */
+    cl_int error;
+    size_t memory_limit;
+    shs_status expected;
+} trouble;
+
+static const trouble troubles[] = {
+    {"too little memory by the limit", NULL, 0, 1000, SHS_NO_MEMORY},
+    {"too little memory by the driver", "clCreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, 0, SHS_NO_MEMORY},
+    {"no compiler", "clBuildProgram", CL_COMPILER_NOT_AVAILABLE, 0, SHS_BUILD_FAILED},
+    {"a kernel that does not build", "clBuildProgram", CL_BUILD_PROGRAM_FAILURE, 0, SHS_BUILD_FAILED},
+    {"a kernel that is not there", "clCreateKernel", CL_INVALID_KERNEL_NAME, 0, SHS_ENGINE_FAILED},
+    {"lost before a kernel runs", "clEnqueueNDRangeKernel", CL_DEVICE_NOT_AVAILABLE, 0, SHS_DEVICE_LOST},
+    {"lost before the results are read", "clEnqueueReadBuffer", CL_INVALID_COMMAND_QUEUE, 0, SHS_DEVICE_LOST},
+};
+
+/* The status says what is wrong, the inputs stay, coding and learning leave nothing half done, and nothing is left. */
+static void check_trouble(const trouble *t, int errand) {
+    work *w = new_work(), *before = new_work();
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    counter c = {0, -1, 0};
+    shs_status status;
+    shs_cl *cl;
+    ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+    o.memory_limit = t->memory_limit;
+    shim_begin();
+    assert_ok(shs_cl_create(&ctx, &o, &cl));
+    ctx.engine = shs_cl_engine(cl);
+    shim.only = t->call, shim.fail_at = t->call ? 0 : -1, shim.lost = 1, shim.error = t->error;
+    status = run_errand(errand, &ctx, w);
+    /* Where device and host share their memory nothing need be read. */
+    if (status != t->expected && (!t->call || shim.failed || status != SHS_OK))
+        fail_msg("%s, errand %d: %s, %s", t->what, errand, shs_status_name(status), shs_cl_error_text(cl));
+    assert_memory_equal(&w->in, &before->in, sizeof w->in);
+    if (status != SHS_OK && errand <= LEARN) assert_memory_equal(w, before, sizeof *w);
+    shs_cl_destroy(cl);
+    assert_int_equal(shim.live, 0);
+    assert_int_equal(c.live, 0);
+    free(w), free(before);
+}
+
+static void test_troubles(void **state) {
+    size_t t;
+    int errand;
+    (void)state;
+    for (t = 0; t < sizeof troubles / sizeof *troubles; t++)
+        for (errand = 0; errand < ERRANDS; errand++) check_trouble(troubles + t, errand);
+}
+
+/* Programs that were damaged where they are kept are built anew: the same results. */
+static void test_damaged_store(void **state) {
+    work *w = new_work(), *right = new_work();
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    int errand, damaged, i;
+    (void)state;
+    for (damaged = 0; damaged < 3; damaged++) {
+        shs_context ctx = SHS_ZERO;
+        shs_cl *cl = new_cl(&o);
+        long builds = shim.builds;
+        ctx.engine = shs_cl_engine(cl);
+        for (errand = 0; errand < ERRANDS; errand++) {
+            assert_ok(run_errand(errand, &ctx, w));
+            if (damaged == 0) assert_ok(run_errand(errand, &ctx, right));
+        }
+        assert_memory_equal(w, right, sizeof *w);
+        assert_int_equal(shim.builds > builds, damaged < 2);
+        for (i = 0; damaged == 0 && i < s->count; i++) s->data[i][s->size[i] / 2] ^= 1;
+        end_cl(cl);
+    }
+    store_end(s);
+    free(w), free(right);
+}
+
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
 static int setup(void **state) {
@@ -906,6 +1049,7 @@ int main(void) {
         cmocka_unit_test_setup(test_pick_platform, setup),
         cmocka_unit_test_setup(test_bad_options, setup),
         cmocka_unit_test_setup(test_no_platform, setup),
+        cmocka_unit_test_setup(test_no_device, setup),
         cmocka_unit_test_setup(test_unavailable_device, setup),
         cmocka_unit_test_setup(test_null_object, setup),
         cmocka_unit_test_setup(test_engine, setup),
@@ -928,6 +1072,8 @@ int main(void) {
         cmocka_unit_test_setup(test_calls_fail_profiling, setup),
         cmocka_unit_test_setup(test_device_lost, setup),
         cmocka_unit_test_setup(test_allocations_fail, setup),
+        cmocka_unit_test_setup(test_troubles, setup),
+        cmocka_unit_test_setup(test_damaged_store, setup),
     };
     int count = 0;
     shim_begin();
