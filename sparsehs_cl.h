@@ -3394,6 +3394,7 @@ typedef struct shs__cl_signals {
     size_t m, slice, slices, chunk, block; /* block: signals whose uses are counted at a time */
     shs__cl_coder coder;
     int warps;                  /* signals a group of omp_warp */
+    int tuned;                  /* coder and warps have been measured, or need not be */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
 
     cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
@@ -3709,13 +3710,65 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     return status == SHS_OK ? shs__cl_flush(cl, 0) : status;
 }
 
-SHS__PRIVATE shs_status shs__cl_code_chunk(const shs__cl_signals *s, size_t q, size_t first, size_t count) {
+/* The ways to share omp_warp out: 1, 2, 4 or 8 signals a group, and b in local memory alone or in registers too. They give the
+   same codes. 0: this one is not possible. */
+enum { SHS__CL_WAYS = 8 };
+
+SHS__PRIVATE int shs__cl_take_way(shs__cl_signals *s, int way) {
+    const shs_cl *cl = s->cl;
+    size_t kept = (size_t)(s->stride - 1) * (size_t)(s->padded / 32), warps = (size_t)1 << way % 4;
+    if (way >= 4 && (!shs__cl_shuffles(cl) || kept > 64)) return 0;
+    if (warps > 1 && (!shs__cl_shuffles(cl) || warps * shs__cl_warp_bytes(s) > cl->local_bytes)) return 0;
+    if (32 * warps > cl->max_group) return 0;
+    s->coder = way >= 4 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+    s->warps = (int)warps;
+    return 1;
+}
+
+typedef struct shs__cl_pursuit {
+    shs__cl_signals *s;
+    size_t first, count;
+} shs__cl_pursuit;
+
+SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
+    shs__cl_pursuit *job = (shs__cl_pursuit *)arg;
+    shs__cl_signals *s = job->s;
+    shs_wide begin;
+    shs_status status = shs__cl_take_way(s, way) ? shs__cl_finish(s->cl, 0) : SHS_UNSUPPORTED;
+    begin = shs__cl_now();
+    if (status == SHS_OK) status = shs__cl_pursue(s, s->coder, job->first, job->count, 0);
+    if (status == SHS_OK) status = shs__cl_finish(s->cl, 0);
+    *seconds = shs__cl_now() - begin;
+    return status;
+}
+
+/* Measures the ways on a chunk whose D'y is in place, where the result can be kept and there are signals enough to tell: to build
+   all ways takes seconds, longer than most programs run. */
+SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
+    const shs__cl_coder coder = s->coder;
+    const int warps = s->warps;
+    char what[256] = "omp_warp";
+    shs__cl_pursuit job;
+    int way = -1;
+    if (s->tuned || !s->cl->options.store_fn || count < 256 * (size_t)s->cl->units) return;
+    s->tuned = 1;
+    if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
+    s->warps = 0, s->coder = SHS__CL_WARP;
+    shs__cl_coder_options(s, SHS__CL_WARP, 0, what + strlen(what), sizeof what - strlen(what));
+    job.s = s, job.first = first, job.count = count;
+    if (shs__cl_tune(s->cl, what, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way)) return;
+    s->coder = coder;
+    s->warps = warps;
+}
+
+SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t first, size_t count) {
     shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, first * (size_t)s->p, s->p);
     shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, s->padded);
     shs_status status = SHS_OK;
     if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
     if (status == SHS_OK)
         status = shs__cl_gemm(s->cl, SHS_TRANS, SHS_NO_TRANS, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
+    if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
     return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
 }
 
@@ -4056,6 +4109,7 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int cou
 enum {
     SHS__CL_CHUNK_PIXELS = 1024, /* pixels of a work-group of load, and of one partial sum of products */
     SHS__CL_BAND_GROUPS = 8,     /* of a slice in BSQ, which come up one after another */
+    /* Sums are added slice by slice, so a measured size would change their last bits from run to run: a constant. */
     SHS__CL_SLICE_BYTES = 96 << 20,
     SHS__CL_PANEL_BYTES = 512 << 20
 };

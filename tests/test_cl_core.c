@@ -580,6 +580,42 @@ static void test_tuning(void **state) {
     store_end(s);
 }
 
+/* Ways that were measured are kept; whatever they are, the codes are the same. On a processor there is one way. */
+static void test_tuned_coding(void **state) {
+    enum { P = 24, N = 40, S = 4 };
+    const size_t m = 60000;
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * m, 2);
+    shs_cl_options o = SHS_ZERO, kept = SHS_ZERO;
+    store *s = store_begin(&kept);
+    shs_codes codes[3];
+    int run, i, measured = 0;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    for (run = 0; run < 3; run++) {
+        shs_cl *cl = new_cl(run ? &kept : &o);
+        shs_context ctx = SHS_ZERO;
+        long built = shim.builds, stored = s->stores;
+        ctx.engine = shs_cl_engine(cl);
+        assert_ok(shs_codes_create(NULL, m, S, codes + run));
+        assert_ok(shs_omp(&ctx, P, N, D, m, Y, S, codes + run));
+        if (run == 2) assert_int_equal(shim.builds, built);
+        if (run == 2) assert_int_equal(s->stores, stored);
+        assert_memory_equal(codes[run].used, codes[0].used, m * sizeof *codes->used);
+        assert_memory_equal(codes[run].atoms, codes[0].atoms, m * S * sizeof *codes->atoms);
+        assert_memory_equal(codes[run].coefs, codes[0].coefs, m * S * sizeof *codes->coefs);
+        end_cl(cl);
+    }
+    for (i = 0; i < s->count; i++) {
+        if (strncmp(s->key[i], "tuning-", 7) != 0) continue;
+        print_message("of %d ways number %d was the fastest\n", SHS__CL_WAYS, s->data[i][SHS__CL_SEAL]);
+        measured++;
+    }
+    print_message("%d measured\n", measured);
+    for (run = 0; run < 3; run++) shs_codes_free(NULL, codes + run);
+    store_end(s);
+    free(D), free(Y);
+}
+
 /* ---- memory and queues ------------------------------------------------------------------------------------------- */
 
 static void test_memory_limit(void **state) {
@@ -1061,6 +1097,7 @@ int main(void) {
         cmocka_unit_test_setup(test_binaries, setup),
         cmocka_unit_test_setup(test_refused_binary, setup),
         cmocka_unit_test_setup(test_tuning, setup),
+        cmocka_unit_test_setup(test_tuned_coding, setup),
         cmocka_unit_test_setup(test_memory_limit, setup),
         cmocka_unit_test_setup(test_memory_is_kept, setup),
         cmocka_unit_test_setup(test_pinned, setup),
