@@ -65,12 +65,12 @@ PICTURE = $(firstword $(IMAGE) $(sort $(wildcard $(SHS_DATA)/images/*.pgm)) buil
 PICTURE_NAME = $(basename $(notdir $(PICTURE)))
 
 CUBE ?=
-# An OpenCL GPU where there is one.
-DEVICE ?= auto
+# An OpenCL GPU where there is one; the CPU where a driver breaks down as soon as it is looked for (PoCL does without /sys).
+DEVICE ?= $(shell build/devices >/dev/null 2>&1 && echo auto || echo cpu)
 SCENE = $(firstword $(CUBE) $(sort $(wildcard $(SHS_DATA)/cubes/*_bip.hdr)) build/demo/scene.hdr)
 SCENE_NAME = $(basename $(notdir $(SCENE)))
 
-demo: build/denoise build/train build/hypercube | $(PICTURE) $(SCENE) build/demo
+demo: build/denoise build/train build/hypercube build/devices | $(PICTURE) $(SCENE) build/demo
 	build/denoise $(PICTURE) build/demo/$(PICTURE_NAME)_denoised.png --sigma 25 --add-noise --device "$(DEVICE)"
 	build/train $(PICTURE) --out build/demo/$(PICTURE_NAME) --device "$(DEVICE)"
 	build/hypercube pca $(SCENE) build/demo/$(SCENE_NAME)_pca.hdr --components 10 --rescale 0,255 --type u8 \
@@ -167,7 +167,8 @@ check-embed: build/embed_kernels
 
 # The library is opened at run time, so that the program runs anywhere.
 build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
-	$(if $(OPENCL),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
+	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,\
+		$(no_opencl))
 
 define cl_variant
 build/cl-$(1)/%: tests/%.c $(CL_TOOLS) $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
