@@ -93,7 +93,7 @@ static int close_devices(void **state) {
     int how;
     (void)state;
     for (how = 0; how < SETUPS; how++)
-        if (devices[how].cl) close_device(devices + how);
+        if (devices[how].cl) close_device(devices + how), devices[how].cl = NULL;
     assert_int_equal(shim.live, 0);
     return 0;
 }
@@ -102,6 +102,12 @@ static void on_device(device *d, shs_status status) {
     if (status == SHS_OK) return;
     fail_msg("%s: %s\n%s", shs_status_name(status), shs_cl_error_text(d->cl), shs_cl_build_log(d->cl));
 }
+
+/* Oclgrind interprets every instruction of every work-item: there problems are small. */
+static int interpreted;
+
+static size_t fewer(size_t m) { return interpreted ? 8 + m / 100 : m; }
+static int few_iterations(int count) { return interpreted ? 1 : count; }
 
 /* ---- a problem --------------------------------------------------------------------------------------------------- */
 
@@ -117,7 +123,7 @@ static problem new_problem(int p, int n, size_t m, int s, uint64_t seed) {
     shs_random r;
     size_t i;
     int k, q;
-    w.p = p, w.n = n, w.m = m, w.s = s;
+    w.p = p, w.n = n, w.m = m = fewer(m), w.s = s;
     w.D = new_normal((size_t)p * (size_t)n, seed);
     assert_ok(shs_normalize_columns(p, n, w.D, p, NULL));
     w.Y = new_normal((size_t)p * m, seed + 1);
@@ -275,14 +281,14 @@ static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int 
 }
 
 static void test_gemm(void **state) {
-    static const int sizes[][4] = {{1, 1, 1, 0},      {3, 5, 7, 2},     {128, 128, 16, 0},
-                                   {130, 257, 33, 3}, {64, 300, 64, 4}, {131, 6, 100, 1}};
+    static const int sizes[][4] = {{1, 1, 1, 0},       {3, 5, 7, 2},     {131, 6, 20, 1},
+                                   {130, 257, 33, 3}, {64, 300, 64, 4}, {128, 128, 16, 0}};
     int how, q, t;
     (void)state;
     for (how = 0; how < 2; how++) {
         device *d = use_device(how);
         for (t = 0; t < 4; t++)
-            for (q = 0; q < 6; q++)
+            for (q = 0; q < (interpreted ? 3 : 6); q++)
                 check_gemm(d, t & 1 ? SHS_TRANS : SHS_NO_TRANS, t & 2 ? SHS_TRANS : SHS_NO_TRANS, sizes[q][0], sizes[q][1],
                            sizes[q][2], sizes[q][3], q % 2 ? (shs_real)-1.5 : 0);
     }
@@ -294,7 +300,7 @@ static void test_shapes(void **state) {
     static const int shapes[][4] = {{1, 1, 20, 1}, {8, 20, 500, 3}, {16, 40, 700, 5}, {30, 120, 100, 7}, {100, 256, 60, 40}};
     size_t q;
     (void)state;
-    for (q = 0; q < sizeof shapes / sizeof *shapes; q++) {
+    for (q = 0; q < sizeof shapes / sizeof *shapes - (interpreted ? 1 : 0); q++) {
         problem w = new_problem(shapes[q][0], shapes[q][1], (size_t)shapes[q][2], shs__imax(1, shapes[q][3] / 2), q + 1);
         shs_omp_options o = SHS_ZERO;
         o.sparsity = shapes[q][3];
@@ -447,7 +453,7 @@ static void test_not_finite(void **state) {
         o.sparsity = 2;
         job.p = 12, job.n = 20, job.m = w.m, job.Y = w.Y, job.ldy = 12, job.stride = 2, job.coding = &o;
         for (value = 0; value < 3; value++) {
-            w.Y[12 * 99 + 11] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
+            w.Y[12 * w.m - 1] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
             on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
             on_device(d, shs__cl_signals_dictionary(session, w.D, 12));
             assert_status(shs__cl_signals_code(session, NULL, NULL, &report), value ? SHS_SIGNALS_NOT_FINITE : SHS_OK);
@@ -541,7 +547,7 @@ static void free_learned(learned *l) {
 
 static shs_ksvd_options learning_options(int iterations, int group, int rounds, int sparsity) {
     shs_ksvd_options o = SHS_ZERO;
-    o.iterations = iterations;
+    o.iterations = few_iterations(iterations);
     o.parallel_atoms = group;
     o.rounds = rounds;
     o.start = SHS_START_GIVEN;
@@ -554,7 +560,7 @@ static shs_ksvd_options learning_options(int iterations, int group, int rounds, 
 /* In float a tie may fall the other way and move what follows; the golden runs bound that by 0.24 % in 30 iterations. */
 static void check_history(const learned *a, const learned *b, int iterations) {
     int k;
-    for (k = 0; k < iterations; k++) {
+    for (k = 0; k < few_iterations(iterations); k++) {
         double bound = k < 3 ? BY_TYPE(1e-5, 1e-9) : BY_TYPE(3e-3, 1e-8);
         assert_close(a->history[k].rmse_coding, b->history[k].rmse_coding, bound * (double)a->history[k].rmse_coding);
         assert_close(a->history[k].rmse_update, b->history[k].rmse_update, bound * fabs((double)a->history[k].rmse_update));
@@ -577,6 +583,10 @@ static void test_learning(void **state) {
                 size_t i;
                 l = learn(&d->ctx, &w, o, 4);
                 check_history(&cpu, &l, 4);
+                if (interpreted) {
+                    free_learned(&l);
+                    continue;
+                }
                 again = learn(&d->ctx, &w, o, 4);
                 assert_memory_equal(l.D, again.D, (size_t)(w.p * w.n) * sizeof *l.D);
                 for (i = 0; i < w.m; i++)
@@ -763,7 +773,7 @@ static void keep_right(outing *o) {
     o->right_D = o->D, o->D = D;
 }
 
-/* Events of a profile live until they are counted. */
+/* Events of a profile live until they are counted, and buffers are kept for the next session. */
 static long still_alive(outing *o) {
     int count;
     shim.fail_at = -1;
@@ -941,11 +951,9 @@ int main(void) {
        the kernels for GPUs have barriers. */
     setenv("POCL_WORK_GROUP_METHOD", "loops", 0);
 #endif
-    shim_begin();
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest of_kernels[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_large),
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),
@@ -955,12 +963,17 @@ int main(void) {
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_learning_little_memory),
-        cmocka_unit_test(test_calls_fail),
-        cmocka_unit_test(test_device_lost),
-        cmocka_unit_test(test_builds_fail),
-        cmocka_unit_test(test_allocations_fail),
-        cmocka_unit_test(test_golden_aksvd),
-        cmocka_unit_test(test_golden_paksvd),
     };
-    return cmocka_run_group_tests(tests, NULL, close_devices);
+    const struct CMUnitTest others[] = {
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_calls_fail),       cmocka_unit_test(test_device_lost),  cmocka_unit_test(test_builds_fail),
+        cmocka_unit_test(test_allocations_fail), cmocka_unit_test(test_golden_aksvd), cmocka_unit_test(test_golden_paksvd),
+    };
+    shs_cl_device first;
+    int count = 0, failed;
+    shim_begin();
+    if (shs_cl_list(NULL, &first, 1, &count) == SHS_OK && count > 0) interpreted = shs__cl_contains(first.platform, "oclgrind");
+    failed = cmocka_run_group_tests(of_kernels, NULL, close_devices);
+    if (!interpreted) failed += cmocka_run_group_tests(others, NULL, close_devices);
+    return failed;
 }
