@@ -3396,6 +3396,8 @@ typedef struct shs__cl_signals {
     int warps;                  /* signals a group of omp_warp */
     int tuned;                  /* coder and warps have been measured, or need not be */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
+    int wraps;                  /* Y is the caller's own memory, which the device shares */
+    size_t wrapped;             /* the slice that it wraps */
 
     cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
@@ -3479,11 +3481,39 @@ SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
     return (size_t)s->padded * (stride > 1 ? stride : 2) + stride * (stride + 1) + shs__zmax(p, stride);
 }
 
+/* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want the
+   four values that are read at once aligned; others whole pages, or their drivers copy all the same. */
+SHS__PRIVATE size_t shs__cl_wrap_alignment(const shs_cl *cl) { return cl->is_cpu ? 4 * sizeof(shs_real) : 4096; }
+
+/* Makes Y the signals of slice q: `count` of them. */
+SHS__PRIVATE shs_status shs__cl_wrap_slice(shs__cl_signals *s, size_t q, size_t count) {
+    const shs_real *from = s->job.Y + q * s->slice * (size_t)s->p;
+    shs_status status;
+    if (s->wrapped == q) return SHS_OK;
+    s->wrapped = SHS__CL_NONE;
+    shs__cl_release(s->cl, &s->Y);
+    status = shs__cl_wrap(s->cl, count * (size_t)s->p * sizeof(shs_real), (void *)(uintptr_t)from, &s->Y);
+    if (status == SHS_OK) s->wrapped = q;
+    return status;
+}
+
+/* Finds out by trying: a driver may refuse memory that it cannot write, or pin. */
+SHS__PRIVATE void shs__cl_try_to_wrap(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    size_t most = cl->max_alloc / ((size_t)s->p * sizeof(shs_real));
+    cl_int error = cl->error;
+    s->wraps = cl->unified && s->m > 0 && most > 0 && s->job.ldy == s->p &&
+               (uintptr_t)s->job.Y % shs__cl_wrap_alignment(cl) == 0;
+    if (!s->wraps || shs__cl_wrap_slice(s, 0, shs__zmin(s->m, most)) == SHS_OK) return;
+    s->wraps = 0;
+    cl->error = error;
+}
+
 /* Bytes of device memory that a signal needs. */
 SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
     const shs_omp_options *o = s->job.coding;
     size_t r = sizeof(shs_real), p = (size_t)s->p, stride = (size_t)s->stride, wide = shs__cl_wide_size(s->cl);
-    size_t bytes = p * r + wide + stride * (r + 4) + r + 8 + (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
+    size_t bytes = (s->wraps ? 0 : p * r) + wide + stride * (r + 4) + r + 8 + (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
     if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_STRETCH + 1;
     return bytes;
 }
@@ -3492,7 +3522,7 @@ SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
 SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
-    size_t wide = shs__cl_wide_size(cl), left, most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
+    size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left, most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
     shs_status status = shs__cl_buffer(cl, shs__product(p, padded, r), &s->D);
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
@@ -3524,7 +3554,9 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     s->slice = shs__zmin(most, (left - gram) / per);
     s->slice = shs__zmin(s->slice, cl->max_alloc / shs__zmax(p * r, (size_t)s->stride * r));
     s->slice = shs__zmin(s->slice, (size_t)INT_MAX / (size_t)s->stride);
+    if (s->wraps && s->slice < most) s->slice -= s->slice % unit; /* each is to begin where one may be wrapped */
     if (s->slice == 0) return SHS_NO_MEMORY;
+    if (s->slice < most) s->wrapped = SHS__CL_NONE; /* it was all of them */
     s->slices = shs__chunk_count(s->m, s->slice);
     s->chunk = shs__zmin(s->chunk, s->slice);
     return SHS_OK;
@@ -3535,7 +3567,7 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
     size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride;
     size_t wide = shs__cl_wide_size(cl);
     size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_STRETCH;
-    shs_status status = shs__cl_buffer(cl, count * p * r, &s->Y);
+    shs_status status = s->wraps ? shs__cl_wrap_slice(s, 0, count) : shs__cl_buffer(cl, count * p * r, &s->Y);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->used);
     if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_int), &s->atoms);
@@ -3597,6 +3629,8 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, 32);
     s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
+    s->wrapped = SHS__CL_NONE;
+    shs__cl_try_to_wrap(s);
     status = s->padded == 0 ? SHS_UNSUPPORTED : shs__cl_signals_plan(s);
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
@@ -3691,17 +3725,20 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     return shs__cl_launch(&call, shs__zmin(s->groups, count), s->group, 1, 1, settle ? "omp settle" : "omp");
 }
 
-/* Brings the signals of a chunk up on the second queue; the first waits for them. */
+/* Brings the signals of a chunk up on the second queue, for which the first waits; and their lengths. */
 SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q, size_t first, size_t count) {
     shs_cl *cl = s->cl;
     size_t at = q * s->slice + first, p = (size_t)s->p;
     cl_event event = NULL;
     shs__cl_call call;
-    shs_status status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
-                                           SHS__AT(s->job.Y, s->job.ldy, 0, at), (size_t)s->job.ldy);
-    if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
-    if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
-    shs__cl_forget(cl, &event);
+    shs_status status = SHS_OK;
+    if (!s->wraps) {
+        status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
+                                    SHS__AT(s->job.Y, s->job.ldy, 0, at), (size_t)s->job.ldy);
+        if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
+        if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
+        shs__cl_forget(cl, &event);
+    }
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "lengths");
     shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
@@ -3854,6 +3891,7 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     if (fresh && s->tolerances && status == SHS_OK)
         status = shs__cl_write(s->cl, 0, s->tolerances, 0, count * sizeof(shs_real), o->tolerance_each + begin);
     if (fresh && status == SHS_OK) status = shs__cl_finish(s->cl, 0); /* the last slice's signals are done with */
+    if (fresh && s->wraps && status == SHS_OK) status = shs__cl_wrap_slice(s, q, count);
     for (first = 0; first < count && status == SHS_OK; first += s->chunk)
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
     if (status == SHS_OK && s->coder != SHS__CL_GENERAL) status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
@@ -3909,6 +3947,7 @@ SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
     shs_status status;
     if (s->y_slice == q) return SHS_OK;
     s->y_slice = SHS__CL_NONE;
+    if (s->wraps) return shs__cl_wrap_slice(s, q, count);
     status = shs__cl_columns_up(s->cl, 0, s->Y, 0, p, p, count, sizeof(shs_real),
                                 SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice), (size_t)s->job.ldy);
     return status == SHS_OK ? shs__cl_finish(s->cl, 0) : status; /* its lengths are missing, so y_slice stays as it is */

@@ -648,6 +648,51 @@ static void test_learning_little_memory(void **state) {
     free_problem(&w);
 }
 
+/* ---- memory that is shared --------------------------------------------------------------------------------------- */
+
+/* Where host and device share memory the signals are read where they lie; a place that does not suit is copied. */
+static void test_no_copy(void **state) {
+    problem w = new_problem(16, 40, 3000, 4, 83), there = w;
+    const size_t bytes = 16 * w.m * sizeof(shs_real);
+    unsigned char *block = (unsigned char *)malloc(bytes + 8192), *page = block + (4096 - (uintptr_t)block % 4096);
+    device *d = use_device(0);
+    int place, little, learning;
+    (void)state;
+    assert_non_null(block);
+    for (place = 0; place < 2; place++)
+        for (little = 0; little < 2; little++)
+            for (learning = 0; learning < 2; learning++) {
+                shs_ksvd_options k = learning_options(1, 8, 1, 4);
+                shs_omp_options o = SHS_ZERO;
+                size_t before, limit = d->cl->limit;
+                int wraps = d->cl->unified && place == 0;
+                o.sparsity = 4;
+                there.Y = (shs_real *)(void *)(page + (place ? sizeof(shs_real) : 0));
+                memcpy(there.Y, w.Y, bytes);
+                if (little) d->cl->limit = learning ? 250000 : 120000;
+                before = shim.uploaded;
+                if (learning) {
+                    learned a = learn(&d->ctx, &there, k, 4);
+                    free_learned(&a);
+                } else {
+                    coded a = code(NULL, &w, &o, 4), b;
+                    before = shim.uploaded;
+                    b = code(&d->ctx, &there, &o, 4);
+                    check_codes(&w, &a.codes, &b.codes, a.errors2, b.errors2);
+                    free_coded(&a);
+                    free_coded(&b);
+                }
+                if (little) assert_true(d->slices > 1 || interpreted);
+                /* Learning's lists, and the residuals and codes that take turns, go up as well. */
+                if (wraps && !(little && learning)) assert_true(shim.uploaded - before < bytes / 4);
+                if (!wraps) assert_true(shim.uploaded - before >= bytes);
+                assert_memory_equal(there.Y, w.Y, bytes);
+                d->cl->limit = limit;
+            }
+    free(block);
+    free_problem(&w);
+}
+
 /* ---- everything that can fail, fails once ------------------------------------------------------------------------ */
 
 /* What is done while calls fail. Sizes are tiny: each is done some thousand times. */
@@ -963,6 +1008,7 @@ int main(void) {
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_learning_little_memory),
+        cmocka_unit_test(test_no_copy),
     };
     const struct CMUnitTest others[] = {
         cmocka_unit_test(test_large),
