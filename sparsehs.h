@@ -5067,7 +5067,10 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->D, c->ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
-    if (status == SHS_OK) status = e->signals_fetch(session, c->codes);
+    if (status == SHS_OK || status == SHS_CANCELLED) { /* what was coded before is good */
+        shs_status fetched = e->signals_fetch(session, c->codes);
+        if (fetched != SHS_OK) status = fetched;
+    }
     e->signals_close(session);
     return status;
 }

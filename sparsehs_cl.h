@@ -1923,14 +1923,28 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
     "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
     "\n",
-    "   Three kernels do this; the build says which (OMP_WARP, OMP_ITEM or OMP_GENERAL):\n",
+    "   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:\n",
     "\n",
-    "       omp_warp     a warp of 32 work-items a signal, for n and s fixed at build time: alpha in registers, b_k in local memory\n",
-    "                    (and, with KEEP, in registers too)\n",
-    "       omp_item     one work-item a signal, for n and s fixed at build time: everything in global memory, laid out so that\n",
-    "                    neighbours read neighbours\n",
-    "       omp_general  a group a signal, for any n and s; knows the explicit residual, and needs no Gram matrix. With a group of\n",
-    "                    one it is what a processor runs.\n",
+    "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
+    "\n",
+    "                    a warp of 32 items a signal, SIGNALS warps a group\n",
+    "                    +-------------+-------------------------------------+------------------------+\n",
+    "                    | registers   | alpha, column j of G: n / 32 an     | all that is read again |\n",
+    "                    |             | item; with KEEP all b_k too         | at every step          |\n",
+    "                    | local       | b_1 .. b_{s-1}, L                   | c_i = b_i[j]: any item |\n",
+    "                    | global      | G, D'y in, codes out                | wants any other's      |\n",
+    "                    +-------------+-------------------------------------+------------------------+\n",
+    "                    n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32\n",
+    "                    multiply-adds an item, a column of G, and two reductions over the warp.\n",
+    "\n",
+    "       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and\n",
+    "                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the\n",
+    "                    tests hold the others against.\n",
+    "\n",
+    "       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global\n",
+    "                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.\n",
+    "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
+    "                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.\n",
     "\n",
     "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
     "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
@@ -1939,9 +1953,17 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "       1  above its tolerance       2  in doubt: pursue again, with the explicit residual\n",
     "       4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly\n",
     "\n",
-    "   Build options: REAL_BITS; N (n padded to a multiple of 32 with zero atoms), S (places in the codes), TOLERANT (0: there is no\n",
-    "   tolerance); for omp_warp SIGNALS (a group), KEEP, SHUFFLES and REDUX (whether a warp can exchange registers, and reduce\n",
-    "   integers); for omp_general GROUP (a power of two) and USE_GRAM. */\n",
+    "   Build options, besides those of every program (real, wide, HAS_DOUBLE, IS_CPU, NV_PTX):\n",
+    "       OMP_WARP, OMP_ITEM or OMP_GENERAL   which kernel\n",
+    "       REAL_BITS                           32 or 64: of real\n",
+    "       TOLERANT                            0: no signal has a tolerance, and all that decides about one falls away\n",
+    "       N, S          omp_warp, omp_item    n padded to a multiple of 32 by zero atoms; places in the codes\n",
+    "       SIGNALS       omp_warp              warps, that is signals, a group; more than one only with SHUFFLES\n",
+    "       KEEP          omp_warp              1: all b_k in registers too, and the loop over k unrolled\n",
+    "       SHUFFLES      omp_warp              1: warps exchange registers by PTX; 0: through local memory, with barriers\n",
+    "       REDUX         omp_warp              1: the warp reduces integers in one instruction\n",
+    "       GROUP         omp_general           items a group: a power of two\n",
+    "       USE_GRAM      omp_general           0: elements of G are formed as they are needed */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
@@ -2996,7 +3018,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
     "\n",
-    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has. */\n",
+    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for\n",
+    "   update_signals). TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
@@ -3617,6 +3640,11 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__free(s->ctx, s);
 }
 
+/* Whether the device can run the kernels: groups as large as update.cl's, with their local memory. */
+SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
+    return s->padded > 0 && s->cl->max_group >= 128 && s->cl->local_bytes >= 2 * SHS__CL_TILE * sizeof(cl_uint);
+}
+
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     shs__cl_signals *s = (shs__cl_signals *)shs__alloc(ctx, sizeof *s);
     shs_status status;
@@ -3631,8 +3659,9 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
-    status = s->padded == 0 ? SHS_UNSUPPORTED : shs__cl_signals_plan(s);
+    status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
+    if (status == SHS_NO_MEMORY && s->cl->fallback) status = SHS_UNSUPPORTED; /* the host may have more */
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
@@ -3908,12 +3937,16 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
 SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     shs_status status = SHS_OK;
-    size_t q;
+    size_t q, done;
     memset(report, 0, sizeof *report);
     if (usage) memset(usage, 0, (size_t)s->n * sizeof *usage);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_code_slice(s, q);
         if (status == SHS_OK) status = shs__cl_code_results(s, q, errors2, usage, report);
+        if (status != SHS_OK || s->job.learning) continue;
+        done = q * s->slice + shs__cl_slice_count(s, q);
+        status = shs__progress(s->ctx, "coding", done, s->m, -1);
+        if (status != SHS_OK && done < s->m) memset(s->codes.used + done, 0, (s->m - done) * sizeof(int));
     }
     report->rmse = s->m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m)) : 0;
     return status;

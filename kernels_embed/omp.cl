@@ -5,14 +5,28 @@
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.
 
-   Three kernels do this; the build says which (OMP_WARP, OMP_ITEM or OMP_GENERAL):
+   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:
 
-       omp_warp     a warp of 32 work-items a signal, for n and s fixed at build time: alpha in registers, b_k in local memory
-                    (and, with KEEP, in registers too)
-       omp_item     one work-item a signal, for n and s fixed at build time: everything in global memory, laid out so that
-                    neighbours read neighbours
-       omp_general  a group a signal, for any n and s; knows the explicit residual, and needs no Gram matrix. With a group of
-                    one it is what a processor runs.
+       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory
+
+                    a warp of 32 items a signal, SIGNALS warps a group
+                    +-------------+-------------------------------------+------------------------+
+                    | registers   | alpha, column j of G: n / 32 an     | all that is read again |
+                    |             | item; with KEEP all b_k too         | at every step          |
+                    | local       | b_1 .. b_{s-1}, L                   | c_i = b_i[j]: any item |
+                    | global      | G, D'y in, codes out                | wants any other's      |
+                    +-------------+-------------------------------------+------------------------+
+                    n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32
+                    multiply-adds an item, a column of G, and two reductions over the warp.
+
+       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and
+                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the
+                    tests hold the others against.
+
+       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global
+                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.
+                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs
+                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.
 
    All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
    a first), so on one device they give the same bits, and it does not matter who codes a signal.
@@ -21,9 +35,17 @@
        1  above its tolerance       2  in doubt: pursue again, with the explicit residual
        4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly
 
-   Build options: REAL_BITS; N (n padded to a multiple of 32 with zero atoms), S (places in the codes), TOLERANT (0: there is no
-   tolerance); for omp_warp SIGNALS (a group), KEEP, SHUFFLES and REDUX (whether a warp can exchange registers, and reduce
-   integers); for omp_general GROUP (a power of two) and USE_GRAM. */
+   Build options, besides those of every program (real, wide, HAS_DOUBLE, IS_CPU, NV_PTX):
+       OMP_WARP, OMP_ITEM or OMP_GENERAL   which kernel
+       REAL_BITS                           32 or 64: of real
+       TOLERANT                            0: no signal has a tolerance, and all that decides about one falls away
+       N, S          omp_warp, omp_item    n padded to a multiple of 32 by zero atoms; places in the codes
+       SIGNALS       omp_warp              warps, that is signals, a group; more than one only with SHUFFLES
+       KEEP          omp_warp              1: all b_k in registers too, and the loop over k unrolled
+       SHUFFLES      omp_warp              1: warps exchange registers by PTX; 0: through local memory, with barriers
+       REDUX         omp_warp              1: the warp reduces integers in one instruction
+       GROUP         omp_general           items a group: a power of two
+       USE_GRAM      omp_general           0: elements of G are formed as they are needed */
 
 #pragma OPENCL FP_CONTRACT OFF
 

@@ -5,7 +5,8 @@
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
 
-   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has. */
+   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for
+   update_signals). TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */
 
 #pragma OPENCL FP_CONTRACT OFF
 

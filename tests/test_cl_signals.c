@@ -484,34 +484,117 @@ static void test_degenerate(void **state) {
 
 /* ---- little memory ----------------------------------------------------------------------------------------------- */
 
+/* Modes of coding: what stops it, and where the Gram matrix comes from. */
+enum { TO_SPARSITY, TO_TOLERANCE, TO_EACH, WITHOUT_GRAM, WITH_OWN_GRAM, TO_NOTHING, MODES };
+
+typedef struct mode {
+    shs_omp_options o;
+    shs_real *gram, *tolerances;
+    int *limits;
+} mode;
+
+static mode new_mode(const problem *w, int which) {
+    mode a;
+    size_t i;
+    memset(&a, 0, sizeof a);
+    a.gram = (shs_real *)malloc((size_t)(w->n * w->n) * sizeof *a.gram);
+    a.tolerances = (shs_real *)malloc(w->m * sizeof *a.tolerances);
+    a.limits = (int *)malloc(w->m * sizeof *a.limits);
+    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
+    for (i = 0; i < w->m; i++) a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5), a.limits[i] = (int)(i % 7);
+    a.o.sparsity = which == TO_NOTHING ? 0 : 6;
+    a.o.signals_per_group = 17; /* of the CPU's */
+    if (which == TO_TOLERANCE) a.o.tolerance = (shs_real)0.3;
+    if (which == TO_EACH) a.o.tolerance_each = a.tolerances, a.o.sparsity_each = a.limits;
+    if (which == WITHOUT_GRAM) a.o.gram_mode = SHS_GRAM_NEVER;
+    if (which == WITH_OWN_GRAM) a.o.gram = a.gram, a.o.ldg = w->n;
+    return a;
+}
+
+static void free_mode(mode *a) {
+    free(a->gram);
+    free(a->tolerances);
+    free(a->limits);
+}
+
+static void check_little_memory(device *d, const problem *w, const shs_omp_options *o) {
+    size_t limit = d->cl->limit, most = 0;
+    coded all = code(&d->ctx, w, o, 6), few;
+    for (d->cl->limit = 600000; d->cl->limit > 80000; d->cl->limit /= 2) {
+        few = code(&d->ctx, w, o, 6);
+        same_bits(w, &all, &few);
+        assert_close(few.report.sum2, all.report.sum2, 1e-6 * (double)all.report.sum2);
+        assert_int_equal(few.report.nonzeros, all.report.nonzeros);
+        assert_int_equal(few.report.not_reached, all.report.not_reached);
+        free_coded(&few);
+        most = d->slices > most ? d->slices : most;
+    }
+    assert_true(most > 2 || interpreted);
+    d->cl->limit = 2000;
+    assert_status(shs_omp_ex(&d->ctx, w->p, w->n, w->D, w->p, w->m, w->Y, w->p, o, &all.codes, NULL, NULL), SHS_NO_MEMORY);
+    d->cl->limit = limit;
+    free_coded(&all);
+}
+
 static void test_little_memory(void **state) {
     problem w = new_problem(32, 64, 3000, 6, 41);
-    int how;
+    int how, which;
     (void)state;
-    for (how = 0; how < 2; how++) {
-        static const size_t limits[] = {600000, 300000, 120000};
-        shs_omp_options o = SHS_ZERO;
-        coded all, few;
-        device *d = use_device(how);
-        size_t limit = d->cl->limit;
-        int q;
-        o.sparsity = 6;
-        o.tolerance = (shs_real)0.3;
-        all = code(&d->ctx, &w, &o, 6);
-        for (q = 0; q < 3; q++) {
-            d->cl->limit = limits[q];
-            few = code(&d->ctx, &w, &o, 6);
-            same_bits(&w, &all, &few);
-            assert_close(few.report.sum2, all.report.sum2, 1e-6 * (double)all.report.sum2);
-            assert_int_equal(few.report.nonzeros, all.report.nonzeros);
-            assert_int_equal(few.report.not_reached, all.report.not_reached);
-            free_coded(&few);
-        }
-        d->cl->limit = 2000;
-        assert_status(shs_omp(&d->ctx, w.p, w.n, w.D, w.m, w.Y, 6, &all.codes), SHS_NO_MEMORY);
-        d->cl->limit = limit;
-        free_coded(&all);
+    for (which = 0; which < TO_NOTHING; which++) {
+        mode a = new_mode(&w, which);
+        for (how = 0; how < 2; how++) check_little_memory(use_device(how), &w, &a.o);
+        free_mode(&a);
     }
+    free_problem(&w);
+}
+
+static void test_modes(void **state) {
+    problem w = new_problem(20, 45, 600, 4, 43);
+    int which;
+    (void)state;
+    for (which = 0; which < MODES; which++) {
+        mode a = new_mode(&w, which);
+        check_problem(&w, &a.o, which == TO_NOTHING ? 9 : 6);
+        free_mode(&a);
+    }
+    free_problem(&w);
+}
+
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
+
+static int cancel_at(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    (void)phase, (void)error;
+    assert_true(step <= steps);
+    return (*(int *)user)-- == 0;
+}
+
+/* Slice by slice; what was coded before stays, what was not has no atoms. */
+static void test_cancel(void **state) {
+    problem w = new_problem(16, 40, 2000, 4, 89);
+    shs_omp_options o = SHS_ZERO;
+    device *d = use_device(0);
+    size_t limit = d->cl->limit, i, reached = 0, before = 0;
+    coded all, some;
+    int calls, left;
+    (void)state;
+    o.sparsity = 4;
+    all = code(&d->ctx, &w, &o, 4);
+    d->cl->limit = 90000;
+    for (calls = 0; reached < w.m; calls++, before = reached) {
+        shs_context ctx = d->ctx;
+        assert_ok(shs_codes_create(NULL, w.m, 4, &some.codes));
+        left = calls, ctx.progress_fn = cancel_at, ctx.progress_user = &left;
+        assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &some.codes, NULL, NULL), SHS_CANCELLED);
+        for (reached = w.m; reached > 0 && some.codes.used[reached - 1] == 0;) reached--;
+        assert_true(reached > before);
+        assert_memory_equal(some.codes.used, all.codes.used, reached * sizeof(int));
+        for (i = 0; i < reached; i++)
+            assert_memory_equal(some.codes.coefs + 4 * i, all.codes.coefs + 4 * i, (size_t)all.codes.used[i] * sizeof(shs_real));
+        shs_codes_free(NULL, &some.codes);
+    }
+    assert_true(calls > 1);
+    d->cl->limit = limit;
+    free_coded(&all);
     free_problem(&w);
 }
 
@@ -627,6 +710,66 @@ static void test_learning_options(void **state) {
     free_problem(&w);
 }
 
+/* The options that the driver itself sees to must come to the same with the device's stages. */
+static void check_training(const problem *w, shs_ksvd_options o) {
+    size_t used[2][3 * 40], values = (size_t)(w->p * w->n);
+    learned l[2];
+    shs_ksvd_report report[2];
+    int e, k;
+    size_t i;
+    memset(used, 0, sizeof used);
+    for (e = 0; e < 2; e++) {
+        device *d = use_device(0);
+        o.usage_history = used[e];
+        l[e].D = (shs_real *)malloc(values * sizeof(shs_real));
+        l[e].history = (shs_ksvd_record *)calloc(3, sizeof *l[e].history);
+        memcpy(l[e].D, w->D, values * sizeof(shs_real));
+        assert_ok(shs_codes_create(NULL, w->m, 4, &l[e].codes));
+        o.history = l[e].history;
+        on_device(d, shs_ksvd_ex(e ? &d->ctx : NULL, w->p, w->n, l[e].D, w->p, w->m, w->Y, w->p, &o, e ? NULL : &l[e].codes,
+                                 report + e));
+    }
+    check_history(l, l + 1, report->iterations);
+    assert_int_equal(report[0].iterations, report[1].iterations);
+    assert_int_equal(report[0].best_iteration, report[1].best_iteration);
+    assert_close(report[0].rmse, report[1].rmse, BY_TYPE(3e-4, 1e-8) * (double)report[0].rmse);
+    for (k = 0; k < report->iterations; k++) {
+        assert_int_equal(l[0].history[k].replaced, l[1].history[k].replaced);
+        assert_int_equal(l[0].history[k].pruned, l[1].history[k].pruned);
+        assert_int_equal(l[0].history[k].atoms_used, l[1].history[k].atoms_used);
+    }
+    for (i = 0; i < 40; i++) assert_close(used[0][i], used[1][i], 1 + 0.01 * (double)used[0][i]);
+    for (i = 0; i < values; i++) assert_close(l[0].D[i], l[1].D[i], BY_TYPE(1e-2, 1e-6));
+    free_learned(l);
+    free_learned(l + 1);
+}
+
+static void test_training(void **state) {
+    static const shs_step sizes[] = {{0, 4}, {1, 40}, {2, 1}}, rounds[] = {{0, 1}, {2, 3}};
+    problem w = new_problem(16, 40, 1500, 4, 97);
+    const shs_ksvd_options plain = learning_options(3, 5, 1, 4);
+    shs_ksvd_options o = plain;
+    int start, replace;
+    (void)state;
+    for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start++) {
+        o = plain, o.start = (shs_start)start, o.seed = 7;
+        check_training(&w, o);
+    }
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
+        o = plain, o.replace = (shs_replace)replace, o.prune_coherence = (shs_real)0.6, o.prune_uses = 20;
+        check_training(&w, o);
+    }
+    o = plain, o.parallel_atoms_schedule = sizes, o.parallel_atoms_steps = 3, o.rounds_schedule = rounds, o.rounds_steps = 2;
+    check_training(&w, o);
+    o = plain, o.keep = SHS_KEEP_LAST, o.first_iteration = 5, o.rmse_after_update = 0;
+    check_training(&w, o);
+    o = plain, o.coding.gram_mode = SHS_GRAM_NEVER;
+    check_training(&w, o);
+    o = plain, o.stop_improvement = (shs_wide)0.5, o.stop_patience = 1;
+    check_training(&w, o);
+    free_problem(&w);
+}
+
 static void test_learning_little_memory(void **state) {
     problem w = new_problem(24, 40, 2000, 4, 71);
     int group, how;
@@ -640,10 +783,48 @@ static void test_learning_little_memory(void **state) {
             all = learn(&d->ctx, &w, o, 4);
             d->cl->limit = 350000;
             few = learn(&d->ctx, &w, o, 4);
+            assert_true(d->slices > 1 || interpreted);
             d->cl->limit = limit;
             check_history(&all, &few, 3);
             free_learned(&all);
             free_learned(&few);
+        }
+    free_problem(&w);
+}
+
+/* ---- what a device cannot do ------------------------------------------------------------------------------------- */
+
+/* It says so, or the CPU does it: to the bit as without a device. */
+static void test_fallback(void **state) {
+    problem w = new_problem(16, 40, 200, 4, 87);
+    shs_omp_options o = SHS_ZERO;
+    int fallback, lack;
+    (void)state;
+    o.sparsity = 4;
+    for (fallback = 0; fallback < 2; fallback++)
+        for (lack = 0; lack < 3; lack++) {
+            shs_cl_options options = SHS_ZERO;
+            shs_ksvd_options k = learning_options(2, 8, 1, 4);
+            shs_real *D = (shs_real *)malloc(16 * 40 * sizeof *D);
+            coded cpu = code(NULL, &w, &o, 4), c = code(NULL, &w, &o, 4);
+            learned alone = learn(NULL, &w, k, 4);
+            shs_status expected = fallback ? SHS_OK : lack == 2 ? SHS_NO_MEMORY : SHS_UNSUPPORTED;
+            device d;
+            options.fallback = fallback;
+            open_device(&d, setups, options);
+            if (lack == 0) d.cl->max_group = 64;
+            if (lack == 1) d.cl->local_bytes = 1000;
+            if (lack == 2) d.cl->limit = 3000;
+            memcpy(D, w.D, 16 * 40 * sizeof *D);
+            assert_status(shs_omp_ex(&d.ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report), expected);
+            same_bits(&w, &cpu, &c);
+            assert_status(shs_ksvd_ex(&d.ctx, 16, 40, D, 16, w.m, w.Y, 16, &k, NULL, NULL), expected);
+            assert_memory_equal(D, fallback ? alone.D : w.D, 16 * 40 * sizeof *D);
+            close_device(&d);
+            free(D);
+            free_coded(&cpu);
+            free_coded(&c);
+            free_learned(&alone);
         }
     free_problem(&w);
 }
@@ -1009,9 +1190,13 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),
+        cmocka_unit_test(test_modes),
     };
     const struct CMUnitTest others[] = {
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_calls_fail),       cmocka_unit_test(test_device_lost),  cmocka_unit_test(test_builds_fail),
         cmocka_unit_test(test_allocations_fail), cmocka_unit_test(test_golden_aksvd), cmocka_unit_test(test_golden_paksvd),
     };
