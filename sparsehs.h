@@ -1515,6 +1515,10 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 typedef struct shs__vector_kernels {
     shs_real (*dot)(size_t n, const shs_real *x, const shs_real *y);
     void (*axpy)(size_t n, shs_real alpha, const shs_real *x, shs_real *y);
+    void (*patch)(int n, shs_real a, const shs_real *x, shs_real b, const shs_real *y, shs_real *z);
+    void (*combine)(int n, int count, const shs_real *const *columns, const shs_real *factors, shs_real *sum);
+    shs_wide (*norm2)(int n, const shs_real *x);
+    void (*axpy_wide)(int n, shs_wide alpha, const shs_real *x, shs_wide *y);
 } shs__vector_kernels;
 
 /* Of section 4: what gemm is made of. */
@@ -1650,6 +1654,12 @@ typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), al
 #define SHS__STORE(p, v) (*(shs__vec_any *)(void *)(p) = (v))
 #define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
 #define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
+#define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)) /* of other lengths */
+/* As many values of shs_real as a vector of shs_wide has, converted. */
+#if defined(__clang__) || __GNUC__ >= 9
+typedef shs_real SHS__IN(narrow_any) SHS__ANY(shs_real, SHS__WLANES * sizeof(shs_real));
+#define SHS__WIDEN(p) __builtin_convertvector(*(const SHS__IN(narrow_any) *)(const void *)(p), shs__wvec)
+#endif
 #else
 #define SHS__WLANES 1
 typedef shs_wide shs__wvec;
@@ -1659,15 +1669,43 @@ typedef shs_wide shs__wvec;
 
 /* ---- kernels: vectors --------------------------------------------------------------------------------------------- */
 
+/* The sum of `lanes`, a vector in memory: by halves, so that the chain of additions is short. */
 #ifdef SHS__VECTOR_BYTES
-/* Halves the lanes until one is left: a fixed order, and a short chain of additions. */
-SHS__PRIVATE shs_real SHS__IN(sum_lanes)(shs_real *lanes) {
-    int half, i;
-    for (half = SHS__LANES / 2; half > 0; half /= 2)
-        for (i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
+#define SHS__ADD_HALVES(type, lanes, bytes)                                                                            \
+    do {                                                                                                               \
+        typedef type half_ SHS__ANY(type, bytes);                                                                      \
+        half_ *low_ = (half_ *)(void *)(lanes), *high_ = (half_ *)(void *)((lanes) + (bytes) / (int)sizeof(type));      \
+        *low_ += *high_;                                                                                               \
+    } while (0)
+#if SHS__VECTOR_BYTES == 64
+#define SHS__SUM_TO_16(type, lanes) SHS__ADD_HALVES(type, lanes, 32); SHS__ADD_HALVES(type, lanes, 16)
+#elif SHS__VECTOR_BYTES == 32
+#define SHS__SUM_TO_16(type, lanes) SHS__ADD_HALVES(type, lanes, 16)
+#else
+#define SHS__SUM_TO_16(type, lanes) ((void)0)
+#endif
+/* Four lanes are left, or two of double. */
+#define SHS__SUM_16(type, lanes)                                                                                       \
+    (sizeof(type) == 4 ? ((lanes)[0] + (lanes)[sizeof(type) == 4 ? 2 : 0]) + ((lanes)[1] + (lanes)[sizeof(type) == 4 ? 3 : 0])  \
+                       : (lanes)[0] + (lanes)[1])
+SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) {
+    shs_real lanes[SHS__LANES];
+    memcpy(lanes, &v, sizeof v);
+    SHS__SUM_TO_16(shs_real, lanes);
+    return SHS__SUM_16(shs_real, lanes);
 }
 #endif
+
+SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) {
+#ifdef SHS__VECTOR_BYTES
+    shs_wide lanes[SHS__WLANES];
+    memcpy(lanes, &v, sizeof v);
+    SHS__SUM_TO_16(shs_wide, lanes);
+    return SHS__SUM_16(shs_wide, lanes);
+#else
+    return v;
+#endif
+}
 
 /* Four independent sums, so that one addition need not wait for the one before. */
 SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *y) {
@@ -1675,7 +1713,6 @@ SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *
     shs_real tail = 0;
 #ifdef SHS__VECTOR_BYTES
     const size_t L = (size_t)SHS__LANES;
-    shs_real lanes[SHS__LANES];
     shs__vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     for (; i + 4 * L <= n; i += 4 * L) {
         s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
@@ -1685,8 +1722,7 @@ SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *
     }
     for (; i < n - n % L; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
     for (i = n - n % L; i < n; i++) tail += x[i] * y[i];
-    SHS__STORE(lanes, (s0 + s1) + (s2 + s3));
-    return SHS__IN(sum_lanes)(lanes) + tail;
+    return SHS__IN(sum_lanes)((s0 + s1) + (s2 + s3)) + tail;
 #else
     shs_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     for (; i + 4 <= n; i += 4) {
@@ -1718,6 +1754,101 @@ SHS__PRIVATE void SHS__IN(copy)(size_t n, shs_real alpha, const shs_real *SHS__R
     for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
 #endif
     for (i = whole; i < n; i++) y[i] = alpha * x[i];
+}
+
+/* z += a x + b y: added one after the other, as by two calls of axpy. */
+SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real b,
+                                 const shs_real *SHS__RESTRICT y, shs_real *SHS__RESTRICT z) {
+    int i, whole = 0;
+#ifdef SHS__VECTOR_BYTES
+    whole = n - n % SHS__LANES;
+    for (i = 0; i < whole; i += SHS__LANES) {
+        shs__vec v = SHS__LOAD(z + i) + a * SHS__LOAD(x + i);
+        SHS__STORE(z + i, v + b * SHS__LOAD(y + i));
+    }
+#endif
+    for (i = whole; i < n; i++) {
+        z[i] += a * x[i];
+        z[i] += b * y[i];
+    }
+}
+
+/* sum += the columns (n values each) times their factors, one after the other. Four vectors of the sum stay in registers
+   while the columns, which lie anywhere in memory, go by; those that come next are asked for early. */
+SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *columns, const shs_real *factors,
+                                   shs_real *SHS__RESTRICT sum) {
+    int i = 0, u;
+#ifdef SHS__VECTOR_BYTES
+    for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
+        shs__vec s0 = SHS__LOAD(sum + i), s1 = SHS__LOAD(sum + i + SHS__LANES);
+        shs__vec s2 = SHS__LOAD(sum + i + 2 * SHS__LANES), s3 = SHS__LOAD(sum + i + 3 * SHS__LANES);
+        for (u = 0; u < count; u++) {
+            const shs_real *c = columns[u] + i, *next = columns[u + 4 < count ? u + 4 : u] + i;
+            shs_real f = factors[u];
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + SHS__LANES);
+            __builtin_prefetch(next + 2 * SHS__LANES);
+            __builtin_prefetch(next + 3 * SHS__LANES);
+            s0 += f * SHS__LOAD(c), s1 += f * SHS__LOAD(c + SHS__LANES);
+            s2 += f * SHS__LOAD(c + 2 * SHS__LANES), s3 += f * SHS__LOAD(c + 3 * SHS__LANES);
+        }
+        SHS__STORE(sum + i, s0), SHS__STORE(sum + i + SHS__LANES, s1);
+        SHS__STORE(sum + i + 2 * SHS__LANES, s2), SHS__STORE(sum + i + 3 * SHS__LANES, s3);
+    }
+    for (; i + SHS__LANES <= n; i += SHS__LANES) {
+        shs__vec s = SHS__LOAD(sum + i);
+        for (u = 0; u < count; u++) s += factors[u] * SHS__LOAD(columns[u] + i);
+        SHS__STORE(sum + i, s);
+    }
+#endif
+    for (u = 0; u < count; u++) {
+        const shs_real *c = columns[u];
+        int j;
+        for (j = i; j < n; j++) sum[j] += factors[u] * c[j];
+    }
+}
+
+/* ||x||^2 in shs_wide, in several sums, so that additions need not wait for each other. */
+SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
+    int i = 0;
+#ifdef SPARSEHS_NO_DOUBLE
+    shs_wide sum = 0, lost = 0; /* compensated, as shs__sum_add does */
+    for (; i < n; i++) {
+        shs_wide square = x[i] * x[i], t = sum + square;
+        lost += sum >= square ? (sum - t) + square : (square - t) + sum;
+        sum = t;
+    }
+    return sum + lost;
+#else
+    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#ifdef SHS__WIDEN
+    shs__wvec v0 = {0}, v1 = {0};
+    for (; i + 2 * SHS__WLANES <= n; i += 2 * SHS__WLANES) {
+        shs__wvec a = SHS__WIDEN(x + i), b = SHS__WIDEN(x + i + SHS__WLANES);
+        v0 += a * a;
+        v1 += b * b;
+    }
+    s3 = SHS__IN(wlanes)(v0 + v1);
+#endif
+    for (; i + 4 <= n; i += 4) {
+        s0 += (shs_wide)x[i] * (shs_wide)x[i];
+        s1 += (shs_wide)x[i + 1] * (shs_wide)x[i + 1];
+        s2 += (shs_wide)x[i + 2] * (shs_wide)x[i + 2];
+        s3 += (shs_wide)x[i + 3] * (shs_wide)x[i + 3];
+    }
+    for (; i < n; i++) s0 += (shs_wide)x[i] * (shs_wide)x[i];
+    return (s0 + s1) + (s2 + s3);
+#endif
+}
+
+/* y += alpha x into shs_wide */
+SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS__RESTRICT x, shs_wide *SHS__RESTRICT y) {
+    int i, whole = 0;
+#ifdef SHS__WIDEN
+    whole = n - n % SHS__WLANES;
+    for (i = 0; i < whole; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WLOAD(y + i) + alpha * SHS__WIDEN(x + i));
+#endif
+    for (i = whole; i < n; i++) y[i] += alpha * (shs_wide)x[i];
 }
 
 /* ---- kernels: gemm ------------------------------------------------------------------------------------------------ */
@@ -1907,16 +2038,6 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
     else SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
     for (p = 0; width < padded && p < depth; p++)
         for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
-}
-
-/* The sum of a vector's lanes, by halves. */
-SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) {
-    shs_wide lane[SHS__WLANES];
-    int half, i;
-    memcpy(lane, &v, sizeof v);
-    for (half = SHS__WLANES / 2; half > 0; half /= 2)
-        for (i = 0; i < half; i++) lane[i] += lane[i + half];
-    return lane[0];
 }
 
 /* ---- kernels: eigenproblem, vectors ------------------------------------------------------------------------------- */
@@ -2148,28 +2269,53 @@ typedef struct SHS__IN(champion) {
 
 #define SHS__CHALLENGE(champion, v, offset)                                                                            \
     do {                                                                                                               \
-        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & absolute);                                                        \
-        SHS__IN(mask) won_ = size_ > (champion).best;                                                                      \
-        (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));                \
-        (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);       \
+        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & absolute);                                                    \
+        SHS__IN(mask) won_ = size_ > (champion).best;                                                                  \
+        (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));        \
+        (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);   \
     } while (0)
 
-SHS__PRIVATE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
-    shs_real best[SHS__LANES];
-    SHS__IN(lane) where[SHS__LANES];
-    int width, l;
+/* Half of the lanes against the other half; of equals the one that stood first. */
+#define SHS__DUEL(best, where, bytes)                                                                                  \
+    do {                                                                                                               \
+        typedef shs_real value_ SHS__ANY(shs_real, bytes);                                                             \
+        typedef SHS__IN(lane) index_ SHS__ANY(SHS__IN(lane), bytes);                                                   \
+        shs_real *other_ = (best) + (bytes) / (int)sizeof(shs_real);                                                   \
+        SHS__IN(lane) *there_ = (where) + (bytes) / (int)sizeof(shs_real);                                             \
+        value_ a_ = *(value_ *)(void *)(best), b_ = *(value_ *)(void *)other_;                                         \
+        index_ i_ = *(index_ *)(void *)(where), j_ = *(index_ *)(void *)there_;                                        \
+        index_ won_ = (b_ > a_) | ((b_ == a_) & (j_ < i_));                                                            \
+        *(index_ *)(void *)(best) = ((index_)b_ & won_) | ((index_)a_ & ~won_);                                        \
+        *(index_ *)(void *)(where) = (j_ & won_) | (i_ & ~won_);                                                       \
+    } while (0)
+
+/* The champion of all lanes. The last of them are compared without a branch: which one wins cannot be predicted. */
+SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
+    static const SHS__IN(lane) lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    enum { LEFT = 16 / sizeof(shs_real) };
+    shs_real best[SHS__LANES], most;
+    SHS__IN(lane) where[SHS__LANES], index;
+    int l;
+    SHS__IN(mask) index_of_lane;
+    memcpy(&index_of_lane, lanes, sizeof index_of_lane);
+    index_of_lane += c->where;
     memcpy(best, &c->best, sizeof best);
-    memcpy(where, &c->where, sizeof where);
-    for (l = 0; l < SHS__LANES; l++) where[l] += l;
-    for (width = SHS__LANES / 2; width; width /= 2)
-        for (l = 0; l < width; l++) {
-            int takes = best[l + width] > best[l] || (best[l + width] >= best[l] && where[l + width] < where[l]);
-            best[l] = takes ? best[l + width] : best[l];
-            where[l] = takes ? where[l + width] : where[l];
-        }
-    *value = best[0];
-    return (int)where[0];
+    memcpy(where, &index_of_lane, sizeof where);
+#if SHS__VECTOR_BYTES == 64
+    SHS__DUEL(best, where, 32);
+#endif
+#if SHS__VECTOR_BYTES >= 32
+    SHS__DUEL(best, where, 16);
+#endif
+    for (l = 1, most = best[0]; l < LEFT; l++) most = best[l] > most ? best[l] : most;
+    for (l = 0, index = INT_MAX; l < LEFT; l++) {
+        SHS__IN(lane) candidate = best[l] >= most ? where[l] : INT_MAX;
+        index = candidate < index ? candidate : index;
+    }
+    *value = most;
+    return (int)index;
 }
+
 #endif
 
 /* The index of the largest |alpha|, the first of equals. */
@@ -2202,9 +2348,11 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
         const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
-        SHS__IN(champion) champion = SHS_ZERO;
+        SHS__IN(champion) champion = SHS_ZERO, second = SHS_ZERO;
         const SHS__IN(mask) absolute = ~(champion.where + sign);
+        SHS__IN(mask) won;
         champion.best -= 1;
+        second.best -= 1;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
             shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
             shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
@@ -2224,9 +2372,12 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
             SHS__CHALLENGE(champion, v0, i);
             SHS__CHALLENGE(champion, v1, i + SHS__LANES);
-            SHS__CHALLENGE(champion, v2, i + 2 * SHS__LANES);
-            SHS__CHALLENGE(champion, v3, i + 3 * SHS__LANES);
+            SHS__CHALLENGE(second, v2, i + 2 * SHS__LANES);
+            SHS__CHALLENGE(second, v3, i + 3 * SHS__LANES);
         }
+        won = (second.best > champion.best) | ((second.best == champion.best) & (second.where < champion.where));
+        champion.best = (shs__vec)(((SHS__IN(mask))second.best & won) | ((SHS__IN(mask))champion.best & ~won));
+        champion.where = (second.where & won) | (champion.where & ~won);
         for (; i + SHS__LANES <= n; i += SHS__LANES) {
             shs__vec v = SHS__LOAD(g + i);
             shs_real *row = B + i;
@@ -2253,7 +2404,9 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 
 /* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
 
-SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {SHS__IN(dot), SHS__IN(axpy)};
+SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
+    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
+};
 SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
     SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(tile), SHS__IN(pack), SHS__IN(transpose),
 };
@@ -2286,6 +2439,11 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 #undef SHS__STORE
 #undef SHS__WLOAD
 #undef SHS__WSTORE
+#undef SHS__ANY
+#undef SHS__WIDEN
+#undef SHS__ADD_HALVES
+#undef SHS__SUM_TO_16
+#undef SHS__SUM_16
 #undef SHS__MR
 #undef SHS__NR
 #undef SHS__ROWS_PAD
@@ -2295,6 +2453,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 #undef SHS__SHUFFLE
 #undef SHS__TRANSPOSE_ROWS
 #undef SHS__CHALLENGE
+#undef SHS__DUEL
 #undef SHS__VECTOR_BYTES
 #undef SHS__INSTANCE
 #endif /* SHS__INSTANCE */
@@ -2423,6 +2582,14 @@ SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, sh
     x += shs__first(n, incx);
     y += shs__first(n, incy);
     for (i = 0; i < n; i++) y[(ptrdiff_t)i * incy] += alpha * x[(ptrdiff_t)i * incx];
+}
+
+/* ||x||^2 in shs_wide. */
+SHS__PRIVATE shs_wide shs__norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
+
+/* y += a x into shs_wide */
+SHS__PRIVATE void shs__add_scaled_wide(int n, shs_wide a, const shs_real *x, shs_wide *y) {
+    shs__kernels_vector()->axpy_wide(n, a, x, y);
 }
 
 /* x *= factor, where a factor of zero does not read x. */
@@ -4185,40 +4352,6 @@ SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_
 /* 6  SPARSE CODING                                                                                                   */
 /* ================================================================================================================== */
 
-/* ---- small vector work: on contiguous values, written so that a compiler vectorises it ---------------------------- */
-
-SHS__PRIVATE void shs__add_scaled(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    int i;
-    for (i = 0; i < n; i++) y[i] += a * x[i];
-}
-
-/* y += a x into shs_wide */
-SHS__PRIVATE void shs__add_scaled_wide(int n, shs_wide a, const shs_real *SHS__RESTRICT x, shs_wide *SHS__RESTRICT y) {
-    int i;
-    for (i = 0; i < n; i++) y[i] += a * (shs_wide)x[i];
-}
-
-/* ||x||^2 in shs_wide: four sums, so that additions need not wait for each other. */
-SHS__PRIVATE shs_wide shs__norm2(int n, const shs_real *x) {
-#ifdef SPARSEHS_NO_DOUBLE
-    shs__sum s = SHS_ZERO;
-    int i;
-    for (i = 0; i < n; i++) shs__sum_add(&s, x[i] * x[i]);
-    return shs__sum_value(&s);
-#else
-    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += (shs_wide)x[i] * (shs_wide)x[i];
-        s1 += (shs_wide)x[i + 1] * (shs_wide)x[i + 1];
-        s2 += (shs_wide)x[i + 2] * (shs_wide)x[i + 2];
-        s3 += (shs_wide)x[i + 3] * (shs_wide)x[i + 3];
-    }
-    for (; i < n; i++) s0 += (shs_wide)x[i] * (shs_wide)x[i];
-    return (s0 + s1) + (s2 + s3);
-#endif
-}
-
 /* ---- codes -------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
@@ -4288,7 +4421,10 @@ SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_s
     return SHS_OK;
 }
 
-enum { SHS__SIGNALS_A_CHUNK = 512 }; /* signals a chunk where a signal costs little: 128 KB of 64 floats, half an L2 */
+enum {
+    SHS__SIGNALS_A_CHUNK = 512, /* signals a chunk where a signal costs little: 128 KB of 64 floats, half an L2 */
+    SHS__COLUMNS_AT_ONCE = 32   /* columns whose addresses are gathered before they are combined */
+};
 
 typedef struct shs__synthesis {
     int p, ldd, ldy, ldz;
@@ -4300,22 +4436,29 @@ typedef struct shs__synthesis {
     shs_wide *sums;    /* one a chunk, or NULL */
 } shs__synthesis;
 
-SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
+SHS__OUTLINE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
     const shs__synthesis *w = (const shs__synthesis *)arg;
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real *columns[SHS__COLUMNS_AT_ONCE];
+    shs_real factors[SHS__COLUMNS_AT_ONCE];
     const shs_codes *codes = w->codes;
     size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK);
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + (size_t)worker * (size_t)w->p;
         size_t at = (w->first + i) * (size_t)codes->stride;
-        int k;
+        int k, q, count;
         if (!w->Y) memset(z, 0, (size_t)w->p * sizeof(shs_real));
         else if (z != SHS__AT(w->Y, w->ldy, 0, i)) memcpy(z, SHS__AT(w->Y, w->ldy, 0, i), (size_t)w->p * sizeof(shs_real));
-        for (k = 0; k < codes->used[w->first + i]; k++) {
-            shs_real x = codes->coefs[at + (size_t)k];
-            shs__add_scaled(w->p, w->Y ? -x : x, SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)k]), z);
+        for (k = 0; k < codes->used[w->first + i]; k += count) {
+            count = shs__imin(codes->used[w->first + i] - k, SHS__COLUMNS_AT_ONCE);
+            for (q = 0; q < count; q++) {
+                columns[q] = SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)(k + q)]);
+                factors[q] = w->Y ? -codes->coefs[at + (size_t)(k + q)] : codes->coefs[at + (size_t)(k + q)];
+            }
+            kernels->combine(w->p, count, columns, factors, z);
         }
-        if (w->sums) shs__sum_add(&sum, shs__norm2(w->p, z));
+        if (w->sums) shs__sum_add(&sum, kernels->norm2(w->p, z));
     }
     if (w->sums) w->sums[chunk] = shs__sum_value(&sum);
 }
@@ -4471,11 +4614,11 @@ SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. */
 SHS__PRIVATE void shs__pursuit_solve(shs__pursuit *w) {
-    int k;
+    int k, i;
     for (k = w->chosen - 1; k >= 0; k--) {
         const shs_real *row = w->L + shs__triangle(k);
         shs_real step = w->t[k] / row[k];
-        shs__add_scaled(k, -step, row, w->t);
+        for (i = 0; i < k; i++) w->t[i] -= step * row[i];
         w->x[k] += step;
         w->t[k] = 0;
     }
@@ -4539,7 +4682,8 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
     for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
     shs__pursuit_project(w, g->r);
-    for (k = 0; k < w->chosen; k++) shs__add_scaled(g->padded, -w->t[k], g->B + (size_t)k * g->ldb, g->alpha);
+    for (k = 0; k < w->chosen; k++)
+        shs__kernels_vector()->axpy((size_t)g->padded, -w->t[k], g->B + (size_t)k * g->ldb, g->alpha);
     w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__kernels_pursuit()->strongest(g->n, g->alpha)]);
 }
 
@@ -4669,17 +4813,18 @@ SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int
 
 /* q = d_j orthogonalised against the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
 SHS__PRIVATE shs_real shs__orthogonalise(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
     shs_real d2 = gjj;
     int pass, i;
     for (i = 0; i < k; i++) c[i] = 0;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < k; i++) {
             const shs_real *qi = Q + (size_t)i * (size_t)p;
-            shs_real along = shs_dot(p, qi, 1, q, 1);
-            shs__add_scaled(p, -along, qi, q);
+            shs_real along = kernels->dot((size_t)p, qi, q);
+            kernels->axpy((size_t)p, -along, qi, q);
             c[i] += along;
         }
-        d2 = shs_dot(p, q, 1, q, 1);
+        d2 = kernels->dot((size_t)p, q, q);
         if (d2 > (shs_real)0.25 * gjj) break;
     }
     return d2;
@@ -4687,27 +4832,29 @@ SHS__PRIVATE shs_real shs__orthogonalise(int p, int k, const shs_real *Q, shs_re
 
 /* The explicit residual; what is left of it in the span goes to t. */
 SHS__PRIVATE int shs__direct_refresh(const shs__direct_pursuit *g, shs__direct_signal *s) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
     shs_real *r = g->R + (size_t)s->slot * (size_t)g->p;
     int k;
     if (shs__pursuit_confirm(&s->w, g->p, g->D, g->ldd, s->y, g->exact, r)) return 0;
     for (k = 0; k < s->w.chosen; k++) {
         const shs_real *q = s->Q + (size_t)k * (size_t)g->p;
-        s->w.t[k] = shs_dot(g->p, q, 1, r, 1);
-        shs__add_scaled(g->p, -s->w.t[k], q, r);
+        s->w.t[k] = kernels->dot((size_t)g->p, q, r);
+        kernels->axpy((size_t)g->p, -s->w.t[k], q, r);
     }
-    s->w.residual2 = shs__norm2(g->p, r);
+    s->w.residual2 = kernels->norm2(g->p, r);
     return 1;
 }
 
 /* One step of one signal, given its alpha; whether it goes on. */
 SHS__PRIVATE int shs__direct_step(const shs__direct_pursuit *g, shs__direct_signal *s) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__pursuit *w = &s->w;
     const shs_real *alpha = g->alpha + (size_t)s->slot * (size_t)g->n;
     shs_real *r = g->R + (size_t)s->slot * (size_t)g->p, *q = s->Q + (size_t)w->chosen * (size_t)g->p;
     int k = w->chosen, j = shs__kernels_pursuit()->strongest(g->n, alpha), i;
     int may_refresh = w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     const shs_real *atom = SHS__AT(g->D, g->ldd, 0, j);
-    shs_real gjj = shs_dot(g->p, atom, 1, atom, 1), d2, inverse_d;
+    shs_real gjj = kernels->dot((size_t)g->p, atom, atom), d2, inverse_d;
     shs__verdict verdict;
     if (k == 0 || w->stable) w->floor = SHS__OMP_GUARD * shs__abs(alpha[j]);
     memcpy(q, atom, (size_t)g->p * sizeof(shs_real));
@@ -4715,9 +4862,9 @@ SHS__PRIVATE int shs__direct_step(const shs__direct_pursuit *g, shs__direct_sign
     if (!shs__pursuit_append(w, j, alpha[j], d2, gjj)) return may_refresh && !w->stable && shs__direct_refresh(g, s);
     inverse_d = 1 / w->L[shs__triangle(k) + (size_t)k];
     for (i = 0; i < g->p; i++) q[i] *= inverse_d;
-    w->t[k] = shs_dot(g->p, q, 1, r, 1);
-    shs__add_scaled(g->p, -w->t[k], q, r);
-    w->residual2 = shs__norm2(g->p, r);
+    w->t[k] = kernels->dot((size_t)g->p, q, r);
+    kernels->axpy((size_t)g->p, -w->t[k], q, r);
+    w->residual2 = kernels->norm2(g->p, r);
     verdict = shs__pursuit_verdict(w);
     w->reached = verdict == SHS__BELOW;
     if (w->reached || w->chosen == w->limit) return 0;
@@ -5390,7 +5537,8 @@ typedef struct shs__uses {
 
 enum {
     SHS__USES_AN_ITEM = 2048,  /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
-    SHS__SIGNALS_A_PATCH = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
+    SHS__SIGNALS_A_PATCH = 256, /* signals whose residuals are patched at a time: 64 KB of 64 floats */
+    SHS__USES_A_PATCH = 256     /* uses likewise, where the group is one atom */
 };
 
 /* A stretch of one atom's uses; gathering is cut into these. */
@@ -5485,19 +5633,25 @@ SHS__PRIVATE shs_wide shs__signals_residual(const shs_context *ctx, shs__signals
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2. */
-SHS__PRIVATE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
+SHS__OUTLINE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__signals *s = (const shs__signals *)arg;
     shs__stretch *w = s->stretches + chunk;
-    shs_real *sum = s->stretch_sums + chunk * (size_t)s->p;
+    shs_real *sum = s->stretch_sums + chunk * (size_t)s->p, x[SHS__COLUMNS_AT_ONCE];
+    const shs_real *columns[SHS__COLUMNS_AT_ONCE];
+    const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
-    size_t u;
+    size_t u, q, count;
     (void)worker;
     memset(sum, 0, (size_t)s->p * sizeof(shs_real));
-    for (u = w->begin; u < w->end; u++) {
-        size_t i = s->uses.signal[u];
-        shs_real x = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u]];
-        shs__add_scaled(s->p, x, s->E + i * (size_t)s->p, sum);
-        shs__sum_add(&energy, (shs_wide)x * (shs_wide)x);
+    for (u = w->begin; u < w->end; u += count) {
+        count = shs__zmin(w->end - u, SHS__COLUMNS_AT_ONCE);
+        for (q = 0; q < count; q++) {
+            size_t i = s->uses.signal[u + q];
+            columns[q] = s->E + i * (size_t)s->p;
+            x[q] = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u + q]];
+            shs__sum_add(&energy, (shs_wide)x[q] * (shs_wide)x[q]);
+        }
+        kernels->combine(s->p, (int)count, columns, x, sum);
     }
     w->energy = shs__sum_value(&energy);
 }
@@ -5546,6 +5700,7 @@ SHS__PRIVATE size_t shs__first_use(const shs__uses *uses, int j, size_t i) {
    belongs to one chunk only, so chunks do not meet. */
 SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
     const shs__signals *s = (const shs__signals *)arg;
+    const shs__vector_kernels *kernels = shs__kernels_vector();
     size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
     int j;
     (void)worker;
@@ -5555,7 +5710,7 @@ SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
         for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
             size_t i = s->uses.signal[u];
             shs_real x = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u]];
-            s->x_new[u] = shs_dot(s->p, s->E + i * (size_t)s->p, 1, atom, 1) + x * (shs_real)s->overlap[j];
+            s->x_new[u] = kernels->dot((size_t)s->p, s->E + i * (size_t)s->p, atom) + x * (shs_real)s->overlap[j];
         }
     }
     for (j = 0; j < s->count; j++) {
@@ -5565,12 +5720,26 @@ SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
         for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
             size_t i = s->uses.signal[u];
             shs_real *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
-            if (s->want_residual) {
-                shs__add_scaled(s->p, *x, before, s->E + i * (size_t)s->p);
-                shs__add_scaled(s->p, -s->x_new[u], after, s->E + i * (size_t)s->p);
-            }
+            if (s->want_residual) kernels->patch(s->p, *x, before, -s->x_new[u], after, s->E + i * (size_t)s->p);
             *x = s->x_new[u];
         }
+    }
+}
+
+/* The same for a group of one atom, a stretch of its uses: each is by another signal. */
+SHS__PRIVATE void shs__update_one_chunk(void *arg, size_t chunk, int worker) {
+    const shs__signals *s = (const shs__signals *)arg;
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real *before = s->D + (size_t)s->first * (size_t)s->p, *after = s->D_new;
+    size_t u = s->uses.start[s->first] + chunk * SHS__USES_A_PATCH;
+    size_t end = shs__zmin(s->uses.start[s->first + 1], u + SHS__USES_A_PATCH);
+    (void)worker;
+    for (; u < end; u++) {
+        size_t i = s->uses.signal[u];
+        shs_real *e = s->E + i * (size_t)s->p, *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
+        shs_real x_new = kernels->dot((size_t)s->p, e, after) + *x * (shs_real)s->overlap[0];
+        if (s->want_residual) kernels->patch(s->p, *x, before, -x_new, after, e);
+        *x = x_new;
     }
 }
 
@@ -5585,8 +5754,10 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
         for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
     if (want_codes || want_residual)
-        shs__parallel_worth(ctx, 3 * shs__group_operations(s, first, count), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH),
-                            shs__update_chunk, s);
+        shs__parallel_worth(ctx, 3 * shs__group_operations(s, first, count),
+                            count > 1 ? shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH)
+                                      : shs__chunk_count(s->uses.start[first + 1] - s->uses.start[first], SHS__USES_A_PATCH),
+                            count > 1 ? shs__update_chunk : shs__update_one_chunk, s);
     memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
 }
 
