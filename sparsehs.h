@@ -1546,9 +1546,18 @@ typedef struct shs__eigh_kernels {
 /* Of section 6: the pursuit. */
 typedef struct shs__pursuit_kernels {
     int (*strongest)(int n, const shs_real *alpha);
-    int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t ldb, shs_real inverse_d,
+    int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t rows, shs_real inverse_d,
                    shs_real t, shs_real *alpha);
 } shs__pursuit_kernels;
+
+/* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block: the pass
+   over all rows of a few columns reads on and on, not a piece of each row a page apart. SHS__AT_B(q, i) is element i of
+   row q where there is room for `rows`. */
+#define SHS__BLOCK 64 /* a multiple of four vectors of every instance */
+#define SHS__BLOCK_WIDTH(n, i) ((n) - (i) / SHS__BLOCK * SHS__BLOCK < SHS__BLOCK ? (n) % SHS__BLOCK : SHS__BLOCK)
+#define SHS__AT_B(B, n, rows, q, i)                                                                                    \
+    ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +             \
+     (size_t)((i) % SHS__BLOCK))
 
 /* Unoptimised, vector code is slower than plain loops. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
@@ -1686,8 +1695,9 @@ typedef shs_wide shs__wvec;
 #endif
 /* Four lanes are left, or two of double. */
 #define SHS__SUM_16(type, lanes)                                                                                       \
-    (sizeof(type) == 4 ? ((lanes)[0] + (lanes)[sizeof(type) == 4 ? 2 : 0]) + ((lanes)[1] + (lanes)[sizeof(type) == 4 ? 3 : 0])  \
-                       : (lanes)[0] + (lanes)[1])
+    (sizeof(type) == 8 ? (lanes)[0] + (lanes)[1]                                                                       \
+                       : ((lanes)[0] + (lanes)[2 % (16 / sizeof(type))]) + ((lanes)[1] + (lanes)[3 % (16 / sizeof(type))]))
+
 SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) {
     shs_real lanes[SHS__LANES];
     memcpy(lanes, &v, sizeof v);
@@ -2340,9 +2350,8 @@ SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
 /* The heart of Batch-OMP, one pass over n values: b_k = (g - sum c_i b_i) / d into row k of B, alpha -= t b_k, and the
    largest |alpha| that is left. Per value: k + 2 reads and 2 writes in L1 for 2 k + 5 operations. */
 SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g, const shs_real *SHS__RESTRICT c,
-                              shs_real *SHS__RESTRICT B, size_t ldb, shs_real inverse_d, shs_real t,
-                              shs_real *SHS__RESTRICT alpha) {
-    shs_real *b = B + (size_t)k * ldb;
+                                  shs_real *SHS__RESTRICT B, size_t rows, shs_real inverse_d, shs_real t,
+                                  shs_real *SHS__RESTRICT alpha) {
     shs_real best = -1;
     int i = 0, index = 0, q;
 #ifdef SHS__VECTOR_BYTES
@@ -2356,8 +2365,9 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
             shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
             shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
-            shs_real *row = B + i;
-            for (q = 0; q < k; q++, row += ldb) {
+            shs_real *row = SHS__AT_B(B, n, rows, 0, i);
+            ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
+            for (q = 0; q < k; q++, row += next) {
                 v0 -= c[q] * SHS__LOAD(row);
                 v1 -= c[q] * SHS__LOAD(row + SHS__LANES);
                 v2 -= c[q] * SHS__LOAD(row + 2 * SHS__LANES);
@@ -2380,8 +2390,9 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         champion.where = (second.where & won) | (champion.where & ~won);
         for (; i + SHS__LANES <= n; i += SHS__LANES) {
             shs__vec v = SHS__LOAD(g + i);
-            shs_real *row = B + i;
-            for (q = 0; q < k; q++, row += ldb) v -= c[q] * SHS__LOAD(row);
+            shs_real *row = SHS__AT_B(B, n, rows, 0, i);
+            ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
+            for (q = 0; q < k; q++, row += next) v -= c[q] * SHS__LOAD(row);
             v *= inverse_d;
             SHS__STORE(row, v);
             v = SHS__LOAD(alpha + i) - t * v;
@@ -2392,10 +2403,11 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     }
 #endif
     for (; i < n; i++) {
-        shs_real v = g[i];
-        for (q = 0; q < k; q++) v -= c[q] * B[(size_t)q * ldb + (size_t)i];
+        shs_real v = g[i], *row = SHS__AT_B(B, n, rows, 0, i);
+        ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
+        for (q = 0; q < k; q++, row += next) v -= c[q] * *row;
         v *= inverse_d;
-        b[i] = v;
+        *row = v;
         alpha[i] -= t * v;
         if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
     }
@@ -4667,8 +4679,8 @@ typedef struct shs__gram_pursuit {
     int p, ldd;            /* the dictionary and the signal, to refresh with; D NULL where only G is known */
     const shs_real *D, *y;
     shs_real *alpha;       /* padded: D'r */
-    shs_real *B;           /* limit rows of ldb: b_k */
-    size_t ldb;
+    shs_real *B;           /* `rows` x padded, in blocks: the b_k */
+    size_t rows;
     shs_real *r;           /* p */
     shs_wide *exact;       /* p */
 } shs__gram_pursuit;
@@ -4682,8 +4694,10 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
     for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
     shs__pursuit_project(w, g->r);
-    for (k = 0; k < w->chosen; k++)
-        shs__kernels_vector()->axpy((size_t)g->padded, -w->t[k], g->B + (size_t)k * g->ldb, g->alpha);
+    for (i = 0; i < g->padded; i += SHS__BLOCK)
+        for (k = 0; k < w->chosen; k++)
+            shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(g->padded, i), -w->t[k],
+                                        SHS__AT_B(g->B, g->padded, g->rows, k, i), g->alpha + i);
     w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__kernels_pursuit()->strongest(g->n, g->alpha)]);
 }
 
@@ -4699,7 +4713,7 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
         shs_real *c = w->L + shs__triangle(k), d2 = column[j];
         shs__verdict verdict;
         for (i = 0; i < k; i++) {
-            c[i] = g->B[(size_t)i * g->ldb + (size_t)j];
+            c[i] = *SHS__AT_B(g->B, g->padded, g->rows, i, j);
             d2 -= c[i] * c[i];
         }
         if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
@@ -4712,7 +4726,7 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
         if (!g->D && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
         w->reached = verdict == SHS__BELOW;
         if (w->reached || w->chosen == w->limit) break;
-        j = kernels->advance(g->padded, k, column, c, g->B, g->ldb, 1 / c[k], w->t[k], g->alpha);
+        j = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], w->t[k], g->alpha);
         if (verdict == SHS__UNSURE && may_refresh) {
             shs__gram_refresh(g);
             j = kernels->strongest(g->n, g->alpha);
@@ -4748,8 +4762,8 @@ SHS__PRIVATE void shs__gram_pursuit_layout(shs__layout *l, shs__gram_pursuit *g,
     g->n = n;
     g->padded = padded;
     g->p = p;
-    g->ldb = (size_t)padded;
-    g->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)shs__imax(limit - 1, 1), 1));
+    g->rows = (size_t)shs__imax(limit - 1, 1);
+    g->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, g->rows, 1));
     g->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
 }
