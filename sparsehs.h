@@ -40,6 +40,8 @@
        SPARSEHS_MALLOC(n), SPARSEHS_FREE(p)   impl  replace the default allocator (define both)
        SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
                                        FastICA in double, _EXP and _TANH yourself
+       SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
+                                       _omp_one_direct with their workspace queries (4 KB on a Cortex-M4)
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
@@ -1035,6 +1037,16 @@ typedef struct shs_engine {
 
 #include <string.h>
 #include <limits.h>
+#ifdef SPARSEHS_ONLY_CODING /* takes no memory but the caller's, and no threads */
+#undef SPARSEHS_NO_STDLIB
+#define SPARSEHS_NO_STDLIB
+#undef SPARSEHS_NO_OPENMP
+#define SPARSEHS_NO_OPENMP
+#endif
+/* Where functions are static, compilers leave out themselves what is not called. */
+#if !defined(SPARSEHS_ONLY_CODING) || defined(SPARSEHS_STATIC)
+#define SHS__ALL_PARTS
+#endif
 #if !defined(SPARSEHS_NO_STDLIB) && !defined(SPARSEHS_MALLOC)
 #include <stdlib.h>
 #define SPARSEHS_MALLOC(size) malloc(size)
@@ -1157,6 +1169,7 @@ SHS__PRIVATE shs_wide shs__sum_value(const shs__sum *s) { return s->value + s->l
 /* 2  CONTEXT                                                                                                         */
 /* ================================================================================================================== */
 
+#ifdef SHS__ALL_PARTS
 SHS__PUBLIC const char *shs_status_text(shs_status status) {
     switch (status) {
 #define SHS__CASE(code, text)                                                                                          \
@@ -1178,6 +1191,8 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) {
     }
     return "unknown status";
 }
+
+#endif /* SHS__ALL_PARTS */
 
 /* ---- sizes and layouts -------------------------------------------------------------------------------------------- */
 
@@ -1259,6 +1274,7 @@ SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
     l->base = NULL;
 }
 
+#ifdef SHS__ALL_PARTS
 /* ---- arena -------------------------------------------------------------------------------------------------------- */
 
 /* What stands before each block. A block that is given back while later ones are in use waits until those are gone. */
@@ -1402,6 +1418,8 @@ SHS__PRIVATE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
     return worst >= 2 ? SHS_PEER_FAILED : worst >= 1 ? SHS_CANCELLED : SHS_OK;
 }
 
+#endif /* SHS__ALL_PARTS */
+
 /* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. */
 SHS__PRIVATE int shs__finite(size_t n, const shs_real *x) {
     size_t i;
@@ -1425,6 +1443,7 @@ SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A
     return 1;
 }
 
+#ifdef SHS__ALL_PARTS
 /* ================================================================================================================== */
 /* 3  RANDOM NUMBERS                                                                                                  */
 /* ================================================================================================================== */
@@ -1489,6 +1508,8 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
     } while (i >= count);
     return i;
 }
+
+#endif /* SHS__ALL_PARTS */
 
 /* ================================================================================================================== */
 /* KERNELS                                                                                                            */
@@ -2661,6 +2682,7 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
     return SHS_OK;
 }
 
+#ifdef SHS__ALL_PARTS
 SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, int incx, const shs_real *y, int incy,
                                shs_real *A, int lda) {
     int j;
@@ -4360,10 +4382,23 @@ SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_
     return status;
 }
 
+#endif /* SHS__ALL_PARTS */
+
 /* ================================================================================================================== */
 /* 6  SPARSE CODING                                                                                                   */
 /* ================================================================================================================== */
 
+SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
+    if (p < 1) return SHS_BAD_P;
+    if (n < 1) return SHS_BAD_N;
+    if (!D) return SHS_BAD_DICTIONARY;
+    if (ldd < p) return SHS_BAD_LDD;
+    return SHS_OK;
+}
+
+SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
+
+#ifdef SHS__ALL_PARTS
 /* ---- codes -------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
@@ -4486,14 +4521,6 @@ SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis 
     return shs__sum_value(&total);
 }
 
-SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
-    if (p < 1) return SHS_BAD_P;
-    if (n < 1) return SHS_BAD_N;
-    if (!D) return SHS_BAD_DICTIONARY;
-    if (ldd < p) return SHS_BAD_LDD;
-    return SHS_OK;
-}
-
 /* Whether a code of the range names an atom that D does not have. */
 SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t first, size_t count, int n) {
     size_t i;
@@ -4551,6 +4578,8 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     shs__release(ctx, &l);
     return SHS_OK;
 }
+
+#endif /* SHS__ALL_PARTS */
 
 /* ---- one signal on its way: what every form of the pursuit keeps -------------------------------------------------- */
 
@@ -4802,12 +4831,9 @@ SHS__PRIVATE void shs__correlate_one(const shs__direct_pursuit *g, int count) {
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->R, 1);
 }
 
-SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) {
-    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
-}
-
-/* product: room for shs__correlate_group. */
-SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group, int product) {
+/* scratch: values that the product D'R takes. */
+SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group,
+                                     size_t scratch) {
     int i;
     g->p = p;
     g->n = n;
@@ -4817,7 +4843,7 @@ SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int
     g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, (size_t)group, 1));
     g->left = SHS__CARVE(l, shs_real, (size_t)limit);
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
-    g->scratch = product ? SHS__CARVE(l, shs_real, shs__gemm_scratch(n, group, p)) : NULL;
+    g->scratch = SHS__CARVE(l, shs_real, scratch);
     for (i = 0; i < group; i++) {
         shs__direct_signal counted, *s = g->signals ? g->signals + i : &counted;
         shs__pursuit_layout(l, &s->w, limit);
@@ -4918,7 +4944,12 @@ SHS__PRIVATE void shs__direct_pursue(shs__direct_pursuit *g, int count, shs__cor
     }
 }
 
+#ifdef SHS__ALL_PARTS
 /* ---- many signals: the CPU's coding stage ------------------------------------------------------------------------- */
+
+SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) {
+    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
+}
 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
@@ -4997,7 +5028,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
                                 o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
         if (!c->use_gram) {
-            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group, 1);
+            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group, shs__gemm_scratch(c->n, (int)c->group, c->p));
             continue;
         }
         shs__gram_pursuit_layout(l, gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
@@ -5171,8 +5202,6 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     return o;
 }
 
-SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
-
 /* The options for m signals; *stride is lowered to what they can use of it. */
 SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
     size_t i;
@@ -5329,6 +5358,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     return status;
 }
 
+#endif /* SHS__ALL_PARTS */
+
 /* ---- one signal at a time ----------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE void shs__omp_one_layout(shs__layout *l, shs__gram_pursuit *g, int n, int limit) {
@@ -5436,6 +5467,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     return SHS_OK;
 }
 
+#ifdef SHS__ALL_PARTS
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 typedef struct shs__naive_omp {
@@ -9405,6 +9437,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
     return shs_cube_map(ctx, sources, &map, ica->precise, sink);
 }
 
+#endif /* SHS__ALL_PARTS */
 #endif /* SHS__REMAINDER */
 
 /* LICENCE: take whichever you prefer.
