@@ -36,7 +36,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
 	check-warnings deps bench bench-deps pictures clean \
-	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl
+	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m
 .DELETE_ON_ERROR:
 
 help:
@@ -45,6 +45,9 @@ help:
 	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
+	@echo "make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)"
+	@echo "make portability-deps  install what that takes, nearly 1 GB"
+	@echo "make cortex-m        the example for microcontrollers, under QEMU"
 	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
 	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
 	@echo "make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device"
@@ -274,6 +277,19 @@ $(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h tests/bench.h $(
 	@mkdir -p $(@D)
 	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
 		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
+
+# ---- portability -----------------------------------------------------------------------------------------------------
+
+ROWS ?=
+
+portability: | build $(BEFORE)
+	@sh tests/portability/run.sh $(ROWS)
+
+portability-deps:
+	@sh tests/portability/install_deps.sh
+
+cortex-m: | build $(BEFORE)
+	@CC="$(CC)" sh examples/cortex_m/run.sh
 
 # ---- measurements ----------------------------------------------------------------------------------------------------
 

@@ -4730,6 +4730,13 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
     w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__kernels_pursuit()->strongest(g->n, g->alpha)]);
 }
 
+/* A single signal comes without a dictionary beside its Gram matrix, so that alone it takes no code to refresh with. */
+#ifdef SHS__ALL_PARTS
+#define SHS__KNOWN_D(g) ((g)->D)
+#else
+#define SHS__KNOWN_D(g) 0
+#endif
+
 /* Pursues one signal from alpha = D'y on. */
 SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
@@ -4738,7 +4745,7 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
     w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[j]);
     while (!w->reached && w->chosen < w->limit) {
         const shs_real *column = g->G + (size_t)j * g->ldg;
-        int k = w->chosen, may_refresh = g->D && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+        int k = w->chosen, may_refresh = SHS__KNOWN_D(g) && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
         shs_real *c = w->L + shs__triangle(k), d2 = column[j];
         shs__verdict verdict;
         for (i = 0; i < k; i++) {
@@ -4752,7 +4759,7 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
             continue;
         }
         verdict = shs__pursuit_verdict(w);
-        if (!g->D && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
+        if (!SHS__KNOWN_D(g) && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
         w->reached = verdict == SHS__BELOW;
         if (w->reached || w->chosen == w->limit) break;
         j = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], w->t[k], g->alpha);
@@ -4760,7 +4767,7 @@ SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
             shs__gram_refresh(g);
             j = kernels->strongest(g->n, g->alpha);
         } else if (verdict == SHS__UNSURE) {
-            w->reached = g->D && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
+            w->reached = SHS__KNOWN_D(g) && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
         }
     }
 }

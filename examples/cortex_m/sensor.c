@@ -1,0 +1,133 @@
+/* sensor.c - sparse coding and projection where there is no heap, no stdio, no double and little memory. A dictionary, its Gram
+   matrix and principal components lie in flash; each window of samples becomes four atoms and their coefficients, or six
+   components. From the project's root:
+
+       make cortex-m
+
+   The lines that start with # measure; all others are results, the same on every machine to rounding. */
+#ifndef SPARSEHS_NO_DOUBLE
+#error "sensor.c and the library are compiled with SPARSEHS_NO_DOUBLE and SPARSEHS_ONLY_CODING"
+#endif
+#include "../../sparsehs.h"
+#include "model.h"
+#include "board.h"
+
+/* The scratch of each form, to the byte: what the queries say, which main compares. */
+#define GRAM_BYTES 1280
+#define DIRECT_BYTES 1408
+static unsigned char workspace[DIRECT_BYTES];
+
+static float window[LENGTH], correlations[ATOMS], coefficients[SPARSITY], components[COMPONENTS];
+static int atoms[SPARSITY];
+
+/* ---- numbers as text ---------------------------------------------------------------------------------------------- */
+
+static void write_integer(const char *before, int32_t value) {
+    char text[12], *p = text + sizeof text - 1;
+    uint32_t rest = value < 0 ? 0u - (uint32_t)value : (uint32_t)value;
+    *p = 0;
+    do *--p = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) *--p = '-';
+    board_write(before);
+    board_write(p);
+}
+
+static int32_t nearest(float x) { return (int32_t)(x < 0 ? x - 0.5f : x + 0.5f); }
+
+/* ---- what the sensor does ----------------------------------------------------------------------------------------- */
+
+/* The samples without their mean. */
+static void take_window(int index) {
+    const int16_t *samples = model_windows + LENGTH * index;
+    int32_t sum = 0;
+    int i;
+    for (i = 0; i < LENGTH; i++) sum += samples[i];
+    for (i = 0; i < LENGTH; i++) window[i] = (float)samples[i] - (float)sum / LENGTH;
+}
+
+static shs_status code_with_gram(int *used, float *error2) {
+    shs_status status = shs_gemv(SHS_TRANS, LENGTH, ATOMS, 1, model_dictionary, LENGTH, window, 1, 0, correlations, 1);
+    if (status != SHS_OK) return status;
+    return shs_omp_one(ATOMS, model_gram, ATOMS, correlations, shs_dot(LENGTH, window, 1, window, 1), SPARSITY, 0, workspace,
+                       GRAM_BYTES, atoms, coefficients, used, error2);
+}
+
+static shs_status code_directly(int *used, float *error2) {
+    return shs_omp_one_direct(LENGTH, ATOMS, model_dictionary, LENGTH, window, SPARSITY, 0, workspace, DIRECT_BYTES, atoms,
+                              coefficients, used, error2);
+}
+
+static shs_status project(int index) {
+    int i;
+    for (i = 0; i < LENGTH; i++) window[i] = (float)model_windows[LENGTH * index + i] - model_mean[i];
+    return shs_gemv(SHS_TRANS, LENGTH, COMPONENTS, 1, model_components, LENGTH, window, 1, 0, components, 1);
+}
+
+/* ---- all windows, each form timed --------------------------------------------------------------------------------- */
+
+static shs_status code_all(const char *name, shs_status (*code)(int *used, float *error2), uint32_t *instructions) {
+    int index, used, k;
+    *instructions = 0;
+    for (index = 0; index < WINDOWS; index++) {
+        uint32_t start;
+        float error2;
+        shs_status status;
+        take_window(index);
+        start = board_instructions();
+        status = code(&used, &error2);
+        *instructions += board_instructions() - start;
+        if (status != SHS_OK) return status;
+        write_integer(name, index);
+        for (k = 0; k < used; k++) {
+            write_integer(k ? ", " : ": ", nearest(coefficients[k]));
+            write_integer(" x atom ", atoms[k]);
+        }
+        write_integer("; mean square left ", nearest(error2 / LENGTH));
+        board_write("\n");
+    }
+    return SHS_OK;
+}
+
+static shs_status project_all(uint32_t *instructions) {
+    int index, k;
+    *instructions = 0;
+    for (index = 0; index < WINDOWS; index++) {
+        uint32_t start = board_instructions();
+        shs_status status = project(index);
+        *instructions += board_instructions() - start;
+        if (status != SHS_OK) return status;
+        write_integer("components of window ", index);
+        for (k = 0; k < COMPONENTS; k++) write_integer(k ? ", " : ": ", nearest(components[k]));
+        board_write("\n");
+    }
+    return SHS_OK;
+}
+
+int main(void) {
+    uint32_t with_gram, directly, projection;
+    shs_status status = code_all("window ", code_with_gram, &with_gram);
+    if (shs_omp_one_workspace(ATOMS, SPARSITY) != GRAM_BYTES ||
+        shs_omp_one_direct_workspace(LENGTH, ATOMS, SPARSITY) != DIRECT_BYTES) {
+        write_integer("the queries say ", (int32_t)shs_omp_one_workspace(ATOMS, SPARSITY));
+        write_integer(" and ", (int32_t)shs_omp_one_direct_workspace(LENGTH, ATOMS, SPARSITY));
+        board_write(" bytes of workspace\n");
+        return 2;
+    }
+    if (status == SHS_OK) status = code_all("without a Gram matrix, window ", code_directly, &directly);
+    if (status == SHS_OK) status = project_all(&projection);
+    if (status != SHS_OK) {
+        write_integer("status ", (int32_t)status);
+        board_write("\n");
+        return 1;
+    }
+    if (board_stack() == 0) return 0;
+    write_integer("# instructions a window, dictionary 32 x 64, 4 atoms: ", (int32_t)(with_gram / WINDOWS));
+    write_integer(", without a Gram matrix ", (int32_t)(directly / WINDOWS));
+    write_integer("; 6 principal components: ", (int32_t)(projection / WINDOWS));
+    write_integer("\n# bytes of workspace: ", GRAM_BYTES);
+    write_integer(", without a Gram matrix ", DIRECT_BYTES);
+    write_integer("; of stack ", (int32_t)board_stack());
+    board_write("\n");
+    return 0;
+}
