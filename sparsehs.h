@@ -6841,7 +6841,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     shs__approximation w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_omp_report total = SHS_ZERO;
-    int stride, workers = shs__workers(ctx);
+    int stride = 0, workers = shs__workers(ctx);
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
     if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
@@ -7674,7 +7674,8 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     n = (size_t)moments->bands;
     {
         shs__layout l = SHS_ZERO;
-        shs_wide *shift = SHS__CARVE(&l, shs_wide, n);
+        shs_wide *shift;
+        (void)SHS__CARVE(&l, shs_wide, n);
         status = shs__agree(ctx, shs__acquire(ctx, &l));
         if (status != SHS_OK) {
             shs__release(ctx, &l);
@@ -8237,7 +8238,7 @@ SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_status opene
 /* The ranks agree on how their fits went; only when all went well is there a result. */
 SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
     shs_status all = shs__agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
-    if (all == SHS_OK) *pca = *made;
+    if (all == SHS_OK && pca) *pca = *made;
     else shs_pca_free(ctx, made);
     return all;
 }
@@ -8512,9 +8513,9 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 
 /* The number of components above rounding. */
 SHS__PRIVATE int shs__whitening_rank(const shs_pca *pca) {
-    shs_wide least = (pca->precise ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK) * pca->eigenvalues[0];
+    shs_wide share = pca->precise ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
     int k;
-    for (k = 0; k < pca->components && pca->eigenvalues[k] > least;) k++;
+    for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
     return k;
 }
 

@@ -136,7 +136,8 @@ static void dense(const shs_context *ctx) {
     fill(SIZE * SIZE, B, 2);
     expect_ok(shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, C, SIZE), "dense: gemm");
     expect_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, D, SIZE), "dense: its twin");
-    for (i = 0; i < SIZE * SIZE; i++) worst = off(C[i], D[i]) > worst ? off(C[i], D[i]) : worst;
+    for (i = 0; i < SIZE * SIZE; i++)
+        worst = off((shs_wide)C[i], (shs_wide)D[i]) > worst ? off((shs_wide)C[i], (shs_wide)D[i]) : worst;
     expect(worst < TOLERANCE, "dense: gemm is its twin");
     expect_ok(shs_syrk(ctx, SHS_LOWER, SHS_TRANS, SIZE, SIZE, 1, A, SIZE, 0, C, SIZE), "dense: syrk");
     for (i = 0; i < SIZE; i++) C[i * SIZE + i] += 1;
@@ -151,8 +152,12 @@ static void eigenproblem(const shs_context *ctx) {
     const shs_wide matrix[N * N] = {2, -1, 0, -1, 2, -1, 0, -1, 2}, root = (shs_wide)1.41421356237309505f;
     shs_wide values[N], vectors[N * N];
     expect_ok(shs_eigh(ctx, N, matrix, N, N, values, vectors, N), "eigen: all pairs");
-    expect(off(values[0], 2 + root) < (shs_wide)1e-5f && off(values[2], 2 - root) < (shs_wide)1e-5f, "eigen: values");
-    expect(off(vectors[N], root / 2) < (shs_wide)1e-5f && off(vectors[N + 1], 0) < (shs_wide)1e-5f, "eigen: vectors");
+    expect(off((shs_wide)values[0], (shs_wide)2 + root) < (shs_wide)1e-5f &&
+               off((shs_wide)values[2], (shs_wide)2 - root) < (shs_wide)1e-5f,
+           "eigen: values");
+    expect(off((shs_wide)vectors[N], (shs_wide)root / 2) < (shs_wide)1e-5f &&
+               off((shs_wide)vectors[N + 1], (shs_wide)0) < (shs_wide)1e-5f,
+           "eigen: vectors");
 }
 
 static void coding_many(const shs_context *ctx) {
@@ -196,7 +201,8 @@ static void patches(const shs_context *ctx) {
     expect_ok(shs_dictionary_dct(8, 8, 1, N, atoms, 64), "patches: DCT");
     coding.sparsity = 64; /* the atoms are a basis: nothing is lost */
     expect_ok(shs_patches_approximate(ctx, &image, &set, N, atoms, 64, &coding, 0, out, NULL), "patches: approximation");
-    for (i = 0; i < W * H; i++) worst = off(out[i], pixels[i]) > worst ? off(out[i], pixels[i]) : worst;
+    for (i = 0; i < W * H; i++)
+        worst = off((shs_wide)out[i], (shs_wide)pixels[i]) > worst ? off((shs_wide)out[i], (shs_wide)pixels[i]) : worst;
     expect(worst < 1, "patches: the image comes back");
 }
 
@@ -238,7 +244,8 @@ static void cubes(const shs_context *ctx) {
     sink.pixels = back;
     expect_ok(shs_pca_inverse(ctx, &pca, &components, &sink), "cubes: the way back");
     for (i = 0; i < SAMPLES * LINES * BANDS; i++)
-        worst = off(back[i], cube_pixels[i]) > worst ? off(back[i], cube_pixels[i]) : worst;
+        worst =
+            off((shs_wide)back[i], (shs_wide)cube_pixels[i]) > worst ? off((shs_wide)back[i], (shs_wide)cube_pixels[i]) : worst;
     expect(worst < (shs_wide)0.1f, "cubes: pixels come back from two components");
     shs_pca_free(ctx, &pca);
     sink.pixels = outputs;

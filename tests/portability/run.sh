@@ -111,18 +111,18 @@ suite() { # what runs the programs, suffix of a program, compiler and flags ...
     finish
 }
 
-# The program that touches every part, built once for each set of flags, which + separates.
+# The program that touches every part, built once for each set of flags, which commas separate.
 every_part() { # what runs the program, suffix, sets of flags, compiler and flags ...
     runner=$1 suffix=$2 sets=$3
     shift 3
     k=0
     rest=$sets
     while [ -n "$rest" ]; do
-        flags=${rest%%+*}
+        flags=${rest%%,*}
         rest=${rest#"$flags"}
-        rest=${rest#+}
+        rest=${rest#,}
         k=$((k + 1))
-        compile "$dir/$k.build" "$@" $flags $strict $frames $here/every_part.c -o "$dir/every_part$k$suffix" $libraries
+        compile "$dir/$k.build" "$@" $flags $strict $here/every_part.c -o "$dir/every_part$k$suffix" $libraries
         $runner "$dir/every_part$k$suffix" >"$dir/$k.run" 2>&1 || echo "RUN FAILED" >>"$dir/$k.run"
     done
     finish
@@ -156,17 +156,69 @@ begin gcc-m32-sse gcc $m32 && suite "" "" gcc -std=c99 -m32 -O2 -msse2 -mfpmath=
 
 # ---- languages and switches ------------------------------------------------------------------------------------------
 
-standards="-std=c++11+-std=c++14+-std=c++17+-std=c++20"
+standards="-std=c++11,-std=c++14,-std=c++17,-std=c++20"
 begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -x c++
 begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
-begin c-standards gcc && every_part "" "" "-std=c99 -pedantic+-std=c11 -pedantic+-std=c17 -pedantic+-std=gnu99+-std=gnu17" gcc -O2
-begin switches gcc && every_part "" "" "-DSPARSEHS_STATIC+-DSPARSEHS_DOUBLE+-DSPARSEHS_NO_DOUBLE+-DSPARSEHS_NO_STDLIB+\
--DCOUNTING_ALLOCATOR+-DSPARSEHS_NO_MATH+-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE+-fopenmp+-fopenmp -DSPARSEHS_NO_OPENMP+\
--DSPARSEHS_NO_SIMD+-DSPARSEHS_ONLY_CODING+-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB+\
+begin c-standards gcc && every_part "" "" "-std=c99 -pedantic,-std=c11 -pedantic,-std=c17 -pedantic,-std=gnu99,-std=gnu17" gcc -O2
+begin switches gcc && every_part "" "" "-DSPARSEHS_STATIC,-DSPARSEHS_DOUBLE,-DSPARSEHS_NO_DOUBLE,-DSPARSEHS_NO_STDLIB,\
+-DCOUNTING_ALLOCATOR,-DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,\
+-DSPARSEHS_NO_SIMD,-DSPARSEHS_ONLY_CODING,-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB,\
 -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC" gcc -std=c99 -O2
 if begin links gcc nm; then
     compile "$dir/links.build" sh tests/check_links.sh
     finish "two copies, float and double in one program"
+fi
+
+# ---- what tools say of the header ------------------------------------------------------------------------------------
+
+# Everything that clang can warn of, but: the padding of structs; joint assignments by commas; comparisons with zero and with
+# oneself, which are exact; functions marked unused, since nobody calls all; switches that leave the rest to a text at the end;
+# the API's own macros; int functions whose value is converted. In C++ also what is C: casts, NULL, and __ inside names.
+everything="-Weverything -Wno-padded -Wno-comma -Wno-float-equal -Wno-used-but-marked-unused -Wno-switch-enum"
+everything="$everything -Wno-unused-macros -Wno-bad-function-cast"
+everything_plus="-Wno-old-style-cast -Wno-zero-as-null-pointer-constant -Wno-reserved-identifier -Wno-reserved-macro-identifier"
+implementation=-DSPARSEHS_IMPLEMENTATION
+if begin clang-everything clang clang++; then
+    for s in "" -DSPARSEHS_DOUBLE -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_SIMD; do
+        # shellcheck disable=SC2086
+        compile "$dir/c$s.build" clang -std=c99 -O1 $everything $s $implementation -x c -c sparsehs.h -o "$dir/c.o"
+        # shellcheck disable=SC2086
+        compile "$dir/c++$s.build" clang++ -std=c++11 -O1 $everything $everything_plus $s $implementation -x c++ \
+            -c sparsehs.h -o "$dir/c++.o"
+    done
+    finish "compiled only"
+fi
+# As Microsoft's compiler would see it: with clang's extensions and, plainer, without; stand-ins for Microsoft's headers.
+clang_cl=clang-cl
+have clang-cl || clang_cl=clang-cl-14
+if begin clang-cl $clang_cl; then
+    for language in TC TP; do
+        for s in "-DAS_CLANG" "-U__clang__ -U__GNUC__" "-U__clang__ -U__GNUC__ -DSPARSEHS_DOUBLE"; do
+            # shellcheck disable=SC2086
+            compile "$dir/$language$(echo "$s" | tr -d ' ').build" $clang_cl --target=x86_64-pc-windows-msvc /$language /W4 -Wpedantic -Wgnu -Wvla \
+                -I$here/msvc $s $implementation /O2 /c sparsehs.h "/Fo$dir/library.obj"
+        done
+    done
+    finish "compiled only"
+fi
+# Layouts run twice, first without memory, to count: the analyser takes the NULL of the first pass for a buffer of the second.
+# Two checkers of null pointers can therefore not be used; sanitizers and tests with failing allocators stand in.
+if begin clang-analyze clang; then
+    # shellcheck disable=SC2086
+    compile "$dir/analyze.build" clang --analyze -Xclang -analyzer-disable-checker -Xclang core.NullDereference \
+        -Xclang -analyzer-disable-checker -Xclang core.NonNullParamChecker -std=c99 $implementation -x c sparsehs.h -o /dev/null
+    finish "analysed only"
+fi
+# cppcheck takes the address of a variable for a use of its value (uninitvar); compilers and the analyser know better.
+if begin cppcheck cppcheck; then
+    compile "$dir/cppcheck.build" cppcheck --std=c99 --language=c $implementation -D__GNUC__=12 -D__OPTIMIZE__ --quiet \
+        --enable=warning,performance,portability --suppress=uninitvar --error-exitcode=1 '--template={file}:{line}: warning: {message}' \
+        sparsehs.h
+    finish "analysed only"
+fi
+if begin clang-tidy clang-tidy; then
+    compile "$dir/tidy.build" clang-tidy --quiet sparsehs.h -- -std=c99 $implementation -x c
+    finish "analysed only"
 fi
 
 # ---- other processors, under QEMU ------------------------------------------------------------------------------------
