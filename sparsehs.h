@@ -41,7 +41,7 @@
        SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
                                        FastICA in double, _EXP and _TANH yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
-                                       _omp_one_direct with their workspace queries (4 KB on a Cortex-M4)
+                                       _omp_one_direct with their workspace queries (5 KB on a Cortex-M4)
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
@@ -55,7 +55,8 @@
    same instruction sets. Across compilers, flags and instruction sets results agree to rounding: vector width, fused
    operations and -ffast-math change the last bits (SPARSEHS_NO_DISPATCH takes the processor out of that list), and where
    two atoms fit a signal equally well to rounding, either may be chosen. Under -ffast-math NaN and infinity in the
-   input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums.
+   input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums, and where
+   the compiler links for it subnormal numbers are zero.
 */
 #ifndef SPARSEHS_H
 #define SPARSEHS_H
