@@ -1686,6 +1686,11 @@ typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), al
 #define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
 #define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
 #define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)) /* of other lengths */
+/* Four values, whatever the vectors are. */
+typedef shs_real SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs_real))));
+typedef shs_real SHS__IN(quad_any) __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
+#define SHS__QUAD(p) (*(const SHS__IN(quad_any) *)(const void *)(p))
+#define SHS__QUAD_SET(p, v) (*(SHS__IN(quad_any) *)(void *)(p) = (v))
 /* As many values of shs_real as a vector of shs_wide has, converted. */
 #if defined(__clang__) || __GNUC__ >= 9
 typedef shs_real SHS__IN(narrow_any) SHS__ANY(shs_real, SHS__WLANES * sizeof(shs_real));
@@ -2004,10 +2009,6 @@ SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 #endif
 
 #ifdef SHS__VECTOR_BYTES
-typedef shs_real SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs_real))));
-typedef shs_real SHS__IN(quad_any) __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
-#define SHS__QUAD(p) (*(const SHS__IN(quad_any) *)(const void *)(p))
-#define SHS__QUAD_SET(p, v) (*(SHS__IN(quad_any) *)(void *)(p) = (v))
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
@@ -2065,6 +2066,14 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs_real scale, const shs_rea
 SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
                             shs_real *SHS__RESTRICT to) {
     int i, p;
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
+    if (along && width == SHS__NR) { /* a sliver of B is no whole vector of float */
+        typedef shs_real row_ SHS__ANY(shs_real, SHS__NR * sizeof(shs_real));
+        for (p = 0; p < depth; p++)
+            *(row_ *)(void *)SHS__AT(to, SHS__NR, 0, p) = scale * *(const row_ *)(const void *)SHS__AT(S, ld, 0, p);
+        return;
+    }
+#endif
     if (along)
         for (p = 0; p < depth; p++) SHS__IN(copy)((size_t)width, scale, SHS__AT(S, ld, 0, p), SHS__AT(to, padded, 0, p));
     else SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
@@ -2793,7 +2802,7 @@ SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column,
 #define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
-#define SHS__TILE_COLUMNS 384
+#define SHS__TILE_COLUMNS 384 /* of a tile where several workers share them: each packs its block of A anew */
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
 
 typedef struct shs__gemm {
@@ -2807,6 +2816,7 @@ typedef struct shs__gemm {
     int lda, ldb, ldc;
     /* memory */
     int panel;            /* columns packed_b has room for */
+    int stripe;           /* columns of a tile of C */
     shs_real *packed_b;   /* one panel of B */
     shs_real *own;        /* for each worker a tile and a block of A */
     size_t own_count;
@@ -2897,8 +2907,8 @@ SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int block = shs__gemm_block(g), blocks = (g->m - 1) / block + 1;
     int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
-    int offset = (int)(chunk / (size_t)blocks) * SHS__TILE_COLUMNS, column = g->column + offset;
-    int columns = shs__imin(g->columns - offset, SHS__TILE_COLUMNS);
+    int offset = (int)(chunk / (size_t)blocks) * g->stripe, column = g->column + offset;
+    int columns = shs__imin(g->columns - offset, g->stripe);
     shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + g->tiles->rows * g->tiles->columns;
     int first = g->from == 0;
     if (shs__outside(g->part, row, rows, column, columns)) return;
@@ -2919,13 +2929,14 @@ SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
         return;
     }
     g->tiles = shs__kernels_gemm();
+    g->stripe = shs__workers(ctx) > 1 ? SHS__TILE_COLUMNS : g->panel;
     for (g->column = 0; g->column < g->n; g->column += g->columns) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
             shs__parallel(ctx, shs__chunks(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__gemm_pack_b, g);
             shs__parallel(ctx,
-                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, SHS__TILE_COLUMNS),
+                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, g->stripe),
                           shs__gemm_tile, g);
         }
     }
