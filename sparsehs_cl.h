@@ -3504,8 +3504,8 @@ SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
     return (size_t)s->padded * (stride > 1 ? stride : 2) + stride * (stride + 1) + shs__zmax(p, stride);
 }
 
-/* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want the
-   four values that are read at once aligned; others whole pages, or their drivers copy all the same. */
+/* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want
+   the four values that are read at once aligned; others whole pages, or their drivers copy all the same. */
 SHS__PRIVATE size_t shs__cl_wrap_alignment(const shs_cl *cl) { return cl->is_cpu ? 4 * sizeof(shs_real) : 4096; }
 
 /* Makes Y the signals of slice q: `count` of them. */
@@ -3536,7 +3536,8 @@ SHS__PRIVATE void shs__cl_try_to_wrap(shs__cl_signals *s) {
 SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
     const shs_omp_options *o = s->job.coding;
     size_t r = sizeof(shs_real), p = (size_t)s->p, stride = (size_t)s->stride, wide = shs__cl_wide_size(s->cl);
-    size_t bytes = (s->wraps ? 0 : p * r) + wide + stride * (r + 4) + r + 8 + (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
+    size_t bytes = (s->wraps ? 0 : p * r) + wide + stride * (r + 4) + r + 8;
+    bytes += (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
     if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_STRETCH + 1;
     return bytes;
 }
@@ -3545,7 +3546,8 @@ SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
 SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
-    size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left, most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
+    size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left;
+    size_t most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
     shs_status status = shs__cl_buffer(cl, shs__product(p, padded, r), &s->D);
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);

@@ -589,7 +589,8 @@ static void test_cancel(void **state) {
         assert_true(reached > before);
         assert_memory_equal(some.codes.used, all.codes.used, reached * sizeof(int));
         for (i = 0; i < reached; i++)
-            assert_memory_equal(some.codes.coefs + 4 * i, all.codes.coefs + 4 * i, (size_t)all.codes.used[i] * sizeof(shs_real));
+            assert_memory_equal(some.codes.coefs + 4 * i, all.codes.coefs + 4 * i,
+                                (size_t)all.codes.used[i] * sizeof(shs_real));
         shs_codes_free(NULL, &some.codes);
     }
     assert_true(calls > 1);
@@ -1028,8 +1029,8 @@ static void check_failures(const errand *e, int fallback, int lost) {
         check_outing(&o);
         refused += o.status != SHS_OK;
         if (still_alive(&o) != live || o.d.cl->in_use != 0)
-            fail_msg("%s, call %ld of %ld (%s): %ld objects, %zu bytes are left", e->name, k, calls, shim.first, shim.live - live,
-                     o.d.cl->in_use);
+            fail_msg("%s, call %ld of %ld (%s): %ld objects, %zu bytes are left", e->name, k, calls, shim.first,
+                     shim.live - live, o.d.cl->in_use);
         if (k % 8) continue;
         run_outing(&o);
         assert_ok(o.status);
