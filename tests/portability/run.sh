@@ -150,7 +150,8 @@ for o in O0 O2 O3; do
 done
 begin clang-fast-math clang && suite "" "" clang -std=c99 -O2 -ffast-math
 begin tcc tcc && suite "" "" tcc -std=c99
-if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -lm -o /dev/null 2>/dev/null; then m32=gcc; else m32=gcc-12-multilib; fi
+if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -lm -o /dev/null 2>/dev/null; then m32=gcc
+else m32=gcc-12-multilib; fi
 begin gcc-m32 $m32 && suite "" "" gcc -std=c99 -m32 -O2
 begin gcc-m32-sse gcc $m32 && suite "" "" gcc -std=c99 -m32 -O2 -msse2 -mfpmath=sse
 
@@ -159,7 +160,8 @@ begin gcc-m32-sse gcc $m32 && suite "" "" gcc -std=c99 -m32 -O2 -msse2 -mfpmath=
 standards="-std=c++11,-std=c++14,-std=c++17,-std=c++20"
 begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -x c++
 begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
-begin c-standards gcc && every_part "" "" "-std=c99 -pedantic,-std=c11 -pedantic,-std=c17 -pedantic,-std=gnu99,-std=gnu17" gcc -O2
+begin c-standards gcc && every_part "" "" \
+    "-std=c99 -pedantic,-std=c11 -pedantic,-std=c17 -pedantic,-std=gnu99,-std=gnu17" gcc -O2
 begin switches gcc && every_part "" "" "-DSPARSEHS_STATIC,-DSPARSEHS_DOUBLE,-DSPARSEHS_NO_DOUBLE,-DSPARSEHS_NO_STDLIB,\
 -DCOUNTING_ALLOCATOR,-DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,\
 -DSPARSEHS_NO_SIMD,-DSPARSEHS_ONLY_CODING,-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB,\
@@ -173,18 +175,20 @@ fi
 
 # Everything that clang can warn of, but: the padding of structs; joint assignments by commas; comparisons with zero and with
 # oneself, which are exact; functions marked unused, since nobody calls all; switches that leave the rest to a text at the end;
-# the API's own macros; int functions whose value is converted. In C++ also what is C: casts, NULL, and __ inside names.
+# the API's own macros; int functions whose value is converted; masks of comparisons, in another integer type of the same width.
+# In C++ also what is C: casts, NULL, and __ inside names; and what C++98 did not have.
 everything="-Weverything -Wno-padded -Wno-comma -Wno-float-equal -Wno-used-but-marked-unused -Wno-switch-enum"
-everything="$everything -Wno-unused-macros -Wno-bad-function-cast"
-everything_plus="-Wno-old-style-cast -Wno-zero-as-null-pointer-constant -Wno-reserved-identifier -Wno-reserved-macro-identifier"
+everything="$everything -Wno-unused-macros -Wno-bad-function-cast -Wno-vector-conversion"
+everything_plus="-Wno-c++98-compat -Wno-old-style-cast -Wno-zero-as-null-pointer-constant"
+everything_plus="$everything_plus -Wno-reserved-identifier -Wno-reserved-macro-identifier"
 implementation=-DSPARSEHS_IMPLEMENTATION
 if begin clang-everything clang clang++; then
     for s in "" -DSPARSEHS_DOUBLE -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_SIMD; do
         # shellcheck disable=SC2086
-        compile "$dir/c$s.build" clang -std=c99 -O1 $everything $s $implementation -x c -c sparsehs.h -o "$dir/c.o"
+        compile "$dir/c$s.build" clang -std=c99 -O2 -fsyntax-only $everything $s $implementation -x c sparsehs.h
         # shellcheck disable=SC2086
-        compile "$dir/c++$s.build" clang++ -std=c++11 -O1 $everything $everything_plus $s $implementation -x c++ \
-            -c sparsehs.h -o "$dir/c++.o"
+        compile "$dir/c++$s.build" clang++ -std=c++11 -O2 -fsyntax-only $everything $everything_plus $s $implementation \
+            -x c++ sparsehs.h
     done
     finish "compiled only"
 fi
@@ -195,8 +199,8 @@ if begin clang-cl $clang_cl; then
     for language in TC TP; do
         for s in "-DAS_CLANG" "-U__clang__ -U__GNUC__" "-U__clang__ -U__GNUC__ -DSPARSEHS_DOUBLE"; do
             # shellcheck disable=SC2086
-            compile "$dir/$language$(echo "$s" | tr -d ' ').build" $clang_cl --target=x86_64-pc-windows-msvc /$language /W4 -Wpedantic -Wgnu -Wvla \
-                -I$here/msvc $s $implementation /O2 /c sparsehs.h "/Fo$dir/library.obj"
+            compile "$dir/$language$(echo "$s" | tr -d ' ').build" $clang_cl --target=x86_64-pc-windows-msvc /$language \
+                /W4 -Wpedantic -Wgnu -Wvla -I$here/msvc $s $implementation /O2 /Zs sparsehs.h
         done
     done
     finish "compiled only"
@@ -212,8 +216,8 @@ fi
 # cppcheck takes the address of a variable for a use of its value (uninitvar); compilers and the analyser know better.
 if begin cppcheck cppcheck; then
     compile "$dir/cppcheck.build" cppcheck --std=c99 --language=c $implementation -D__GNUC__=12 -D__OPTIMIZE__ --quiet \
-        --enable=warning,performance,portability --suppress=uninitvar --error-exitcode=1 '--template={file}:{line}: warning: {message}' \
-        sparsehs.h
+        --enable=warning,performance,portability --suppress=uninitvar --error-exitcode=1 \
+        '--template={file}:{line}: warning: {message}' sparsehs.h
     finish "analysed only"
 fi
 if begin clang-tidy clang-tidy; then
