@@ -81,6 +81,7 @@ static inline void check_strings(const char *a, const char *b, int equal, const 
 #define assert_memory_not_equal(a, b, size) check_that(memcmp(a, b, size) != 0, #a " and " #b " are the same")
 
 #define cmocka_run_group_tests(tests, setup, teardown) cmocka_run_group_tests_name(#tests, tests, setup, teardown)
+#define _cmocka_run_group_tests(name, tests, count, setup, teardown) check_all(name, tests, count, setup, teardown)
 #define cmocka_run_group_tests_name(name, tests, setup, teardown)                                                              \
     check_all(name, tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
 

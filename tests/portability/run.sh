@@ -4,6 +4,8 @@
 #     sh tests/portability/run.sh [ROW ...]      rows by name or pattern, such as 'gcc*'; none = all
 #     sh tests/portability/run.sh --list
 #
+# TESTS="dense pca" builds only these of the test programs.
+#
 # A row whose tools are not installed is skipped, and says so. Fails where a row fails or a compiler warns.
 set -u
 LC_ALL=C
@@ -18,7 +20,7 @@ failed=0
 # What a user of the header may compile with. Frames count in the library alone: the tests' own are large.
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align"
 frames=-Wframe-larger-than=1024
-tests="context dense eigen coding learning patches cubes pca ica faults"
+tests=${TESTS:-context dense eigen coding learning patches cubes pca ica faults}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
