@@ -1611,6 +1611,7 @@ typedef struct shs__pursuit_kernels {
 #endif
 #define SHS__INSTANCE avx2
 #define SHS__VECTOR_BYTES 32
+#define SHS__FUSED
 #include SPARSEHS_FILE
 #ifdef __clang__
 #pragma clang attribute pop
@@ -1628,6 +1629,7 @@ typedef struct shs__pursuit_kernels {
 #endif
 #define SHS__INSTANCE avx512
 #define SHS__VECTOR_BYTES 64
+#define SHS__FUSED
 #include SPARSEHS_FILE
 #ifdef __clang__
 #pragma clang attribute pop
@@ -1639,6 +1641,9 @@ typedef struct shs__pursuit_kernels {
 /* The base follows here, and after it the rest of the implementation. */
 #define SHS__INSTANCE base
 #ifdef SHS__SIMD
+#if defined(__FMA__) && defined(__x86_64__)
+#define SHS__FUSED
+#endif
 #if defined(__AVX512F__)
 #define SHS__VECTOR_BYTES 64
 #elif defined(__AVX__)
@@ -1701,6 +1706,35 @@ typedef shs_real SHS__IN(narrow_any) SHS__ANY(shs_real, SHS__WLANES * sizeof(shs
 typedef shs_wide shs__wvec;
 #define SHS__WLOAD(p) (*(p))
 #define SHS__WSTORE(p, v) (*(p) = (v))
+#endif
+
+/* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
+   wherever they lie. Compilers choose for themselves in each loop (gcc avoids chains of fused operations for some
+   processors), so they are told. */
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES >= 32 && defined(SHS__FUSED)
+#ifdef __clang__
+#define SHS__SIGN unsigned /* of the mask of all lanes, as each compiler declares it */
+#else
+#define SHS__SIGN signed
+#endif
+#ifdef SPARSEHS_DOUBLE
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) __builtin_fma(a, b, c)
+#if SHS__VECTOR_BYTES == 64
+#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, (SHS__SIGN char)-1, 4)
+#else
+#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
+#endif
+#else
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) __builtin_fmaf(a, b, c)
+#if SHS__VECTOR_BYTES == 64
+#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (SHS__SIGN short)-1, 4)
+#else
+#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#endif
+#endif
+#else
+#define SHS__MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) ((a) * (b) + (c))
 #endif
 
 /* ---- kernels: vectors --------------------------------------------------------------------------------------------- */
@@ -2384,6 +2418,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
                                   shs_real *SHS__RESTRICT B, size_t rows, shs_real inverse_d, shs_real t,
                                   shs_real *SHS__RESTRICT alpha) {
     shs_real best = -1;
+    const shs_real minus_t = -t;
     int i = 0, index = 0, q;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
@@ -2391,6 +2426,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         SHS__IN(champion) champion = SHS_ZERO, second = SHS_ZERO;
         const SHS__IN(mask) absolute = ~(champion.where + sign);
         SHS__IN(mask) won;
+        const shs__vec zero = {0}, step = zero - t;
         champion.best -= 1;
         second.best -= 1;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
@@ -2399,16 +2435,19 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
             for (q = 0; q < k; q++, row += next) {
-                v0 -= c[q] * SHS__LOAD(row);
-                v1 -= c[q] * SHS__LOAD(row + SHS__LANES);
-                v2 -= c[q] * SHS__LOAD(row + 2 * SHS__LANES);
-                v3 -= c[q] * SHS__LOAD(row + 3 * SHS__LANES);
+                const shs__vec factor = zero - c[q];
+                v0 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row), v0);
+                v1 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + SHS__LANES), v1);
+                v2 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 2 * SHS__LANES), v2);
+                v3 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 3 * SHS__LANES), v3);
             }
             v0 *= inverse_d, v1 *= inverse_d, v2 *= inverse_d, v3 *= inverse_d;
             SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
             SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
-            v0 = SHS__LOAD(alpha + i) - t * v0, v1 = SHS__LOAD(alpha + i + SHS__LANES) - t * v1;
-            v2 = SHS__LOAD(alpha + i + 2 * SHS__LANES) - t * v2, v3 = SHS__LOAD(alpha + i + 3 * SHS__LANES) - t * v3;
+            v0 = SHS__MULTIPLY_ADD(step, v0, SHS__LOAD(alpha + i));
+            v1 = SHS__MULTIPLY_ADD(step, v1, SHS__LOAD(alpha + i + SHS__LANES));
+            v2 = SHS__MULTIPLY_ADD(step, v2, SHS__LOAD(alpha + i + 2 * SHS__LANES));
+            v3 = SHS__MULTIPLY_ADD(step, v3, SHS__LOAD(alpha + i + 3 * SHS__LANES));
             SHS__STORE(alpha + i, v0), SHS__STORE(alpha + i + SHS__LANES, v1);
             SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
             SHS__CHALLENGE(champion, v0, i);
@@ -2423,10 +2462,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             shs__vec v = SHS__LOAD(g + i);
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-            for (q = 0; q < k; q++, row += next) v -= c[q] * SHS__LOAD(row);
+            for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD(zero - c[q], SHS__LOAD(row), v);
             v *= inverse_d;
             SHS__STORE(row, v);
-            v = SHS__LOAD(alpha + i) - t * v;
+            v = SHS__MULTIPLY_ADD(step, v, SHS__LOAD(alpha + i));
             SHS__STORE(alpha + i, v);
             SHS__CHALLENGE(champion, v, i);
         }
@@ -2436,10 +2475,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     for (; i < n; i++) {
         shs_real v = g[i], *row = SHS__AT_B(B, n, rows, 0, i);
         ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-        for (q = 0; q < k; q++, row += next) v -= c[q] * *row;
+        for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD_ONE(-c[q], *row, v);
         v *= inverse_d;
         *row = v;
-        alpha[i] -= t * v;
+        alpha[i] = SHS__MULTIPLY_ADD_ONE(minus_t, v, alpha[i]);
         if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
     }
     return index;
@@ -2496,6 +2535,10 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 #undef SHS__SHUFFLE
 #undef SHS__TRANSPOSE_ROWS
 #undef SHS__CHALLENGE
+#undef SHS__MULTIPLY_ADD
+#undef SHS__MULTIPLY_ADD_ONE
+#undef SHS__FUSED
+#undef SHS__SIGN
 #undef SHS__DUEL
 #undef SHS__VECTOR_BYTES
 #undef SHS__INSTANCE
