@@ -1713,14 +1713,14 @@ typedef shs_wide shs__wvec;
    processors), so they are told. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES >= 32 && defined(SHS__FUSED)
 #ifdef __clang__
-#define SHS__SIGN unsigned /* of the mask of all lanes, as each compiler declares it */
+#define SHS__SIGN unsigned /* of a mask of 16 lanes, as each compiler declares it */
 #else
 #define SHS__SIGN signed
 #endif
 #ifdef SPARSEHS_DOUBLE
 #define SHS__MULTIPLY_ADD_ONE(a, b, c) __builtin_fma(a, b, c)
 #if SHS__VECTOR_BYTES == 64
-#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, (SHS__SIGN char)-1, 4)
+#define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, (unsigned char)-1, 4)
 #else
 #define SHS__MULTIPLY_ADD(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #endif
