@@ -1537,7 +1537,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 typedef struct shs__vector_kernels {
     shs_real (*dot)(size_t n, const shs_real *x, const shs_real *y);
     void (*axpy)(size_t n, shs_real alpha, const shs_real *x, shs_real *y);
-    void (*patch)(int n, shs_real a, const shs_real *x, shs_real b, const shs_real *y, shs_real *z);
+    void (*patch)(int n, shs_real a, const shs_real *x, shs_real b, const shs_real *y, shs_real *z); /* z += a x + b y */
     void (*combine)(int n, int count, const shs_real *const *columns, const shs_real *factors, shs_real *sum);
     shs_wide (*norm2)(int n, const shs_real *x);
     void (*axpy_wide)(int n, shs_wide alpha, const shs_real *x, shs_wide *y);
@@ -1567,7 +1567,7 @@ typedef struct shs__eigh_kernels {
 
 /* Of section 6: the pursuit. */
 typedef struct shs__pursuit_kernels {
-    int (*strongest)(int n, const shs_real *alpha);
+    int (*strongest)(int n, const shs_real *alpha); /* the index of the largest |alpha|, the first of equals */
     int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t rows, shs_real inverse_d,
                    shs_real t, shs_real *alpha);
 } shs__pursuit_kernels;
@@ -2101,7 +2101,7 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
                             shs_real *SHS__RESTRICT to) {
     int i, p;
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
-    if (along && width == SHS__NR) { /* a sliver of B is no whole vector of float */
+    if (along && width == SHS__NR && padded == SHS__NR) { /* a sliver of B is no whole vector of float */
         typedef shs_real row_ SHS__ANY(shs_real, SHS__NR * sizeof(shs_real));
         for (p = 0; p < depth; p++)
             *(row_ *)(void *)SHS__AT(to, SHS__NR, 0, p) = scale * *(const row_ *)(const void *)SHS__AT(S, ld, 0, p);
