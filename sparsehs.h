@@ -1581,6 +1581,32 @@ typedef struct shs__pursuit_kernels {
     ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +             \
      (size_t)((i) % SHS__BLOCK))
 
+/* Of section 9: pixels. `words` and what follows it multiplies integers: 0 and NULL where an instance has nothing for it. */
+typedef struct shs__pixels_kernels {
+    int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
+    void (*convert)(shs_type type, int n, const void *from, const shs_real *shift, int each, shs_real *to);
+    void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const shs_real *shift,
+                 unsigned char *missing, shs_real *room, shs_real *to, size_t apart);
+    void (*sums)(int bands, int depth, const shs_real *packed, size_t apart, shs_wide *sum);
+    void (*gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add, shs_real *C);
+    void (*settle)(int bands, const shs_real *C, shs_wide *P);
+    void (*across)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
+    void (*along)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
+    int words, word_columns, word_vectors;
+    int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
+                          int32_t *to, size_t apart);
+    void (*sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
+    void (*gram_pairs)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart, int32_t *sums,
+                       shs_wide *C);
+    void (*gram_pairs_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
+                            int32_t *sums, shs_wide *C);
+    void (*pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
+                       size_t second);
+    void (*sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
+    void (*gram_quads_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
+                            int32_t *sums, shs_wide *C);
+} shs__pixels_kernels;
+
 /* Unoptimised, vector code is slower than plain loops. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
 #define SHS__SIMD
@@ -1612,6 +1638,7 @@ typedef struct shs__pursuit_kernels {
 #define SHS__INSTANCE avx2
 #define SHS__VECTOR_BYTES 32
 #define SHS__FUSED
+#define SHS__WORDS_BYTES 32
 #include SPARSEHS_FILE
 #ifdef __clang__
 #pragma clang attribute pop
@@ -1630,6 +1657,7 @@ typedef struct shs__pursuit_kernels {
 #define SHS__INSTANCE avx512
 #define SHS__VECTOR_BYTES 64
 #define SHS__FUSED
+#define SHS__WORDS_BYTES 64
 #include SPARSEHS_FILE
 #ifdef __clang__
 #pragma clang attribute pop
@@ -1650,6 +1678,13 @@ typedef struct shs__pursuit_kernels {
 #define SHS__VECTOR_BYTES 32
 #elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__wasm_simd128__)
 #define SHS__VECTOR_BYTES 16
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+#define SHS__WORDS_BYTES 64
+#elif defined(__AVX2__)
+#define SHS__WORDS_BYTES 32
+#elif defined(__SSE2__)
+#define SHS__WORDS_BYTES 16
 #endif
 #endif
 #define SHS__REMAINDER
@@ -2484,6 +2519,549 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
+/* ---- kernels: pixels, packing ------------------------------------------------------------------------------------- */
+
+/* Products of pixels are summed from PACKED panels. A group is as many bands as a vector has lanes (L), and lies pixel
+   after pixel; the last one is filled up with zeros:
+
+       group 0:  | x(0,0) x(1,0) .. x(L-1,0) | x(0,1) .. x(L-1,1) | ..  a vector for each pixel
+       group 1:  | x(L,0) x(L+1,0) ..        | ..
+
+   Spectra that lie pixel by pixel are packed without a transposition, straight from their own type, and both factors of a
+   product are read from the same panel. Without vectors a group is one band. */
+
+/* Compilers without conversions of vectors get plain loops; exact integer sums ask for a shs_wide of 53 bits. */
+#if defined(SHS__VECTOR_BYTES) && (defined(__clang__) || __GNUC__ >= 9)
+#define SHS__PIXEL_VECTORS
+#endif
+#if defined(SHS__WORDS_BYTES) && (!defined(SHS__PIXEL_VECTORS) || defined(SPARSEHS_NO_DOUBLE))
+#undef SHS__WORDS_BYTES
+#endif
+#if defined(SHS__WORDS_BYTES) && SHS__WORDS_BYTES == 64
+#define SHS__VNNI
+#endif
+
+#ifdef SHS__PIXEL_VECTORS
+#define SHS__PL SHS__LANES
+#define SHS__PWL SHS__WLANES
+#define SHS__PX_TYPE(name, type, lanes)                                                                                \
+    typedef type SHS__IN(name) __attribute__((vector_size((lanes) * sizeof(type)), aligned(sizeof(type)), may_alias))
+SHS__PX_TYPE(px_u8, uint8_t, SHS__PL);
+SHS__PX_TYPE(px_i16, int16_t, SHS__PL);
+SHS__PX_TYPE(px_u16, uint16_t, SHS__PL);
+SHS__PX_TYPE(px_i32, int32_t, SHS__PL);
+SHS__PX_TYPE(px_f32, float, SHS__PL);
+SHS__PX_TYPE(px_part, shs_real, SHS__PWL); /* as many as a vector of shs_wide has */
+typedef shs__vec SHS__IN(px);
+typedef shs__wvec SHS__IN(px_wide);
+#define SHS__PX_AT(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
+#define SHS__PX_CAST(v, kind) __builtin_convertvector(v, SHS__IN(kind))
+#define SHS__PX_SET(p, v) SHS__STORE(p, v)
+#define SHS__PX_REAL(p) SHS__LOAD(p)
+#define SHS__PX_F32(p) SHS__PX_CAST(SHS__PX_AT(px_f32, p), px)
+#define SHS__PX_INT(kind, p) SHS__PX_CAST(SHS__PX_CAST(SHS__PX_AT(kind, p), px_i32), px)
+#define SHS__PX_U8(p) SHS__PX_INT(px_u8, p)
+#define SHS__PX_I16(p) SHS__PX_INT(px_i16, p)
+#define SHS__PX_U16(p) SHS__PX_INT(px_u16, p)
+#define SHS__PX_WIDE(p) SHS__PX_CAST(SHS__PX_AT(px_part, p), px_wide)
+#define SHS__PX_WIDE_AT(p) SHS__WLOAD(p)
+#define SHS__PX_WIDE_SET(p, v) SHS__WSTORE(p, v)
+#else
+#define SHS__PL 1
+#define SHS__PWL 1
+typedef shs_real SHS__IN(px);
+typedef shs_wide SHS__IN(px_wide);
+#define SHS__PX_SET(p, v) (*(p) = (v))
+#define SHS__PX_REAL(p) (*(p))
+#define SHS__PX_F32(p) ((shs_real) * (p))
+#define SHS__PX_U8(p) ((shs_real) * (p))
+#define SHS__PX_I16(p) ((shs_real) * (p))
+#define SHS__PX_U16(p) ((shs_real) * (p))
+#define SHS__PX_WIDE(p) ((shs_wide) * (p))
+#define SHS__PX_WIDE_AT(p) (*(p))
+#define SHS__PX_WIDE_SET(p, v) (*(p) = (v))
+#endif
+#ifdef SPARSEHS_DOUBLE
+typedef int64_t SHS__IN(px_lane);
+#define SHS__PX_EXPONENT ((int64_t)0x7ff << 52)
+#else
+typedef int32_t SHS__IN(px_lane);
+#define SHS__PX_EXPONENT 0x7f800000
+#endif
+
+/* out = value - shift for n values side by side: one shift for all, or one each. */
+#define SHS__PX_CONVERT(from_type, read)                                                                               \
+    {                                                                                                                  \
+        const from_type *v = (const from_type *)from;                                                                  \
+        if (each)                                                                                                      \
+            for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - SHS__PX_REAL(shift + i));         \
+        else                                                                                                           \
+            for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - shift[0]);                        \
+        for (; i < n; i++) to[i] = (shs_real)v[i] - shift[each ? i : 0];                                               \
+    }                                                                                                                  \
+    break;
+
+SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, const shs_real *shift, int each,
+                                      shs_real *SHS__RESTRICT to) {
+    int i = 0;
+    switch (type) {
+    case SHS_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_U8)
+    case SHS_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
+    case SHS_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
+    case SHS_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
+    case SHS_REAL: SHS__PX_CONVERT(shs_real, SHS__PX_REAL)
+    default: break;
+    }
+}
+#undef SHS__PX_CONVERT
+
+/* Whether n values are all finite, by their exponents. */
+SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs_real *x) {
+    SHS__IN(px_lane) bad = 0, bits;
+    int i = 0;
+#ifdef SHS__PIXEL_VECTORS
+    typedef SHS__IN(px_lane) lanes __attribute__((vector_size(SHS__VECTOR_BYTES)));
+    SHS__IN(px_lane) lane[SHS__PL];
+    lanes flags = {0}, exponent = flags + SHS__PX_EXPONENT;
+    for (; i + SHS__PL <= n; i += SHS__PL) flags |= ((lanes)SHS__LOAD(x + i) & exponent) == exponent;
+    memcpy(lane, &flags, sizeof flags);
+    for (n -= i, x += i, i = 0; i < SHS__PL; i++) bad |= lane[i];
+    i = 0;
+#endif
+    for (; i < n; i++) {
+        memcpy(&bits, x + i, sizeof bits);
+        bad |= (bits & SHS__PX_EXPONENT) == SHS__PX_EXPONENT;
+    }
+    return !bad;
+}
+
+/* Packs converted spectra, `bands` values each at spectrum[k], type SHS_U8 to SHS_F32 or SHS_REAL, less the shift; groups are
+   `apart` values apart. A missing spectrum becomes zeros, and so does one in which a value comes out as NaN or infinity;
+   that is marked as missing too. Room: a spectrum, up to a whole vector. */
+SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
+                                   const shs_real *shift, unsigned char *missing, shs_real *room, shs_real *to, size_t apart) {
+    int k, b;
+    for (b = bands; b % SHS__PL; b++) room[b] = 0;
+    for (k = 0; k < pixels; k++, to += SHS__PL) {
+        shs_real *group = to;
+        if (!missing[k]) {
+            SHS__IN(px_convert)(type, bands, spectrum[k], shift, 1, room);
+            if (type == SHS_F32 || type == SHS_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
+        }
+        for (b = 0; b < bands && missing[k]; b++) room[b] = 0;
+        for (b = 0; b < bands; b += SHS__PL, group += apart) SHS__PX_SET(group, SHS__PX_REAL(room + b));
+    }
+}
+
+/* Adds up each band of a packed panel, in shs_wide. */
+SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const shs_real *packed, size_t apart, shs_wide *sum) {
+    int b, k, l, i;
+    for (b = 0; b < bands; b += SHS__PL, packed += apart) {
+        for (l = 0; l < SHS__PL; l += SHS__PWL) {
+            SHS__IN(px_wide) even = SHS_ZERO, odd = SHS_ZERO;
+            shs_wide lane[SHS__PWL];
+            const shs_real *x = packed + l;
+            for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__PL) {
+                even += SHS__PX_WIDE(x);
+                odd += SHS__PX_WIDE(x + SHS__PL);
+            }
+            if (k < depth) even += SHS__PX_WIDE(x);
+            even += odd;
+            memcpy(lane, &even, sizeof lane);
+            for (i = 0; i < SHS__PWL && b + l + i < bands; i++) sum[b + l + i] += lane[i];
+        }
+    }
+}
+
+/* ---- kernels: pixels, products ------------------------------------------------------------------------------------ */
+
+/* A BLOCK of the products is one group of rows by SHS__PC columns. A TILE is up to SHS__PV blocks of the same columns: its
+   sums stay in registers. Of the blocks those are formed that meet the lower triangle, column of blocks after column of
+   blocks, from the diagonal down; they lie in this order. */
+#if !defined(SHS__PIXEL_VECTORS)
+#define SHS__PC 4 /* in neighbouring groups */
+#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3)
+#elif SHS__VECTOR_BYTES == 64
+#define SHS__PC 8
+#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#elif SHS__VECTOR_BYTES == 16 && defined(SPARSEHS_DOUBLE)
+#define SHS__PC 2
+#define SHS__PX_COLUMNS(X) X(0) X(1)
+#else
+#define SHS__PC 4
+#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3)
+#endif
+#if SHS__PC == 4 && defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(__x86_64__) || defined(__i386__))
+#define SHS__PV 2 /* of 16 registers, and a product needs one of its own */
+#else
+#define SHS__PV 3
+#endif
+
+#define SHS__PX_BEGIN(j) SHS__IN(px) c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__PX_STEP(j)                                                                                                \
+    c0##j += a0 * b[j * column];                                                                                       \
+    if (vectors > 1) c1##j += a1 * b[j * column];                                                                      \
+    if (vectors > 2) c2##j += a2 * b[j * column];
+#define SHS__PX_ADD(j)                                                                                                 \
+    c0##j += SHS__PX_REAL(C + j * c_column);                                                                           \
+    if (vectors > 1) c1##j += SHS__PX_REAL(C + j * c_column + c_vector);                                               \
+    if (vectors > 2) c2##j += SHS__PX_REAL(C + j * c_column + 2 * c_vector);
+#define SHS__PX_END(j)                                                                                                 \
+    SHS__PX_SET(C + j * c_column, c0##j);                                                                              \
+    if (vectors > 1) SHS__PX_SET(C + j * c_column + c_vector, c1##j);                                                  \
+    if (vectors > 2) SHS__PX_SET(C + j * c_column + 2 * c_vector, c2##j);
+
+/* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times SHS__PC values of b, `column` apart; the next of
+   the depth is a_next and b_next further on. Inlined with constants. */
+SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs_real *a, ptrdiff_t vector, ptrdiff_t a_next,
+                                  const shs_real *b, ptrdiff_t column, ptrdiff_t b_next, int add, shs_real *C,
+                                  ptrdiff_t c_vector, ptrdiff_t c_column) {
+    SHS__IN(px) zero = SHS_ZERO, a0, a1 = zero, a2 = zero;
+    SHS__PX_COLUMNS(SHS__PX_BEGIN)
+    for (; depth > 0; depth--, a += a_next, b += b_next) {
+        a0 = SHS__PX_REAL(a);
+        if (vectors > 1) a1 = SHS__PX_REAL(a + vector);
+        if (vectors > 2) a2 = SHS__PX_REAL(a + 2 * vector);
+        SHS__PX_COLUMNS(SHS__PX_STEP)
+    }
+    if (add) {
+        SHS__PX_COLUMNS(SHS__PX_ADD)
+    }
+    SHS__PX_COLUMNS(SHS__PX_END)
+}
+#undef SHS__PX_BEGIN
+#undef SHS__PX_STEP
+#undef SHS__PX_ADD
+#undef SHS__PX_END
+
+#define SHS__PX_TILES(...)                                                                                             \
+    if (vectors == 1) SHS__IN(px_tile)(1, __VA_ARGS__);                                                                \
+    if (vectors == 2) SHS__IN(px_tile)(2, __VA_ARGS__);                                                                \
+    if (vectors == 3) SHS__IN(px_tile)(3, __VA_ARGS__)
+
+/* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
+SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add,
+                                   shs_real *C) {
+    const ptrdiff_t column = SHS__PL == 1 ? apart : 1;
+    SHS__PX_TILES(depth, a, apart, SHS__PL, b, column, SHS__PL, add, C, SHS__PC * SHS__PL, SHS__PL);
+}
+
+/* Maps spectra: Y (ldy a pixel) = groups of the matrix, packed as [group][band][L], times SHS__PC spectra of X. */
+SHS__OUTLINE void SHS__IN(px_across)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y,
+                                     int ldy) {
+    SHS__PX_TILES(depth, matrix, (ptrdiff_t)depth *SHS__PL, SHS__PL, X, ldx, 1, 0, Y, SHS__PL, ldy);
+}
+
+/* Maps planes: Y (ldy an output) = vectors of pixels of X (ldx a band) times SHS__PC outputs, packed as [band][SHS__PC]. */
+SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y,
+                                    int ldy) {
+    SHS__PX_TILES(depth, X, SHS__PL, ldx, matrix, 1, SHS__PC, 0, Y, SHS__PL, ldy);
+}
+#undef SHS__PX_TILES
+
+/* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
+SHS__PRIVATE void SHS__IN(px_settle)(int bands, const shs_real *C, shs_wide *P) {
+    int column, row, j, i, last;
+    for (column = 0; column < bands; column += SHS__PC)
+        for (row = column - column % SHS__PL; row < bands; row += SHS__PL, C += SHS__PC * SHS__PL) {
+            last = row + SHS__PL < bands ? row + SHS__PL : bands;
+            for (j = 0; j < SHS__PC && column + j < bands; j++) {
+                const shs_real *c = C + j * SHS__PL;
+                shs_wide *p = SHS__AT(P, bands, row, column + j);
+                i = column + j > row ? column + j - row : 0;
+                if (i == 0)
+                    for (; i + SHS__PWL <= last - row; i += SHS__PWL)
+                        SHS__PX_WIDE_SET(p + i, SHS__PX_WIDE_AT(p + i) + SHS__PX_WIDE(c + i));
+                for (; i < last - row; i++) p[i] += (shs_wide)c[i];
+            }
+        }
+}
+
+/* ---- kernels: pixels, integer products ---------------------------------------------------------------------------- */
+
+/* Pixels of 8 and 16 bits, less an integer shift, multiplied and added by the processor's integer dot products: exact, and
+   two to four times as fast as in float. They are packed as above, but a word of 32 bits holds the same band of two pixels
+   (16 bits each) or of four (8 bits). Sums of 32 bits go to shs_wide before they can overflow: after `most` words. */
+#ifdef SHS__WORDS_BYTES
+#define SHS__WL (SHS__WORDS_BYTES / 4)
+#if SHS__WORDS_BYTES == 64
+#define SHS__WC 8
+#define SHS__WV 3
+#define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#else
+#define SHS__WC 4
+#define SHS__WV 2 /* of 16 registers, and a product needs one of its own */
+#define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3)
+#endif
+typedef int32_t SHS__IN(words) __attribute__((vector_size(SHS__WORDS_BYTES)));
+typedef int32_t SHS__IN(words_any) __attribute__((vector_size(SHS__WORDS_BYTES), aligned(4), may_alias));
+typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
+typedef uint8_t SHS__IN(words_u8) __attribute__((vector_size(SHS__WL), aligned(1), may_alias));
+typedef int16_t SHS__IN(words_i16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
+typedef uint16_t SHS__IN(words_u16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
+typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__PWL), aligned(4), may_alias));
+#define SHS__WORDS(p) (*(const SHS__IN(words_any) *)(const void *)(p))
+#define SHS__WORDS_SET(p, v) (*(SHS__IN(words_any) *)(void *)(p) = (v))
+#define SHS__WORDS_OF(kind, p) __builtin_convertvector(*(const SHS__IN(kind) *)(const void *)(p), SHS__IN(words))
+
+/* sum + the two products of 16 bits in each word */
+#if SHS__WORDS_BYTES == 16
+#define SHS__MADD(sum, a, b)                                                                                           \
+    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd128((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#elif SHS__WORDS_BYTES == 32
+#define SHS__MADD(sum, a, b)                                                                                           \
+    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd256((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#elif defined(__clang__)
+#define SHS__MADD(sum, a, b)                                                                                           \
+    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd512((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#else
+#define SHS__MADD(sum, a, b)                                                                                           \
+    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd512_mask((SHS__IN(halves))(a), (SHS__IN(halves))(b),                \
+                                                            (__extension__(SHS__IN(words)){0}), 0xffff))
+#endif
+
+/* Stores one word for two spectra at x and y; *most becomes the largest |x - shift| so far, lane by lane. */
+#define SHS__PAIR(kind, x, y, shift, to, most)                                                                         \
+    do {                                                                                                               \
+        SHS__IN(words) shift_ = SHS__WORDS(shift), first_ = SHS__WORDS_OF(kind, x) - shift_;                           \
+        SHS__IN(words) second_ = SHS__WORDS_OF(kind, y) - shift_, size_, larger_;                                      \
+        SHS__WORDS_SET(to, (first_ & 0xffff) | (SHS__IN(words))((SHS__IN(unsigned_words))second_ << 16));              \
+        size_ = first_ ^ (first_ >> 31), larger_ = size_ > most;                                                       \
+        most = (size_ & larger_) | (most & ~larger_);                                                                  \
+        size_ = second_ ^ (second_ >> 31), larger_ = size_ > most;                                                     \
+        most = (size_ & larger_) | (most & ~larger_);                                                                  \
+    } while (0)
+typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
+
+#define SHS__PACK_PAIRS(kind, from_type)                                                                               \
+    for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                   \
+        const from_type *x = (const from_type *)(const void *)spectrum[k];                                             \
+        const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                         \
+        int32_t *group = to;                                                                                           \
+        for (b = 0; b + SHS__WL <= bands; b += SHS__WL, group += apart) SHS__PAIR(kind, x + b, y + b, shift + b, group, most); \
+        if (b < bands) {                                                                                               \
+            from_type x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};                                                      \
+            memcpy(x_end, x + b, (size_t)(bands - b) * sizeof(from_type));                                             \
+            memcpy(y_end, y + b, (size_t)(bands - b) * sizeof(from_type));                                             \
+            SHS__PAIR(kind, x_end, y_end, shift + b, group, most);                                                     \
+        }                                                                                                              \
+    }                                                                                                                  \
+    break;
+
+/* Packs pairs of spectra (pixels: even; shift: up to a whole vector, zeros behind) of 8 or 16 bits. Returns the largest size
+   of a difference; if it needs more than 16 bits the words are of no use. */
+SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
+                                         const int32_t *shift, int32_t *to, size_t apart) {
+    SHS__IN(words) most = {0};
+    int32_t lane[SHS__WL];
+    int k, b;
+    switch (type) {
+    case SHS_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
+    case SHS_I16: SHS__PACK_PAIRS(words_i16, int16_t)
+    case SHS_U16: SHS__PACK_PAIRS(words_u16, uint16_t)
+    default: break;
+    }
+    memcpy(lane, &most, sizeof lane);
+    for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
+    return lane[0] + 1; /* -n was taken as n - 1 */
+}
+#undef SHS__PACK_PAIRS
+#undef SHS__PAIR
+
+/* Adds up each band of packed pairs: few enough for 32 bits. */
+SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+    int32_t lane[SHS__WL];
+    int b, k;
+    for (b = 0; b < bands; b += SHS__WL, packed += apart) {
+        SHS__IN(words) even = {0}, odd = {0}, ones = even + 0x10001;
+        for (k = 0; k + 2 <= words; k += 2) {
+            even = SHS__MADD(even, SHS__WORDS(packed + k * SHS__WL), ones);
+            odd = SHS__MADD(odd, SHS__WORDS(packed + (k + 1) * SHS__WL), ones);
+        }
+        if (k < words) even = SHS__MADD(even, SHS__WORDS(packed + k * SHS__WL), ones);
+        even += odd;
+        memcpy(lane, &even, sizeof lane);
+        for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
+    }
+}
+
+#define SHS__WORD_BEGIN(j) SHS__IN(words) c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__WORD_STEP(j)                                                                                              \
+    bj = zero + b[j];                                                                                                  \
+    SHS__WORD_DOT(c0##j, a0, bj);                                                                                      \
+    if (vectors > 1) SHS__WORD_DOT(c1##j, a1, bj);                                                                     \
+    if (vectors > 2) SHS__WORD_DOT(c2##j, a2, bj);
+#define SHS__WORD_END(j)                                                                                               \
+    SHS__WORDS_SET(sums + j * SHS__WL, c0##j);                                                                         \
+    if (vectors > 1) SHS__WORDS_SET(sums + (SHS__WC + j) * SHS__WL, c1##j);                                            \
+    if (vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
+
+#define SHS__WORD_TILE                                                                                                 \
+    while (depth > 0) {                                                                                                \
+        int words = depth < most ? depth : most;                                                                       \
+        SHS__IN(words) zero = {0}, a0, a1 = zero, a2 = zero, bj;                                                       \
+        SHS__WORD_COLUMNS(SHS__WORD_BEGIN)                                                                             \
+        for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {                                         \
+            a0 = SHS__WORDS(a);                                                                                        \
+            if (vectors > 1) a1 = SHS__WORDS(a + apart);                                                               \
+            if (vectors > 2) a2 = SHS__WORDS(a + 2 * apart);                                                           \
+            SHS__WORD_COLUMNS(SHS__WORD_STEP)                                                                          \
+        }                                                                                                              \
+        SHS__WORD_COLUMNS(SHS__WORD_END)                                                                               \
+        for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__PWL)                                        \
+            SHS__PX_WIDE_SET(C + words, SHS__PX_WIDE_AT(C + words) + SHS__PX_CAST(SHS__PX_AT(words_part, sums + words), px_wide)); \
+    }
+
+/* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
+#define SHS__WORD_GRAM(name)                                                                                           \
+    SHS__INLINE void SHS__IN(name##_any)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,         \
+                                         ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                \
+        SHS__WORD_TILE                                                                                                 \
+    }                                                                                                                  \
+    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,              \
+                                    ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                     \
+        if (vectors == 1) SHS__IN(name##_any)(1, depth, most, a, b, apart, sums, C);                                         \
+        if (vectors == 2) SHS__IN(name##_any)(2, depth, most, a, b, apart, sums, C);                                         \
+        if (vectors == 3 && SHS__WV == 3) SHS__IN(name##_any)(SHS__WV, depth, most, a, b, apart, sums, C);                   \
+    }
+
+#define SHS__WORD_DOT(sum, a, b) sum = SHS__MADD(sum, a, b)
+SHS__WORD_GRAM(gram_pairs)
+#undef SHS__WORD_DOT
+
+#ifdef SHS__VNNI
+/* By their names, so that the text need not be compiled a second time for processors that have them. */
+#define SHS__WORD_DOT(sum, a, b)                                                                                       \
+    __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
+SHS__WORD_GRAM(gram_pairs_vnni)
+#undef SHS__WORD_DOT
+/* a holds bytes as they are, b the same less 128. */
+#define SHS__WORD_DOT(sum, a, b)                                                                                       \
+    __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
+SHS__WORD_GRAM(gram_quads_vnni)
+#undef SHS__WORD_DOT
+
+#define SHS__QUADS(p0, p1, p2, p3, to)                                                                                 \
+    SHS__WORDS_SET(to, SHS__WORDS_OF(words_u8, p0) | SHS__WORDS_OF(words_u8, p1) << 8 |                                \
+                           SHS__WORDS_OF(words_u8, p2) << 16 |                                                         \
+                           (SHS__IN(words))((SHS__IN(unsigned_words))SHS__WORDS_OF(words_u8, p3) << 24))
+
+/* Packs spectra of bytes by fours (pixels: a multiple), as they are; and the same less 128, `second` words further on, of
+   which the sums are taken too. What fills up the last group is 128, so 0 there. */
+SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
+                                      size_t second) {
+    const SHS__IN(words) flip = {0};
+    int k, b, q;
+    for (k = 0; k < pixels; k += 4, to += SHS__WL, spectrum += 4) {
+        int32_t *group = to;
+        for (b = 0; b + SHS__WL <= bands; b += SHS__WL, group += apart) {
+            SHS__QUADS(spectrum[0] + b, spectrum[1] + b, spectrum[2] + b, spectrum[3] + b, group);
+            SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
+        }
+        if (b < bands) {
+            unsigned char end[4][SHS__WL];
+            memset(end, 128, sizeof end);
+            for (q = 0; q < 4; q++) memcpy(end[q], spectrum[q] + b, (size_t)(bands - b));
+            SHS__QUADS(end[0], end[1], end[2], end[3], group);
+            SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
+        }
+    }
+}
+#undef SHS__QUADS
+
+/* Adds up each band of the bytes less 128: one times each. */
+SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+    int32_t lane[SHS__WL];
+    int b, k;
+    for (b = 0; b < bands; b += SHS__WL, packed += apart) {
+        SHS__IN(words) even = {0}, odd = {0}, ones = even + 0x1010101, x;
+        for (k = 0; k < words; k++) {
+            x = SHS__WORDS(packed + k * SHS__WL);
+            if (k & 1) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(odd) : "v"(ones), "v"(x));
+            else __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(even) : "v"(ones), "v"(x));
+        }
+        even += odd;
+        memcpy(lane, &even, sizeof lane);
+        for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
+    }
+}
+#endif
+#undef SHS__WORD_BEGIN
+#undef SHS__WORD_STEP
+#undef SHS__WORD_END
+#undef SHS__WORD_TILE
+#undef SHS__WORD_GRAM
+#undef SHS__WORD_COLUMNS
+#undef SHS__WORDS
+#undef SHS__WORDS_SET
+#undef SHS__WORDS_OF
+#undef SHS__MADD
+#endif
+
+SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
+    SHS__PL,
+    SHS__PC,
+    SHS__PV,
+    SHS__IN(px_convert),
+    SHS__IN(px_pack),
+    SHS__IN(px_sums),
+    SHS__IN(px_gram),
+    SHS__IN(px_settle),
+    SHS__IN(px_across),
+    SHS__IN(px_along),
+#ifdef SHS__WORDS_BYTES
+    SHS__WL,
+    SHS__WC,
+    SHS__WV,
+    SHS__IN(pack_pairs),
+    SHS__IN(sum_pairs),
+    SHS__IN(gram_pairs),
+#else
+    0,
+    0,
+    0,
+    NULL,
+    NULL,
+    NULL,
+#endif
+#if defined(SHS__WORDS_BYTES) && defined(SHS__VNNI)
+    SHS__IN(gram_pairs_vnni),
+    SHS__IN(pack_quads),
+    SHS__IN(sum_quads),
+    SHS__IN(gram_quads_vnni),
+#else
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+#endif
+};
+
+#undef SHS__PC
+#undef SHS__PIXEL_VECTORS
+#undef SHS__PL
+#undef SHS__PV
+#undef SHS__PWL
+#undef SHS__PX_AT
+#undef SHS__PX_CAST
+#undef SHS__PX_COLUMNS
+#undef SHS__PX_EXPONENT
+#undef SHS__PX_F32
+#undef SHS__PX_I16
+#undef SHS__PX_INT
+#undef SHS__PX_REAL
+#undef SHS__PX_SET
+#undef SHS__PX_TYPE
+#undef SHS__PX_U16
+#undef SHS__PX_U8
+#undef SHS__PX_WIDE
+#undef SHS__PX_WIDE_AT
+#undef SHS__PX_WIDE_SET
+#undef SHS__VNNI
+#undef SHS__WC
+#undef SHS__WL
+#undef SHS__WV
+
 /* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
@@ -2541,6 +3119,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 #undef SHS__SIGN
 #undef SHS__DUEL
 #undef SHS__VECTOR_BYTES
+#undef SHS__WORDS_BYTES
 #undef SHS__INSTANCE
 #endif /* SHS__INSTANCE */
 
@@ -2598,6 +3177,16 @@ SHS__CHOOSER(vector)
 SHS__CHOOSER(gemm)
 SHS__CHOOSER(eigh)
 SHS__CHOOSER(pursuit)
+SHS__CHOOSER(pixels)
+
+/* Whether the integer dot products of AVX-512 VNNI are there, where they are known. */
+SHS__PRIVATE int shs__vnni(void) {
+    int there = shs__kernels_pixels()->gram_quads_vnni != NULL;
+#if defined(SHS__SIMD) && defined(__x86_64__)
+    there = there && __builtin_cpu_supports("avx512vnni");
+#endif
+    return there;
+}
 
 /* ================================================================================================================== */
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
@@ -6924,6 +7513,8 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
 
 enum {
     SHS__PANEL_PIXELS = 384, /* converted and multiplied at a time: the depth of one packed panel of gemm */
+    SHS__TILE_WORDS = 192,   /* as many shs_wide hold the 32-bit sums of a tile */
+    SHS__LEAST_WORDS = 4,    /* pairs between two flushes of integer sums: below that float is faster */
     SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
     SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
     SHS__LARGE_CHUNK_PANELS = 16,
@@ -7132,6 +7723,7 @@ typedef struct shs__panel {
     unsigned char *missing; /* SHS__PANEL_PIXELS */
     unsigned char *room;    /* for shs__settle_run */
     int pixels, valid;      /* read, and left after closing up */
+    const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, for kernels that read them there */
 } shs__panel;
 
 typedef struct shs__reader {
@@ -7223,9 +7815,42 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
     if (shs__may_miss(v)) shs__close_up(r, panel);
 }
 
+/* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
+SHS__PRIVATE int shs__spectra_lie_ready(const shs__reader *r) {
+    const shs__view *v = &r->view;
+    shs_type type = v->cube->type;
+#ifdef SPARSEHS_DOUBLE
+    if (type == SHS_F64) type = SHS_REAL;
+#endif
+    if (type != SHS_U8 && type != SHS_I16 && type != SHS_U16 && type != SHS_F32 && type != SHS_REAL) return 0;
+    return !v->planes && !r->precise && !r->offset && v->bs == 1 && !r->unsettled;
+}
+
+/* In place of shs__read_panel where spectra lie ready: finds them, and marks those that are missing. */
+SHS__PRIVATE void shs__find_spectra(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+    const shs__view *v = &r->view;
+    int line = (int)(first / (size_t)v->samples), sample = (int)(first % (size_t)v->samples), k;
+    panel->pixels = panel->valid = count;
+    memset(panel->missing, 0, (size_t)count);
+    for (k = 0; k < count; k++, sample++) {
+        if (sample == v->samples) line++, sample = 0;
+        panel->spectrum[k] = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
+        if (v->marks) {
+            shs__run run;
+            run.from = panel->spectrum[k], run.stride = 1, run.offset = NULL, run.count = v->used;
+            shs__mark_nodata(v->cube->type, &run, v->nodata, panel->missing + k, 0);
+        }
+        if (v->cube->mask)
+            panel->missing[k] |= v->cube->mask[(size_t)(v->first_line + line) * (size_t)v->samples + (size_t)sample] == 0;
+    }
+    for (k = 0; k < count; k++) panel->valid -= panel->missing[k];
+}
+
 /* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
 
 struct shs__pass;
+
+typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 
 /* What a worker has for itself. */
 typedef struct shs__worker {
@@ -7234,8 +7859,10 @@ typedef struct shs__worker {
     shs_real *second;  /* ... and then */
     shs_wide *wide;
     shs_real *scratch; /* for the matrix products */
-    shs_real *gram;    /* products of the last panels, not yet in the slot: pending of them */
-    int pending;
+    shs_real *packed;  /* a panel, packed for the products with itself */
+    shs_real *blocks;  /* those of the last panels, not yet in the slot: pending of them */
+    shs_wide *words;   /* the same from integers, of a whole chunk; counted: whether there are any */
+    int pending, counted;
 } shs__worker;
 
 /* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */
@@ -7258,23 +7885,103 @@ typedef struct shs__pass {
     size_t product_values, second_values, wide_values, scratch_values;
     int gram_order;          /* of the products that are summed; 0 = none */
     size_t gram_at;          /* where in a slot they are */
+    const shs__pixels_kernels *kernels;
+    shs__factors factors;    /* what products are formed of */
+    int direct;              /* panels are not read: their spectra are found */
+    int whole;               /* integers may be multiplied, where the shift is whole: */
+    int32_t *whole_shift;    /* up to a whole vector */
+    unsigned char *instead;  /* a spectrum that is the shift, in place of missing ones */
+    shs_real *no_shift;
 } shs__pass;
 
-/* The lower triangle of P += A A' (or A'A). Products are summed in shs_real over SHS__PANELS_A_SUM panels and then in
-   shs_wide; shs__settle_sums brings over what is left at the end of a chunk. */
-SHS__PRIVATE void shs__settle_sums(shs__worker *lane, int n, shs_wide *P) {
-    int j;
-    for (j = 0; j < n && lane->pending; j++) shs__add_scaled_wide(n - j, 1, SHS__AT(lane->gram, n, j, j), SHS__AT(P, n, j, j));
-    lane->pending = 0;
+/* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
+SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
+    size_t blocks = 0;
+    int column;
+    for (column = 0; column < bands; column += columns) blocks += (size_t)((bands - 1) / lanes - column / lanes + 1);
+    return blocks * (size_t)columns * (size_t)lanes;
 }
 
-SHS__PRIVATE void shs__syrk_to_wide(shs_trans trans, int n, int k, const shs_real *A, int lda, shs__worker *lane, shs_wide *P) {
-#if defined(SPARSEHS_DOUBLE)
-    shs__syrk_serial(trans, n, k, 1, A, lda, 1, P, n, lane->scratch);
+/* Groups of the next tile: not a single one if that can be helped. */
+SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
+
+/* Blocks = products of a packed panel with itself, or blocks += with add. */
+SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int depth, const shs_real *packed, int add,
+                                  shs_real *blocks) {
+    const ptrdiff_t apart = SHS__PANEL_PIXELS * (ptrdiff_t)k->lanes;
+    int column, row, groups = (bands - 1) / k->lanes + 1, n;
+    for (column = 0; column < bands; column += k->columns) {
+        const shs_real *b = packed + column / k->lanes * apart + column % k->lanes;
+        for (row = column / k->lanes; row < groups; row += n) {
+            n = shs__tile_groups(groups - row, k->vectors);
+            k->gram(n, depth, packed + row * apart, b, apart, add, blocks);
+            blocks += n * k->columns * k->lanes;
+        }
+    }
+}
+
+/* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
+typedef void (*shs__words_fn)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
+                              int32_t *sums, shs_wide *C);
+SHS__PRIVATE void shs__gram_words(const shs__pixels_kernels *k, shs__words_fn tile, int bands, int depth, int most,
+                                  const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs_wide *blocks) {
+    int32_t *sums = (int32_t *)(void *)(blocks + shs__block_values(bands, k->words, k->word_columns)); /* room of a tile */
+    int column, row, groups = (bands - 1) / k->words + 1, n;
+    for (column = 0; column < bands; column += k->word_columns) {
+        const int32_t *b = packed + second + column / k->words * apart + column % k->words;
+        for (row = column / k->words; row < groups; row += n) {
+            n = shs__tile_groups(groups - row, k->word_vectors);
+            tile(n, depth, most, packed + row * apart, b, apart, sums, blocks);
+            blocks += n * k->word_columns * k->words;
+        }
+    }
+}
+
+/* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are, 128 times the columns' sums come
+   off. */
+SHS__PRIVATE void shs__settle_words(const shs__pixels_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
+                                    shs_wide *P) {
+    int column, row, j, i, last;
+    for (column = 0; column < bands; column += k->word_columns)
+        for (row = column - column % k->words; row < bands; row += k->words)
+            for (last = shs__imin(row + k->words, bands), j = column; j < column + k->word_columns; j++, C += k->words)
+                for (i = shs__imax(row, j); i < last && j < bands; i++)
+                    *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
+}
+
+/* Brings what is left at the end of a chunk to the slot. */
+SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
+    int n = pass->gram_order;
+    shs_wide *P = slot + pass->gram_at;
+    if (lane->pending) pass->kernels->settle(n, lane->blocks, P);
+    if (lane->counted) shs__settle_words(pass->kernels, n, lane->words, pass->factors == SHS__QUADS, slot + 1, P);
+    lane->pending = lane->counted = 0;
+}
+
+/* The slot's products += those of the packed panel. They are summed in shs_real over SHS__PANELS_A_SUM panels and then in
+   shs_wide. */
+SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, int depth, shs_wide *slot) {
+    shs__gram_panel(pass->kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, lane->blocks);
+    lane->pending++;
+#ifndef SPARSEHS_DOUBLE
+    if (lane->pending == SHS__PANELS_A_SUM) {
+        pass->kernels->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
+        lane->pending = 0;
+    }
 #else
-    shs__syrk_serial(trans, n, k, 1, A, lda, lane->pending ? 1 : 0, lane->gram, n, lane->scratch);
-    if (++lane->pending == SHS__PANELS_A_SUM) shs__settle_sums(lane, n, P);
+    (void)slot;
 #endif
+}
+
+/* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
+SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const shs_real *X, shs_real *packed) {
+    const shs__gemm_kernels *g = shs__kernels_gemm();
+    size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
+    int b;
+    for (b = 0; b < bands; b += k->lanes, packed += apart, X += apart) {
+        if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * sizeof(shs_real));
+        g->transpose(pixels, shs__imin(k->lanes, bands - b), 1, X, SHS__PANEL_PIXELS, packed, k->lanes);
+    }
 }
 
 /* The sum of x in shs_wide; eight sums side by side, which a compiler keeps in one or two vectors. */
@@ -7285,6 +7992,19 @@ SHS__PRIVATE shs_wide shs__sum_up(int n, const shs_real *x) {
         for (l = 0; l < 8; l++) s[l] += (shs_wide)x[i + l];
     for (; i < n; i++) s[0] += (shs_wide)x[i];
     return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+/* Room for products; packed panels begin as numbers, since groups that are not full are read too. */
+SHS__PRIVATE void shs__gram_layout(shs__layout *l, const shs__pass *pass, shs__worker *lane) {
+    const shs__pixels_kernels *k = shs__kernels_pixels();
+    int n = pass->gram_order, whole = pass->whole;
+    size_t packed = shs__product((size_t)shs__round_up(n, 16), SHS__PANEL_PIXELS, 1);
+    lane->packed = SHS__CARVE(l, shs_real, packed);
+    lane->blocks = SHS__CARVE(l, shs_real, n ? shs__block_values(n, k->lanes, k->columns) : 0);
+    lane->words = SHS__CARVE(l, shs_wide, n && whole ? shs__block_values(n, k->words, k->word_columns) + SHS__TILE_WORDS : 0);
+    lane->panel.spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
+    lane->pending = lane->counted = 0;
+    if (l->base && n) memset(lane->packed, 0, packed * sizeof(shs_real));
 }
 
 SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers) {
@@ -7307,8 +8027,7 @@ SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers)
         lane->second = SHS__CARVE(l, shs_real, pass->second_values);
         lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
         lane->scratch = SHS__CARVE(l, shs_real, pass->scratch_values);
-        lane->gram = SHS__CARVE(l, shs_real, shs__product((size_t)pass->gram_order, (size_t)pass->gram_order, 1));
-        lane->pending = 0;
+        shs__gram_layout(l, pass, lane);
     }
 }
 
@@ -7339,11 +8058,12 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
             next = at % line + count < line;
         }
-        shs__read_panel(&pass->reader, &lane->panel, at, (int)(count + next));
+        if (pass->direct) shs__find_spectra(&pass->reader, &lane->panel, at, (int)(count + next));
+        else shs__read_panel(&pass->reader, &lane->panel, at, (int)(count + next));
         if (lane->panel.valid > 0 || !slot) pass->work(pass, lane, slot, at);
         at += count;
     }
-    if (slot && pass->gram_order) shs__settle_sums(lane, pass->gram_order, slot + pass->gram_at);
+    if (slot && pass->gram_order) shs__settle_sums(pass, lane, slot);
 }
 
 /* Adds a stretch of the slots of a batch to the totals, in order. */
@@ -7543,23 +8263,86 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
     memset(moments, 0, sizeof *moments);
 }
 
+/* Whether integers may be multiplied. */
+SHS__PRIVATE int shs__whole_possible(const shs__pass *pass) {
+    const shs__view *v = &pass->reader.view;
+    shs_type type = v->cube->type;
+    return (type == SHS_U8 || type == SHS_I16 || type == SHS_U16) && !v->planes && !pass->reader.precise && v->bs == 1 &&
+           !v->cube->band_list && !v->cube->swap_bytes && pass->kernels->words > 0;
+}
+
+/* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
+SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, shs_wide *sum) {
+    const shs__pixels_kernels *k = pass->kernels;
+    int used = pass->reader.view.used, quads = pass->factors == SHS__QUADS, pixels = lane->panel.pixels, words, i;
+    int32_t *packed = (int32_t *)(void *)lane->packed;
+    size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
+    size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
+    for (i = 0; i < pixels; i++)
+        if (lane->panel.missing[i]) lane->panel.spectrum[i] = pass->instead;
+    for (; i % (quads ? 4 : 2); i++) lane->panel.spectrum[i] = pass->instead;
+    words = i / (quads ? 4 : 2);
+    if (!lane->counted)
+        memset(lane->words, 0, shs__block_values(used, k->words, k->word_columns) * sizeof(shs_wide));
+    lane->counted = 1;
+    if (quads) {
+        k->pack_quads(used, i, lane->panel.spectrum, packed, apart, second);
+        k->sum_quads(used, words, packed + second, apart, sum);
+        shs__gram_words(k, k->gram_quads_vnni, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, lane->words);
+    } else {
+        int64_t most = k->pack_pairs(pass->reader.view.cube->type, used, i, lane->panel.spectrum, pass->whole_shift, packed,
+                                     apart);
+        most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
+        if (most < SHS__LEAST_WORDS) return 0;
+        k->sum_pairs(used, words, packed, apart, sum);
+        shs__gram_words(k, shs__vnni() ? k->gram_pairs_vnni : k->gram_pairs, used, words, (int)(most < words ? most : words),
+                        packed, (ptrdiff_t)apart, 0, lane->words);
+    }
+    return 1;
+}
+
+/* The panel, packed as shs_real. */
+SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
+    const shs__pixels_kernels *k = pass->kernels;
+    const shs__reader *r = &pass->reader;
+    shs__panel *panel = &lane->panel;
+    int used = r->view.used, i;
+    size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
+    shs_type type = pass->direct && r->view.cube->type != SHS_F64 ? r->view.cube->type : SHS_REAL;
+    if (!pass->direct) { /* what is missing was closed up */
+        panel->pixels = panel->valid;
+        memset(panel->missing, 0, (size_t)panel->pixels);
+        for (i = 0; i < panel->pixels && !r->planes; i++)
+            panel->spectrum[i] = (const unsigned char *)(const void *)SHS__AT(panel->X, used, 0, i);
+    }
+    if (r->planes) shs__pack_planes(k, used, panel->pixels, panel->X, lane->packed);
+    else
+        k->pack(type, used, panel->pixels, panel->spectrum, pass->direct ? r->shift : pass->no_shift, panel->missing,
+                lane->scratch, lane->packed, apart);
+}
+
 /* A slot: the number of pixels, the sums, the lower triangle of the products (columns of `used`). */
 SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__reader *r = &pass->reader;
+    const shs__pixels_kernels *kernels = pass->kernels;
     int used = r->view.used, valid = lane->panel.valid, b, k;
     shs_wide *sum = slot + 1, *products = slot + 1 + used;
     (void)first;
-    slot[0] += (shs_wide)valid;
+    slot[0] += (shs_wide)(pass->direct ? lane->panel.pixels : valid);
+    if (pass->factors != SHS__REALS && shs__whole_moments(pass, lane, sum)) {
+        for (k = 0; k < lane->panel.pixels; k++) slot[0] -= lane->panel.missing[k];
+        return;
+    }
     if (r->precise) {
         for (k = 0; k < valid; k++)
             for (b = 0; b < used; b++) sum[b] += *SHS__AT(lane->panel.W, used, b, k);
         shs__wide_syrk(used, valid, lane->panel.W, products);
         return;
     }
-    for (k = 0; k < valid && !r->planes; k++) shs__add_scaled_wide(used, 1, SHS__AT(lane->panel.X, used, 0, k), sum);
-    for (b = 0; b < used && r->planes; b++) sum[b] += shs__sum_up(valid, lane->panel.X + (size_t)b * SHS__PANEL_PIXELS);
-    shs__syrk_to_wide(r->planes ? SHS_TRANS : SHS_NO_TRANS, used, valid, lane->panel.X, r->planes ? SHS__PANEL_PIXELS : used,
-                      lane, products);
+    shs__moments_pack(pass, lane);
+    kernels->sums(used, lane->panel.pixels, lane->packed, SHS__PANEL_PIXELS * (size_t)kernels->lanes, sum);
+    shs__add_products(pass, lane, lane->panel.pixels, slot);
+    for (k = 0; k < lane->panel.pixels && pass->direct; k++) slot[0] -= lane->panel.missing[k];
 }
 
 /* Everything the update of moments needs, laid out. */
@@ -7579,7 +8362,9 @@ SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs
     pass->slot_values = 1 + used + used * used;
     pass->gram_order = pass->reader.precise ? 0 : (int)used;
     pass->gram_at = 1 + used;
-    pass->scratch_values = pass->reader.precise ? 0 : shs__gemm_scratch((int)used, (int)used, SHS__PANEL_PIXELS);
+    pass->scratch_values = (size_t)shs__round_up((int)used, 16);
+    pass->kernels = shs__kernels_pixels();
+    pass->whole = shs__whole_possible(pass);
     return SHS_OK;
 }
 
@@ -7616,8 +8401,35 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
 }
 
 SHS__PRIVATE void shs__moments_update_layout(shs__layout *l, shs__pass *pass, shs_real **shift, int workers) {
-    *shift = SHS__CARVE(l, shs_real, (size_t)pass->reader.view.used);
+    int used = pass->reader.view.used, whole = pass->whole;
+    *shift = SHS__CARVE(l, shs_real, (size_t)used);
+    pass->no_shift = SHS__CARVE(l, shs_real, (size_t)used);
+    pass->whole_shift = SHS__CARVE(l, int32_t, whole ? (size_t)shs__round_up(used, 16) : 0);
+    pass->instead = SHS__CARVE(l, unsigned char, whole ? 2 * (size_t)used : 0);
     shs__pass_layout(l, pass, workers);
+}
+
+/* How the pixels of the block at hand are multiplied: as integers where the shift is whole. */
+SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
+    const shs__reader *r = &pass->reader;
+    shs_type type = r->view.cube->type;
+    int b, used = r->view.used;
+    pass->factors = SHS__REALS;
+    pass->direct = shs__spectra_lie_ready(r);
+    if (!pass->direct || !pass->whole) return;
+    for (b = 0; b < used; b++) {
+        if (!(r->shift[b] >= (type == SHS_I16 ? -32768 : 0) && r->shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
+        if (type == SHS_U8 && r->shift[b] != 128) return;
+        pass->whole_shift[b] = (int32_t)r->shift[b];
+        if ((shs_real)pass->whole_shift[b] != r->shift[b]) return;
+        if (type == SHS_U8) pass->instead[b] = 128;
+        else { /* its low 16 bits are those of either type */
+            uint16_t bits = (uint16_t)(pass->whole_shift[b] & 0xffff);
+            memcpy(pass->instead + 2 * b, &bits, 2);
+        }
+    }
+    for (; b % 16; b++) pass->whole_shift[b] = 0;
+    pass->factors = type == SHS_U8 && shs__vnni() ? SHS__QUADS : SHS__PAIRS;
 }
 
 SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise) {
@@ -7636,10 +8448,15 @@ SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass
     int line, b, known = m->count > 0;
     shs__pass_begin(pass);
     for (b = 0; b < v->used; b++) shift[b] = known ? (shs_real)m->shift[b] : 0;
+    memset(pass->no_shift, 0, (size_t)v->used * sizeof(shs_real));
     pass->reader.shift = shift;
     for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
         status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
-        if (status == SHS_OK && !known) known = shs__find_shift(pass, shift);
+        if (status == SHS_OK && !known) {
+            known = shs__find_shift(pass, shift);
+            for (b = 0; b < v->used && pass->whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
+        }
+        if (status == SHS_OK) shs__choose_factors(pass);
         if (status == SHS_OK) status = shs__pass_block(ctx, pass);
     }
     return status;
@@ -8712,7 +9529,8 @@ SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane,
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__syrk_to_wide(SHS_TRANS, s->pairs, valid, lane->second, SHS__PANEL_PIXELS, lane, slot + 1);
+    shs__pack_planes(s->pass.kernels, s->pairs, valid, lane->second, lane->packed);
+    shs__add_products(&s->pass, lane, valid, slot);
 }
 
 /* Whitens a panel; keeps it, and adds its fourth moments, as asked. */
@@ -9175,6 +9993,7 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     if (moments)
         s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
     s->pass.phase = "whitening";
+    s->pass.kernels = shs__kernels_pixels();
     s->pass.owner = s;
     return SHS_OK;
 }
