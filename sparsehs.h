@@ -7852,6 +7852,23 @@ struct shs__pass;
 
 typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 
+/* Memory that will be read next, brought nearer a piece at a time while there is other work: `each` bytes a tile. */
+typedef struct shs__ahead {
+    const unsigned char *from;
+    size_t bytes, each;
+} shs__ahead;
+
+SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
+#if defined(__GNUC__) || defined(__clang__)
+    size_t now = shs__zmin(ahead->bytes, ahead->each), i;
+    for (i = 0; i < now; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
+    ahead->from += now;
+    ahead->bytes -= now;
+#else
+    (void)ahead;
+#endif
+}
+
 /* What a worker has for itself. */
 typedef struct shs__worker {
     shs__panel panel;
@@ -7863,6 +7880,7 @@ typedef struct shs__worker {
     shs_real *blocks;  /* those of the last panels, not yet in the slot: pending of them */
     shs_wide *words;   /* the same from integers, of a whole chunk; counted: whether there are any */
     int pending, counted;
+    shs__ahead ahead; /* the next panel, where it follows on this one */
 } shs__worker;
 
 /* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */
@@ -7907,13 +7925,14 @@ SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most
 
 /* Blocks = products of a packed panel with itself, or blocks += with add. */
 SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int depth, const shs_real *packed, int add,
-                                  shs_real *blocks) {
+                                  shs__ahead *ahead, shs_real *blocks) {
     const ptrdiff_t apart = SHS__PANEL_PIXELS * (ptrdiff_t)k->lanes;
     int column, row, groups = (bands - 1) / k->lanes + 1, n;
     for (column = 0; column < bands; column += k->columns) {
         const shs_real *b = packed + column / k->lanes * apart + column % k->lanes;
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
+            shs__fetch_ahead(ahead);
             k->gram(n, depth, packed + row * apart, b, apart, add, blocks);
             blocks += n * k->columns * k->lanes;
         }
@@ -7924,13 +7943,15 @@ SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int d
 typedef void (*shs__words_fn)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                               int32_t *sums, shs_wide *C);
 SHS__PRIVATE void shs__gram_words(const shs__pixels_kernels *k, shs__words_fn tile, int bands, int depth, int most,
-                                  const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs_wide *blocks) {
+                                  const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs__ahead *ahead,
+                                  shs_wide *blocks) {
     int32_t *sums = (int32_t *)(void *)(blocks + shs__block_values(bands, k->words, k->word_columns)); /* room of a tile */
     int column, row, groups = (bands - 1) / k->words + 1, n;
     for (column = 0; column < bands; column += k->word_columns) {
         const int32_t *b = packed + second + column / k->words * apart + column % k->words;
         for (row = column / k->words; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->word_vectors);
+            shs__fetch_ahead(ahead);
             tile(n, depth, most, packed + row * apart, b, apart, sums, blocks);
             blocks += n * k->word_columns * k->words;
         }
@@ -7961,7 +7982,8 @@ SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs
 /* The slot's products += those of the packed panel. They are summed in shs_real over SHS__PANELS_A_SUM panels and then in
    shs_wide. */
 SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, int depth, shs_wide *slot) {
-    shs__gram_panel(pass->kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, lane->blocks);
+    shs__gram_panel(pass->kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead,
+                    lane->blocks);
     lane->pending++;
 #ifndef SPARSEHS_DOUBLE
     if (lane->pending == SHS__PANELS_A_SUM) {
@@ -8043,6 +8065,19 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
     r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
 }
 
+/* What follows on a panel of `count` pixels from `at` on, as much again, where the block is without gaps. */
+SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t count) {
+    const shs__view *v = &pass->reader.view;
+    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : 1;
+    size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
+    shs__ahead ahead = SHS_ZERO;
+    if (!pass->direct || v->ss != v->bands || v->ls != v->ss * v->samples || next == 0) return ahead;
+    ahead.from = v->base + (at + count) * pixel;
+    ahead.bytes = next * pixel;
+    ahead.each = (size_t)shs__round_up((int)shs__zmin(ahead.bytes * 8 / columns, INT_MAX / 2), 64);
+    return ahead;
+}
+
 SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     shs__worker *lane = pass->lanes + worker;
@@ -8058,6 +8093,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
             next = at % line + count < line;
         }
+        lane->ahead = shs__next_panel(pass, at, count);
         if (pass->direct) shs__find_spectra(&pass->reader, &lane->panel, at, (int)(count + next));
         else shs__read_panel(&pass->reader, &lane->panel, at, (int)(count + next));
         if (lane->panel.valid > 0 || !slot) pass->work(pass, lane, slot, at);
@@ -8288,7 +8324,8 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
     if (quads) {
         k->pack_quads(used, i, lane->panel.spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
-        shs__gram_words(k, k->gram_quads_vnni, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, lane->words);
+        shs__gram_words(k, k->gram_quads_vnni, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &lane->ahead,
+                        lane->words);
     } else {
         int64_t most = k->pack_pairs(pass->reader.view.cube->type, used, i, lane->panel.spectrum, pass->whole_shift, packed,
                                      apart);
@@ -8296,7 +8333,7 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
         shs__gram_words(k, shs__vnni() ? k->gram_pairs_vnni : k->gram_pairs, used, words, (int)(most < words ? most : words),
-                        packed, (ptrdiff_t)apart, 0, lane->words);
+                        packed, (ptrdiff_t)apart, 0, &lane->ahead, lane->words);
     }
     return 1;
 }
