@@ -5085,17 +5085,20 @@ SHS__PRIVATE shs_status shs__cl_byte_kernel(const shs__cl_pixels *px, cl_kernel 
     return shs__cl_kernel(px->cl, shs__cl_source_bytes, options, "byte_products", kernel);
 }
 
-/* Whether byte_products can be used; a compiler that does not take its instruction is asked once. */
-SHS__PRIVATE int shs__cl_by_bytes(shs__cl_pixels *px) {
+/* Whether byte_products can be used, into *can; a compiler that does not take its instruction is asked once. */
+SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
     cl_kernel kernel;
     shs_status status;
-    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return 0;
-    if (shs__zmax(px->slices[0].pixels, px->layout ? 0 : px->slices[0].plane) * (size_t)px->bands > UINT32_MAX) return 0; /* the kernel counts bytes in 32 bits */
-    if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return 0;
+    *can = 0;
+    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
+    if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
+    if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return SHS_OK;
     status = shs__cl_byte_kernel(px, &kernel);
-    if (status == SHS_BUILD_FAILED) cl->bytes = SHS__CL_BYTES_NOT;
-    return status == SHS_OK;
+    *can = status == SHS_OK;
+    if (status != SHS_BUILD_FAILED) return status;
+    cl->bytes = SHS__CL_BYTES_NOT;
+    return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
@@ -5167,13 +5170,15 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
 SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs_status status = SHS_OK;
+    int by_bytes = 0;
     if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
     px->find_shift = NULL;
     if (!known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
     else if (!known) px->find_shift = shift;
     if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
-    if (status == SHS_OK)
-        status = shs__cl_by_bytes(px) ? shs__cl_byte_moments(px, shift, sums) : shs__cl_gram_pass(px, "moments", precise, 0, sums);
+    if (status == SHS_OK) status = shs__cl_by_bytes(px, &by_bytes);
+    if (status == SHS_OK && by_bytes) status = shs__cl_byte_moments(px, shift, sums);
+    else if (status == SHS_OK) status = shs__cl_gram_pass(px, "moments", precise, 0, sums);
     px->find_shift = NULL;
     return status;
 }
