@@ -1581,6 +1581,14 @@ typedef struct shs__pursuit_kernels {
     ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +             \
      (size_t)((i) % SHS__BLOCK))
 
+/* How results are scaled: constant + y and, with stretch, range (that - low) / old + base. One of each for all, or each its
+   own; where the old range is nothing, old is 1 and range 0. */
+typedef struct shs__scaling {
+    int each, stretch;
+    const shs_wide *constant, *low, *range, *old;
+    shs_wide base;
+} shs__scaling;
+
 /* Of section 9: pixels. `words` and what follows it multiplies integers: 0 and NULL where an instance has nothing for it. */
 typedef struct shs__pixels_kernels {
     int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
@@ -1592,6 +1600,9 @@ typedef struct shs__pixels_kernels {
     void (*settle)(int bands, const shs_real *C, shs_wide *P);
     void (*across)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
     void (*along)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
+    void (*range)(int n, const shs_real *y, shs_real *low, shs_real *high);
+    void (*range_rows)(int rows, int n, const shs_real *y, int ldy, shs_real *low, shs_real *high);
+    void (*store)(shs_type type, int n, const shs_real *y, const shs__scaling *s, void *to);
     int words, word_columns, word_vectors;
     int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
                           int32_t *to, size_t apart);
@@ -1606,6 +1617,14 @@ typedef struct shs__pixels_kernels {
     void (*gram_quads_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                             int32_t *sums, shs_wide *C);
 } shs__pixels_kernels;
+
+/* Of section 11: contrasts, applied to columns. */
+typedef struct shs__contrast_kernels {
+    shs_wide (*apply)(shs_contrast contrast, int n, shs_real *y);
+    void (*decay)(int n, shs_real *y);
+    void (*rate)(int n, const shs_real *y, shs_wide *fourth, shs_wide *log_cosh);
+    void (*correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S);
+} shs__contrast_kernels;
 
 /* Unoptimised, vector code is slower than plain loops. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
@@ -2777,6 +2796,150 @@ SHS__PRIVATE void SHS__IN(px_settle)(int bands, const shs_real *C, shs_wide *P) 
         }
 }
 
+/* ---- kernels: pixels, results ------------------------------------------------------------------------------------- */
+
+#ifdef SHS__PIXEL_VECTORS
+SHS__PX_TYPE(part_u8, uint8_t, SHS__PWL);
+SHS__PX_TYPE(part_i16, int16_t, SHS__PWL);
+SHS__PX_TYPE(part_u16, uint16_t, SHS__PWL);
+SHS__PX_TYPE(part_i32, int32_t, SHS__PWL);
+SHS__PX_TYPE(part_f32, float, SHS__PWL);
+#if defined(SPARSEHS_NO_DOUBLE)
+typedef int32_t SHS__IN(wide_lane);
+#define SHS__PX_WIDE_SIGN INT32_MIN
+#else
+typedef int64_t SHS__IN(wide_lane);
+#define SHS__PX_WIDE_SIGN INT64_MIN
+#endif
+typedef SHS__IN(wide_lane) SHS__IN(wide_mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
+typedef SHS__IN(px_lane) SHS__IN(px_mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
+/* Lane by lane: where the condition holds a, else b. */
+#define SHS__PX_PICK(mask, vector, condition, a, b)                                                                    \
+    ((vector)(((SHS__IN(mask))(a) & (condition)) | ((SHS__IN(mask))(b) & ~(condition))))
+#else
+#define SHS__PX_PICK(mask, vector, condition, a, b) ((condition) ? (a) : (b))
+#endif
+
+/* The extremes of n values; of each of n values in `rows` rows, with room up to whole vectors. */
+SHS__PRIVATE void SHS__IN(px_range)(int n, const shs_real *y, shs_real *low, shs_real *high) {
+    int i = 0;
+#ifdef SHS__PIXEL_VECTORS
+    if (n >= SHS__PL) {
+        SHS__IN(px) least = SHS__PX_REAL(y), most = least, v;
+        shs_real lane[2 * SHS__PL];
+        for (i = SHS__PL; i + SHS__PL <= n; i += SHS__PL) {
+            v = SHS__PX_REAL(y + i);
+            least = SHS__PX_PICK(px_mask, SHS__IN(px), v < least, v, least);
+            most = SHS__PX_PICK(px_mask, SHS__IN(px), v > most, v, most);
+        }
+        SHS__PX_SET(lane, least);
+        SHS__PX_SET(lane + SHS__PL, most);
+        for (n -= i, y += i, i = 0; i < SHS__PL; i++) {
+            *low = lane[i] < *low ? lane[i] : *low;
+            *high = lane[SHS__PL + i] > *high ? lane[SHS__PL + i] : *high;
+        }
+        i = 0;
+    }
+#endif
+    for (; i < n; i++) {
+        *low = y[i] < *low ? y[i] : *low;
+        *high = y[i] > *high ? y[i] : *high;
+    }
+}
+
+SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const shs_real *y, int ldy, shs_real *low, shs_real *high) {
+    int i, k;
+    for (i = 0; i < n; i += SHS__PL) {
+        SHS__IN(px) least = SHS__PX_REAL(low + i), most = SHS__PX_REAL(high + i), v;
+        for (k = 0; k < rows; k++) {
+            v = SHS__PX_REAL(y + (size_t)k * (size_t)ldy + i);
+            least = SHS__PX_PICK(px_mask, SHS__IN(px), v < least, v, least);
+            most = SHS__PX_PICK(px_mask, SHS__IN(px), v > most, v, most);
+        }
+        SHS__PX_SET(low + i, least);
+        SHS__PX_SET(high + i, most);
+    }
+}
+
+/* One value in shs_wide: the constant added, and stretched. Vectors of them and single ones are calculated alike. */
+#define SHS__PX_SCALED(value, at)                                                                                      \
+    value = at(s->constant) + value;                                                                                   \
+    if (s->stretch) value = at(s->range) * (value - at(s->low)) / at(s->old) + s->base;
+#define SHS__PX_ONE(p) (p)[s->each ? i : 0]
+#define SHS__PX_SINGLES(to_type, least, most, rounded)                                                                 \
+    for (; i < n; i++) {                                                                                               \
+        shs_wide x = (shs_wide)y[i];                                                                                   \
+        SHS__PX_SCALED(x, SHS__PX_ONE)                                                                                 \
+        if (rounded) {                                                                                                 \
+            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
+            out[i] = x >= (shs_wide)(most) ? (to_type)(most) : x > (shs_wide)(least) ? (to_type)x : (to_type)(least);  \
+        } else out[i] = (to_type)x;                                                                                    \
+    }
+#ifdef SHS__PIXEL_VECTORS
+#define SHS__PX_MANY(p) (s->each ? (SHS__IN(px_wide))SHS__WLOAD((p) + i) : (p)[0] + none)
+#define SHS__PX_STORE(to_type, kind, least, most)                                                                      \
+    {                                                                                                                  \
+        to_type *out = (to_type *)to;                                                                                  \
+        const SHS__IN(px_wide) none = {0}, lowest = none + (shs_wide)(least), highest = none + (shs_wide)(most);       \
+        const SHS__IN(wide_mask) half = (SHS__IN(wide_mask))(none + (shs_wide)0.5);                                    \
+        const SHS__IN(wide_mask) sign = (half & 0) + SHS__PX_WIDE_SIGN;                                                \
+        for (; i + SHS__PWL <= n; i += SHS__PWL) {                                                                     \
+            SHS__IN(px_wide) x = SHS__PX_WIDE(y + i);                                                                  \
+            SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
+            x += (SHS__IN(px_wide))(((SHS__IN(wide_mask))x & sign) | half);                                            \
+            x = SHS__PX_PICK(wide_mask, SHS__IN(px_wide), x > lowest, x, lowest);                                      \
+            x = SHS__PX_PICK(wide_mask, SHS__IN(px_wide), x < highest, x, highest);                                    \
+            *(SHS__IN(kind) *)(void *)(out + i) = SHS__PX_CAST(SHS__PX_CAST(x, part_i32), kind);                       \
+        }                                                                                                              \
+        SHS__PX_SINGLES(to_type, least, most, 1)                                                                       \
+    }                                                                                                                  \
+    break;
+#define SHS__PX_STORE_REAL(to_type, kind)                                                                              \
+    {                                                                                                                  \
+        to_type *out = (to_type *)to;                                                                                  \
+        const SHS__IN(px_wide) none = {0};                                                                             \
+        for (; i + SHS__PWL <= n; i += SHS__PWL) {                                                                     \
+            SHS__IN(px_wide) x = SHS__PX_WIDE(y + i);                                                                  \
+            SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
+            *(SHS__IN(kind) *)(void *)(out + i) = SHS__PX_CAST(x, kind);                                               \
+        }                                                                                                              \
+        SHS__PX_SINGLES(to_type, 0, 0, 0)                                                                              \
+    }                                                                                                                  \
+    break;
+#else
+#define SHS__PX_STORE(to_type, kind, least, most)                                                                      \
+    {                                                                                                                  \
+        to_type *out = (to_type *)to;                                                                                  \
+        SHS__PX_SINGLES(to_type, least, most, 1)                                                                       \
+    }                                                                                                                  \
+    break;
+#define SHS__PX_STORE_REAL(to_type, kind)                                                                              \
+    {                                                                                                                  \
+        to_type *out = (to_type *)to;                                                                                  \
+        SHS__PX_SINGLES(to_type, 0, 0, 0)                                                                              \
+    }                                                                                                                  \
+    break;
+#endif
+
+/* Stores n results side by side, scaled, as SHS_U8, I16, U16, F32 or REAL. Integers round half away from zero. */
+SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const shs_real *y, const shs__scaling *s, void *to) {
+    int i = 0;
+    switch (type) {
+    case SHS_U8: SHS__PX_STORE(uint8_t, part_u8, 0, 255)
+    case SHS_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
+    case SHS_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
+    case SHS_F32: SHS__PX_STORE_REAL(float, part_f32)
+    case SHS_REAL: SHS__PX_STORE_REAL(shs_real, px_part)
+    default: break;
+    }
+}
+#undef SHS__PX_STORE
+#undef SHS__PX_STORE_REAL
+#undef SHS__PX_SINGLES
+#undef SHS__PX_MANY
+#undef SHS__PX_ONE
+#undef SHS__PX_SCALED
+
 /* ---- kernels: pixels, integer products ---------------------------------------------------------------------------- */
 
 /* Pixels of 8 and 16 bits, less an integer shift, multiplied and added by the processor's integer dot products: exact, and
@@ -3009,6 +3172,9 @@ SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
     SHS__IN(px_settle),
     SHS__IN(px_across),
     SHS__IN(px_along),
+    SHS__IN(px_range),
+    SHS__IN(px_range_rows),
+    SHS__IN(px_store),
 #ifdef SHS__WORDS_BYTES
     SHS__WL,
     SHS__WC,
@@ -3037,6 +3203,222 @@ SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
 #endif
 };
 
+/* ---- kernels: contrasts ------------------------------------------------------------------------------------------- */
+
+/* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
+
+#ifdef SHS__PIXEL_VECTORS
+typedef int32_t SHS__IN(px_int) __attribute__((vector_size(4 * SHS__PL)));
+typedef SHS__IN(px_mask) SHS__IN(px_bits);
+#define SHS__PX_BITS(v) ((SHS__IN(px_bits))(v))
+#define SHS__PX_OF_BITS(b) ((SHS__IN(px))(b))
+#define SHS__PX_TRUNCATED(v) __builtin_convertvector(v, SHS__IN(px_int))
+#define SHS__PX_WHOLE(k) __builtin_convertvector(k, SHS__IN(px))
+#define SHS__PX_WIDENED(k) __builtin_convertvector(k, SHS__IN(px_bits))
+#else
+typedef int32_t SHS__IN(px_int);
+typedef SHS__IN(px_lane) SHS__IN(px_bits);
+SHS__INLINE SHS__IN(px_bits) SHS__IN(bits_of)(shs_real v) {
+    SHS__IN(px_bits) bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
+    shs_real v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+#define SHS__PX_BITS(v) SHS__IN(bits_of)(v)
+#define SHS__PX_OF_BITS(b) SHS__IN(of_bits)(b)
+#define SHS__PX_TRUNCATED(v) ((int32_t)(v))
+#define SHS__PX_WHOLE(k) ((shs_real)(k))
+#define SHS__PX_WIDENED(k) ((SHS__IN(px_lane))(k))
+#endif
+#ifdef SPARSEHS_DOUBLE
+#define SHS__PX_SIGN INT64_MIN
+#define SHS__PX_BIAS 1023
+#define SHS__PX_FRACTION 52
+#define SHS__EXP_LIMIT 745.2 /* exp(-745.2) rounds to 0 */
+#define SHS__LN2_HIGH 6.93147180369123816490e-01 /* its last bits are zero: exact times any exponent */
+#define SHS__LN2_LOW 1.90821492927058770002e-10
+/* (exp r - 1 - r) / r^2 and (tanh a / a - 1) / q, q = a^2, at Chebyshev's points of |r| <= ln 2 / 2 and q <= 0.55^2. */
+#define SHS__EXP_SERIES(r)                                                                                             \
+    (0.5 + r * (1.66666666666666713e-01 + r * (4.16666666666666713e-02 + r * (8.33333333332613585e-03 + r * (          \
+    1.38888888888837503e-03 + r * (1.98412698748158344e-04 + r * (2.48015873255443207e-05 + r * (                      \
+    2.75572554062850442e-06 + r * (2.75572736474511348e-07 + r * (2.51052144747514130e-08 + r *                        \
+    2.09146851614036620e-09))))))))))
+#define SHS__TANH_SERIES(q)                                                                                            \
+    (-3.33333333333333315e-01 + q * (1.33333333333333109e-01 + q * (-5.39682539682203727e-02 + q * (                   \
+    2.18694885340739061e-02 + q * (-8.86323546314679925e-03 + q * (3.59212676996263462e-03 + q * (                     \
+    -1.45581909715135111e-03 + q * (5.89905296949273274e-04 + q * (-2.38472724801525211e-04 + q * (                    \
+    9.45513305292485802e-05 + q * (-3.37208011204631625e-05 + q * 7.87427434534441857e-06)))))))))))
+#else
+#define SHS__PX_SIGN INT32_MIN
+#define SHS__PX_BIAS 127
+#define SHS__PX_FRACTION 23
+#define SHS__EXP_LIMIT 104.0f
+#define SHS__LN2_HIGH 0.693359375f
+#define SHS__LN2_LOW -2.12194440e-4f
+#define SHS__EXP_SERIES(r)                                                                                             \
+    (0.5f + r * (1.66666667e-01f + r * (4.16664649e-02f + r * (8.33331093e-03f + r * (1.39336479e-03f + r *            \
+    1.98909885e-04f)))))
+#define SHS__TANH_SERIES(q)                                                                                            \
+    (-3.33333333e-01f + q * (1.33333242e-01f + q * (-5.39647004e-02f + q * (2.18184491e-02f + q * (-8.52633306e-03f +  \
+    q * 2.52639071e-03f)))))
+#endif
+#define SHS__PX_POWER(k) SHS__PX_OF_BITS((SHS__PX_BIAS - SHS__PX_WIDENED(k)) << SHS__PX_FRACTION)
+
+/* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
+SHS__INLINE SHS__IN(px) SHS__IN(exp_minus)(SHS__IN(px) x) {
+    const SHS__IN(px) zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
+    SHS__IN(px) y = SHS__PX_PICK(px_mask, SHS__IN(px), x < limit, x, limit), w, r;
+    SHS__IN(px_int) k = SHS__PX_TRUNCATED(y * (shs_real)1.44269504088896341 + (shs_real)0.5), half = k >> 1;
+    w = SHS__PX_WHOLE(k);
+    r = (w * SHS__LN2_HIGH - y) + w * SHS__LN2_LOW;
+    y = (1 + (r + r * r * SHS__EXP_SERIES(r))) * SHS__PX_POWER(half) * SHS__PX_POWER(k - half);
+    return SHS__PX_PICK(px_mask, SHS__IN(px), (SHS__PX_BITS(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
+}
+
+/* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
+SHS__INLINE SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
+    const SHS__IN(px) zero = SHS_ZERO, border = zero + (shs_real)0.55;
+    SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
+    value = SHS__PX_PICK(px_mask, SHS__IN(px), a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
+    return SHS__PX_OF_BITS(SHS__PX_BITS(value) | (SHS__PX_BITS(v) & SHS__PX_SIGN));
+}
+
+/* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
+SHS__INLINE SHS__IN(px) SHS__IN(log_cosh)(SHS__IN(px) v) {
+    SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
+    SHS__IN(px) series =
+        1 + q * ((shs_real)(1.0 / 3) +
+                 q * ((shs_real)0.2 +
+                      q * ((shs_real)(1.0 / 7) +
+                           q * ((shs_real)(1.0 / 9) +
+                                q * ((shs_real)(1.0 / 11) +
+                                     q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
+    return a + 2 * u * series - (shs_real)0.69314718055994530942;
+}
+
+/* Sum of the first n lanes. */
+SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
+    shs_real lane[SHS__PL];
+    shs_wide sum = 0;
+    int i;
+    SHS__PX_SET(lane, v);
+    for (i = 0; i < n; i++) sum += (shs_wide)lane[i];
+    return sum;
+}
+
+/* g(y) and g'(y) of one vector */
+SHS__INLINE SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) v, SHS__IN(px) *slope) {
+    SHS__IN(px) g, e;
+    if (contrast == SHS_POW3) {
+        *slope = 3 * v * v;
+        return v * v * v;
+    }
+    if (contrast == SHS_TANH) {
+        g = SHS__IN(tanh)(v);
+        *slope = 1 - g * g;
+        return g;
+    }
+    e = SHS__IN(exp_minus)(v * v * (shs_real)0.5);
+    *slope = (1 - v * v) * e;
+    return v * e;
+}
+
+/* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
+   stands behind the last up to a whole vector is used as well, and left undefined. */
+SHS__INLINE shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
+    SHS__IN(px) sum = SHS_ZERO, slope;
+    int i;
+    for (i = 0; i + SHS__PL <= n; i += SHS__PL) {
+        SHS__PX_SET(y + i, SHS__IN(contrast)(contrast, SHS__PX_REAL(y + i), &slope));
+        sum += slope;
+    }
+    if (i == n) return SHS__IN(px_lanes)(SHS__PL, sum);
+    SHS__PX_SET(y + i, SHS__IN(contrast)(contrast, SHS__PX_REAL(y + i), &slope));
+    return SHS__IN(px_lanes)(SHS__PL, sum) + SHS__IN(px_lanes)(n - i, slope);
+}
+SHS__OUTLINE shs_wide SHS__IN(apply)(shs_contrast contrast, int n, shs_real *y) {
+    if (contrast == SHS_POW3) return SHS__IN(apply_one)(SHS_POW3, n, y);
+    if (contrast == SHS_TANH) return SHS__IN(apply_one)(SHS_TANH, n, y);
+    return SHS__IN(apply_one)(SHS_GAUSS, n, y);
+}
+
+/* exp(-y) in place of y, y >= 0; the room is as above. */
+SHS__PRIVATE void SHS__IN(decay)(int n, shs_real *y) {
+    int i;
+    for (i = 0; i < n; i += SHS__PL) SHS__PX_SET(y + i, SHS__IN(exp_minus)(SHS__PX_REAL(y + i)));
+}
+
+/* The sums of y^4 and of log cosh y; the room is as above. */
+SHS__OUTLINE void SHS__IN(rate)(int n, const shs_real *y, shs_wide *fourth, shs_wide *log_cosh) {
+    SHS__IN(px) powers = SHS_ZERO, logs = SHS_ZERO, v, p;
+    int i;
+    for (i = 0; i < n; i += SHS__PL) {
+        int left = n - i < SHS__PL ? n - i : SHS__PL;
+        v = SHS__PX_REAL(y + i);
+        p = (v * v) * (v * v);
+        v = SHS__IN(log_cosh)(v);
+        if (left < SHS__PL) {
+            *fourth += SHS__IN(px_lanes)(left, p);
+            *log_cosh += SHS__IN(px_lanes)(left, v);
+        } else powers += p, logs += v;
+    }
+    *fourth += SHS__IN(px_lanes)(SHS__PL, powers);
+    *log_cosh += SHS__IN(px_lanes)(SHS__PL, logs);
+}
+
+/* S (m x c, contiguous) += Z'Y, columns of n values: two by four at a time, some of the last ones twice. */
+#define SHS__CORRELATE(j)                                                                                              \
+    v = SHS__PX_REAL(y##j + i);                                                                                        \
+    s0##j += u0 * v, s1##j += u1 * v;
+#define SHS__CORRELATED(j)                                                                                             \
+    if (b + j < c) {                                                                                                   \
+        shs_wide *to = S + (size_t)(b + j) * (size_t)m + (size_t)a;                                                    \
+        shs_real end0 = 0, end1 = 0;                                                                                   \
+        for (i = whole; i < n; i++) end0 += z0[i] * y##j[i], end1 += z1[i] * y##j[i];                                  \
+        to[0] += SHS__IN(px_lanes)(SHS__PL, s0##j) + (shs_wide)end0;                                                   \
+        if (a + 1 < m) to[1] += SHS__IN(px_lanes)(SHS__PL, s1##j) + (shs_wide)end1;                                    \
+    }
+SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S) {
+    int a, b, i, whole = n - n % SHS__PL;
+    for (b = 0; b < c; b += 4)
+        for (a = 0; a < m; a += 2) {
+            const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = a + 1 < m ? z0 + ldz : z0;
+            const shs_real *y0 = SHS__AT(Y, ldy, 0, b), *y1 = b + 1 < c ? y0 + ldy : y0;
+            const shs_real *y2 = b + 2 < c ? y1 + ldy : y0, *y3 = b + 3 < c ? y2 + ldy : y0;
+            SHS__IN(px) zero = SHS_ZERO, s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
+            SHS__IN(px) s10 = zero, s11 = zero, s12 = zero, s13 = zero;
+            for (i = 0; i < whole; i += SHS__PL) {
+                u0 = SHS__PX_REAL(z0 + i), u1 = SHS__PX_REAL(z1 + i);
+                SHS__CORRELATE(0) SHS__CORRELATE(1) SHS__CORRELATE(2) SHS__CORRELATE(3)
+            }
+            SHS__CORRELATED(0) SHS__CORRELATED(1) SHS__CORRELATED(2) SHS__CORRELATED(3)
+        }
+}
+#undef SHS__CORRELATE
+#undef SHS__CORRELATED
+
+SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
+    SHS__IN(apply), SHS__IN(decay), SHS__IN(rate), SHS__IN(correlate),
+};
+#undef SHS__PX_BITS
+#undef SHS__PX_OF_BITS
+#undef SHS__PX_TRUNCATED
+#undef SHS__PX_WHOLE
+#undef SHS__PX_WIDENED
+#undef SHS__PX_SIGN
+#undef SHS__PX_BIAS
+#undef SHS__PX_FRACTION
+#undef SHS__PX_POWER
+#undef SHS__EXP_LIMIT
+#undef SHS__LN2_HIGH
+#undef SHS__LN2_LOW
+#undef SHS__EXP_SERIES
+#undef SHS__TANH_SERIES
+
 #undef SHS__PC
 #undef SHS__PIXEL_VECTORS
 #undef SHS__PL
@@ -3049,12 +3431,14 @@ SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
 #undef SHS__PX_F32
 #undef SHS__PX_I16
 #undef SHS__PX_INT
+#undef SHS__PX_PICK
 #undef SHS__PX_REAL
 #undef SHS__PX_SET
 #undef SHS__PX_TYPE
 #undef SHS__PX_U16
 #undef SHS__PX_U8
 #undef SHS__PX_WIDE
+#undef SHS__PX_WIDE_SIGN
 #undef SHS__PX_WIDE_AT
 #undef SHS__PX_WIDE_SET
 #undef SHS__VNNI
@@ -3178,6 +3562,7 @@ SHS__CHOOSER(gemm)
 SHS__CHOOSER(eigh)
 SHS__CHOOSER(pursuit)
 SHS__CHOOSER(pixels)
+SHS__CHOOSER(contrast)
 
 /* Whether the integer dot products of AVX-512 VNNI are there, where they are known. */
 SHS__PRIVATE int shs__vnni(void) {
@@ -7732,7 +8117,19 @@ typedef struct shs__reader {
     const shs_real *shift;   /* used */
     const ptrdiff_t *offset; /* used: where each band begins; NULL: contiguous bands, in order */
     ptrdiff_t *offsets;      /* room for them */
+    const shs__pixels_kernels *kernels;
 } shs__reader;
+
+/* Converts a stretch: by a kernel where its values lie side by side. */
+SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, const shs_real *shift, int each, shs_real *out) {
+    shs_type type = r->view.cube->type;
+#ifdef SPARSEHS_DOUBLE
+    if (type == SHS_F64) type = SHS_REAL;
+#endif
+    if (run->offset || run->stride != 1 || type == SHS_I32 || type == SHS_F64)
+        shs__convert(r->view.cube->type, run, shift, each, out, 1);
+    else r->kernels->convert(type, run->count, run->from, shift, each, out);
+}
 
 /* One stretch of one line: pixels k0 .. k0+count-1 of the panel, from sample `sample` of line `line` of the block. */
 SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int line, int sample, int count, int k0) {
@@ -7755,8 +8152,8 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
                               panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used),
                               by_band ? used : 1);
         else
-            shs__convert(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
-                         panel->X + (by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used), 1);
+            shs__convert_run(r, &run, by_band ? r->shift + i : r->shift, !by_band,
+                             panel->X + (by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
     }
 }
 
@@ -7872,7 +8269,9 @@ SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
 /* What a worker has for itself. */
 typedef struct shs__worker {
     shs__panel panel;
-    shs_real *product; /* what a panel of pixels turns into first: a Gram matrix, components ... */
+    shs_real *product; /* what a panel of pixels turns into first: outputs ... */
+    shs_real *rows;    /* ... or the same pixel by pixel */
+    shs_real *extremes; /* of each output: lows, then highs */
     shs_real *second;  /* ... and then */
     shs_wide *wide;
     shs_real *scratch; /* for the matrix products */
@@ -7900,10 +8299,10 @@ typedef struct shs__pass {
     size_t first_chunk, block_pixels, chunk_pixels, chunk_count;
     void *job, *owner;       /* what work needs to know */
     /* sizes of a lane's buffers */
-    size_t product_values, second_values, wide_values, scratch_values;
+    size_t product_values, row_values, second_values, wide_values, scratch_values;
+    size_t extremes_values;
     int gram_order;          /* of the products that are summed; 0 = none */
     size_t gram_at;          /* where in a slot they are */
-    const shs__pixels_kernels *kernels;
     shs__factors factors;    /* what products are formed of */
     int direct;              /* panels are not read: their spectra are found */
     int whole;               /* integers may be multiplied, where the shift is whole: */
@@ -7974,20 +8373,20 @@ SHS__PRIVATE void shs__settle_words(const shs__pixels_kernels *k, int bands, con
 SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
     int n = pass->gram_order;
     shs_wide *P = slot + pass->gram_at;
-    if (lane->pending) pass->kernels->settle(n, lane->blocks, P);
-    if (lane->counted) shs__settle_words(pass->kernels, n, lane->words, pass->factors == SHS__QUADS, slot + 1, P);
+    if (lane->pending) pass->reader.kernels->settle(n, lane->blocks, P);
+    if (lane->counted) shs__settle_words(pass->reader.kernels, n, lane->words, pass->factors == SHS__QUADS, slot + 1, P);
     lane->pending = lane->counted = 0;
 }
 
 /* The slot's products += those of the packed panel. They are summed in shs_real over SHS__PANELS_A_SUM panels and then in
    shs_wide. */
 SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, int depth, shs_wide *slot) {
-    shs__gram_panel(pass->kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead,
+    shs__gram_panel(pass->reader.kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead,
                     lane->blocks);
     lane->pending++;
 #ifndef SPARSEHS_DOUBLE
     if (lane->pending == SHS__PANELS_A_SUM) {
-        pass->kernels->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
+        pass->reader.kernels->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
         lane->pending = 0;
     }
 #else
@@ -8046,6 +8445,8 @@ SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers)
         lane->panel.missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         lane->panel.room = SHS__CARVE(l, unsigned char, v->size * shs__zmax((size_t)v->used, SHS__PANEL_PIXELS));
         lane->product = SHS__CARVE(l, shs_real, pass->product_values);
+        lane->rows = SHS__CARVE(l, shs_real, pass->row_values);
+        lane->extremes = SHS__CARVE(l, shs_real, pass->extremes_values);
         lane->second = SHS__CARVE(l, shs_real, pass->second_values);
         lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
         lane->scratch = SHS__CARVE(l, shs_real, pass->scratch_values);
@@ -8061,6 +8462,7 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
     v->base = base;
     for (b = 0; b < v->used; b++) r->offsets[b] = (v->cube->band_list ? v->cube->band_list[b] : b) * v->bs;
     r->offset = v->cube->band_list ? r->offsets : NULL;
+    r->kernels = shs__kernels_pixels();
     r->planes = v->planes && !r->precise;
     r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
 }
@@ -8068,10 +8470,10 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
 /* What follows on a panel of `count` pixels from `at` on, as much again, where the block is without gaps. */
 SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t count) {
     const shs__view *v = &pass->reader.view;
-    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : 1;
+    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : SHS__PANEL_PIXELS;
     size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
     shs__ahead ahead = SHS_ZERO;
-    if (!pass->direct || v->ss != v->bands || v->ls != v->ss * v->samples || next == 0) return ahead;
+    if (v->planes || v->ss != v->bands || v->ls != v->ss * v->samples || next == 0) return ahead;
     ahead.from = v->base + (at + count) * pixel;
     ahead.bytes = next * pixel;
     ahead.each = (size_t)shs__round_up((int)shs__zmin(ahead.bytes * 8 / columns, INT_MAX / 2), 64);
@@ -8304,12 +8706,12 @@ SHS__PRIVATE int shs__whole_possible(const shs__pass *pass) {
     const shs__view *v = &pass->reader.view;
     shs_type type = v->cube->type;
     return (type == SHS_U8 || type == SHS_I16 || type == SHS_U16) && !v->planes && !pass->reader.precise && v->bs == 1 &&
-           !v->cube->band_list && !v->cube->swap_bytes && pass->kernels->words > 0;
+           !v->cube->band_list && !v->cube->swap_bytes && pass->reader.kernels->words > 0;
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
 SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, shs_wide *sum) {
-    const shs__pixels_kernels *k = pass->kernels;
+    const shs__pixels_kernels *k = pass->reader.kernels;
     int used = pass->reader.view.used, quads = pass->factors == SHS__QUADS, pixels = lane->panel.pixels, words, i;
     int32_t *packed = (int32_t *)(void *)lane->packed;
     size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
@@ -8340,7 +8742,7 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
 
 /* The panel, packed as shs_real. */
 SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
-    const shs__pixels_kernels *k = pass->kernels;
+    const shs__pixels_kernels *k = pass->reader.kernels;
     const shs__reader *r = &pass->reader;
     shs__panel *panel = &lane->panel;
     int used = r->view.used, i;
@@ -8361,7 +8763,7 @@ SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
 /* A slot: the number of pixels, the sums, the lower triangle of the products (columns of `used`). */
 SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__reader *r = &pass->reader;
-    const shs__pixels_kernels *kernels = pass->kernels;
+    const shs__pixels_kernels *kernels = pass->reader.kernels;
     int used = r->view.used, valid = lane->panel.valid, b, k;
     shs_wide *sum = slot + 1, *products = slot + 1 + used;
     (void)first;
@@ -8400,7 +8802,7 @@ SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs
     pass->gram_order = pass->reader.precise ? 0 : (int)used;
     pass->gram_at = 1 + used;
     pass->scratch_values = (size_t)shs__round_up((int)used, 16);
-    pass->kernels = shs__kernels_pixels();
+    pass->reader.kernels = shs__kernels_pixels();
     pass->whole = shs__whole_possible(pass);
     return SHS_OK;
 }
@@ -8635,8 +9037,11 @@ typedef struct shs__map_job {
     int outputs;                 /* rows of the matrix */
     int written;                 /* bands of the sink: outputs, or 1 where the squares are summed */
     int squares;                 /* the output is the squared length of the mapped pixel */
-    shs_real *matrix;            /* outputs x used */
-    shs_wide *matrix_wide;       /* the same when precise */
+    shs_real *packed;            /* the matrix, for the kernels: outputs x used and what fills up the last group */
+    int ldy;                     /* of a row of outputs: up to a whole group */
+    shs_wide *range, *old;       /* outputs: for shs__scaling */
+    shs__scaling scaling;
+    shs_wide *matrix_wide;       /* the matrix when precise: outputs x used */
     shs_wide *constant;          /* outputs: what is added to matrix (x - shift) */
     shs_real *shift;
     shs_wide *low, *high;        /* written: the extremes of each output, where it is rescaled */
@@ -8648,18 +9053,55 @@ typedef struct shs__map_job {
     int missing_is_nan;
 } shs__map_job;
 
-/* The outputs of the panel's valid pixels: lane->product, pixels x outputs (ld SHS__PANEL_PIXELS), as shs_real or, when
-   precise, lane->wide, outputs x pixels. */
-SHS__PRIVATE void shs__map_products(const shs__pass *pass, shs__worker *lane) {
+/* Groups of outputs by one pixel after the other: rows of Y, ldy = outputs up to a whole group. */
+SHS__PRIVATE void shs__map_spectra(const shs__pass *pass, shs__worker *lane, shs_real *Y, int ldy) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    int used = pass->reader.view.used, valid = lane->panel.valid, groups = (job->outputs - 1) / k->lanes + 1, pixel, g, n;
+    for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
+        memset(SHS__AT(lane->panel.X, used, 0, pixel), 0, (size_t)used * sizeof(shs_real));
+    for (pixel = 0; pixel < valid; pixel += k->columns) {
+        shs__fetch_ahead(&lane->ahead);
+        for (g = 0; g < groups; g += n) {
+            n = shs__tile_groups(groups - g, k->vectors);
+            k->across(n, used, job->packed + (size_t)g * (size_t)k->lanes * (size_t)used,
+                      SHS__AT(lane->panel.X, used, 0, pixel), used, SHS__AT(Y, ldy, g * k->lanes, pixel), ldy);
+        }
+    }
+}
+
+/* Pixels by one block of outputs after the other: Y, ld SHS__PANEL_PIXELS, outputs up to a whole block. */
+SHS__PRIVATE void shs__map_bands(const shs__pass *pass, shs__worker *lane, shs_real *Y) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    int used = pass->reader.view.used, valid = lane->panel.valid, groups = (valid - 1) / k->lanes + 1, g, n, o, b;
+    for (b = 0; b < used; b++)
+        for (o = valid; o % k->lanes; o++) *SHS__AT(lane->panel.X, SHS__PANEL_PIXELS, o, b) = 0;
+    for (g = 0; g < groups; g += n) {
+        n = shs__tile_groups(groups - g, k->vectors);
+        for (o = 0; o < job->outputs; o += k->columns)
+            k->along(n, used, job->packed + (size_t)o * (size_t)used, lane->panel.X + g * k->lanes, SHS__PANEL_PIXELS,
+                     SHS__AT(Y, SHS__PANEL_PIXELS, g * k->lanes, o), SHS__PANEL_PIXELS);
+    }
+}
+
+/* The outputs of the panel's valid pixels, pixel by pixel in lane->rows (job->ldy a pixel) or output by output in
+   lane->product (ld SHS__PANEL_PIXELS); precise: in lane->wide, outputs x pixels. */
+SHS__PRIVATE void shs__map_products(const shs__pass *pass, shs__worker *lane, int by_pixel) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__reader *r = &pass->reader;
     int used = r->view.used, valid = lane->panel.valid;
     if (valid == 0) return;
     if (r->precise) shs__wide_product(job->outputs, valid, used, job->matrix_wide, lane->panel.W, lane->wide);
-    else
-        shs__gemm_serial(r->planes ? SHS_NO_TRANS : SHS_TRANS, SHS_TRANS, valid, job->outputs, used, 1, lane->panel.X,
-                         r->planes ? SHS__PANEL_PIXELS : used, job->matrix, job->outputs, 0, lane->product, SHS__PANEL_PIXELS,
-                         lane->scratch);
+    else if (r->planes) {
+        shs__map_bands(pass, lane, lane->product);
+        if (by_pixel)
+            shs__kernels_gemm()->transpose(valid, job->outputs, 1, lane->product, SHS__PANEL_PIXELS, lane->rows, job->ldy);
+    } else {
+        shs__map_spectra(pass, lane, lane->rows, job->ldy);
+        if (!by_pixel)
+            shs__kernels_gemm()->transpose(job->outputs, valid, 1, lane->rows, job->ldy, lane->product, SHS__PANEL_PIXELS);
+    }
 }
 
 /* One output of all valid pixels of the panel, in shs_wide, into out. */
@@ -8683,13 +9125,35 @@ SHS__PRIVATE shs_wide *shs__map_room(const shs__pass *pass, const shs__worker *l
     return lane->wide + (pass->reader.precise ? (size_t)job->outputs * SHS__PANEL_PIXELS : 0);
 }
 
+/* The same for outputs that are not squared, in shs_real: rounding what is added to them later keeps their order. */
+SHS__PRIVATE void shs__range_quickly(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    shs_real *low = lane->extremes, *high = low + job->ldy;
+    int rows = !pass->reader.planes, o;
+    shs__map_products(pass, lane, rows);
+    for (o = 0; o < job->ldy; o++) low[o] = SHS__REAL_MAX, high[o] = -SHS__REAL_MAX;
+    if (rows) k->range_rows(lane->panel.valid, job->outputs, lane->rows, job->ldy, low, high);
+    for (o = 0; o < job->outputs; o++) {
+        shs_wide least, most;
+        if (!rows) k->range(lane->panel.valid, lane->product + (size_t)o * SHS__PANEL_PIXELS, low + o, high + o);
+        least = job->constant[o] + (shs_wide)low[o], most = job->constant[o] + (shs_wide)high[o];
+        if (least < slot[o]) slot[o] = least;
+        if (most > slot[job->outputs + o]) slot[job->outputs + o] = most;
+    }
+}
+
 /* First pass of rescaling: the extremes of every output. */
 SHS__PRIVATE void shs__range_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     shs_wide *out = shs__map_room(pass, lane);
     int o, k;
     (void)first;
-    shs__map_products(pass, lane);
+    if (!pass->reader.precise && !job->squares) {
+        shs__range_quickly(pass, lane, slot);
+        return;
+    }
+    shs__map_products(pass, lane, 0);
     for (o = 0; o < job->written; o++) {
         shs_wide low = slot[o], high = slot[job->written + o];
         shs__map_output(pass, lane, o, out);
@@ -8784,12 +9248,75 @@ SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane,
     }
 }
 
+/* Stores pixel after pixel, each an ldy further on in Y, where the sink has outputs side by side. */
+SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel, const shs_real *Y, int ldy,
+                                  shs__scaling *scaling, size_t first) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    static const unsigned char is_missing = 1;
+    int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
+    ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
+    shs_type type = job->sink->type == SHS_F64 ? SHS_REAL : job->sink->type;
+    int k, o;
+    scaling->each = 1;
+    for (k = 0; k < panel->pixels; k++, sample++) {
+        unsigned char *at;
+        if (sample == samples) line++, sample = 0;
+        at = job->base + (line * job->ls + sample * job->ss) * size;
+        if (panel->missing[k])
+            for (o = 0; o < job->outputs; o++)
+                shs__store_values(job->sink->type, 1, NULL, &is_missing, job->missing, at + o * size, 1);
+        else {
+            pass->reader.kernels->store(type, job->outputs, Y, scaling, at);
+            Y += ldy;
+        }
+    }
+}
+
+/* Stores output after output, each SHS__PANEL_PIXELS further on in Y, where the sink has pixels side by side. */
+SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *panel, const shs_real *Y, shs__scaling *scaling,
+                                    size_t first) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    int samples = pass->reader.view.samples, o, k, n;
+    ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
+    shs_type type = job->sink->type == SHS_F64 ? SHS_REAL : job->sink->type;
+    shs__scaling one = *scaling;
+    one.each = 0;
+    for (o = 0; o < job->outputs; o++, Y += SHS__PANEL_PIXELS) {
+        const shs_real *y = Y;
+        one.constant = scaling->constant + o, one.low = scaling->low + o;
+        one.range = scaling->range + o, one.old = scaling->old + o;
+        for (k = 0; k < panel->pixels; k += n) {
+            int line = (int)((first + (size_t)k) / (size_t)samples), sample = (int)((first + (size_t)k) % (size_t)samples);
+            int most = shs__imin(panel->pixels - k, samples - sample), missing = panel->missing[k];
+            unsigned char *at = job->base + (line * job->ls + sample + o * job->bs) * size;
+            for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
+            if (missing) shs__store_values(job->sink->type, n, NULL, panel->missing + k, job->missing, at, 1);
+            else pass->reader.kernels->store(type, n, y, &one, at), y += n;
+        }
+    }
+}
+
+/* Whether kernels store the outputs, and whether pixel by pixel. */
+SHS__PRIVATE int shs__stored_quickly(const shs__pass *pass, int *by_pixel) {
+    const shs__map_job *job = (const shs__map_job *)pass->job;
+    shs_type type = job->sink->type;
+    *by_pixel = job->ss != 1 || (job->bs == 1 && job->outputs == 1);
+    return !pass->reader.precise && !job->squares && type != SHS_I32 && (type != SHS_F64 || sizeof(shs_real) == 8);
+}
+
 SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     shs_wide *out = shs__map_room(pass, lane);
-    int o;
+    int o, by_pixel;
     (void)slot;
-    shs__map_products(pass, lane);
+    if (shs__stored_quickly(pass, &by_pixel)) {
+        shs__scaling scaling = job->scaling;
+        shs__map_products(pass, lane, by_pixel);
+        if (by_pixel) shs__store_rows(pass, &lane->panel, lane->rows, job->ldy, &scaling, first);
+        else shs__store_planes(pass, &lane->panel, lane->product, &scaling, first);
+        return;
+    }
+    shs__map_products(pass, lane, 0);
     for (o = 0; o < job->written; o++) {
         shs__map_output(pass, lane, o, out);
         if (job->sink->rescale) shs__stretch_values(job->sink, lane->panel.valid, job->low[o], job->high[o], out);
@@ -8839,9 +9366,12 @@ SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map 
     pass->job = job;
     pass->reader.precise = precise != 0;
     pass->slot_values = sink->rescale ? 2 * (size_t)job->written : 0;
-    pass->product_values = precise ? 0 : outputs * SHS__PANEL_PIXELS;
+    if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
+    job->ldy = shs__round_up(map->outputs, 16);
+    pass->product_values = precise ? 0 : shs__product((size_t)job->ldy, SHS__PANEL_PIXELS, 1);
+    pass->row_values = pass->product_values;
+    pass->extremes_values = 2 * (size_t)job->ldy;
     pass->wide_values = (precise ? outputs + 1 : 1) * SHS__PANEL_PIXELS;
-    pass->scratch_values = precise ? 0 : shs__gemm_scratch(SHS__PANEL_PIXELS, map->outputs, map->bands);
     return SHS_OK;
 }
 
@@ -8851,7 +9381,9 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) 
     size_t cells = shs__product((size_t)job->outputs, (size_t)v->used, 1), size = shs_type_size(job->sink->type);
     size_t line = shs__product((size_t)v->samples, (size_t)job->written, size);
     job->shift = SHS__CARVE(l, shs_real, (size_t)v->used);
-    job->matrix = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, cells);
+    job->packed = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, shs__product((size_t)job->ldy, (size_t)v->used, 1));
+    job->range = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
+    job->old = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
     job->matrix_wide = pass->reader.precise ? SHS__CARVE(l, shs_wide, cells) : NULL;
     job->constant = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
     job->low = SHS__CARVE(l, shs_wide, (size_t)job->written);
@@ -8860,10 +9392,19 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) 
     shs__pass_layout(l, pass, workers);
 }
 
+/* Element (output, band) of the matrix to its place: [group][band][lane] where outputs make up vectors (spectra), or
+   [block][band][column] where pixels do (planes). */
+SHS__PRIVATE void shs__pack_element(const shs__pass *pass, shs_real *packed, int output, int band, shs_real value) {
+    const shs__pixels_kernels *k = shs__kernels_pixels();
+    int width = pass->reader.view.planes ? k->columns : k->lanes, within = output % width;
+    packed[(size_t)(output - within) * (size_t)pass->reader.view.used + (size_t)band * (size_t)width + (size_t)within] = value;
+}
+
 /* The matrix in the type of the products; what rounding the centre to a shs_real shift took away goes to the constant. */
 SHS__PRIVATE void shs__map_prepare(shs__pass *pass, const shs_pixel_map *map) {
     shs__map_job *job = (shs__map_job *)pass->job;
     int b, o;
+    if (job->packed) memset(job->packed, 0, (size_t)job->ldy * (size_t)map->bands * sizeof(shs_real));
     for (o = 0; o < map->outputs; o++) job->constant[o] = map->offset ? map->offset[o] : 0;
     for (b = 0; b < map->bands; b++) {
         shs_wide centre = map->centre ? map->centre[b] : 0;
@@ -8872,7 +9413,7 @@ SHS__PRIVATE void shs__map_prepare(shs__pass *pass, const shs_pixel_map *map) {
             shs_wide element = *SHS__AT(map->matrix, map->outputs, o, b);
             job->constant[o] += element * ((shs_wide)job->shift[b] - centre);
             if (job->matrix_wide) job->matrix_wide[(size_t)b * (size_t)map->outputs + (size_t)o] = element;
-            else *SHS__AT(job->matrix, map->outputs, o, b) = (shs_real)element;
+            else shs__pack_element(pass, job->packed, o, b, (shs_real)element);
         }
     }
     pass->reader.shift = job->shift;
@@ -8910,6 +9451,20 @@ SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_ma
     return status;
 }
 
+/* The outputs' extremes are known, where they are stretched. */
+SHS__PRIVATE void shs__map_scaling(shs__map_job *job) {
+    shs__scaling *s = &job->scaling;
+    int o;
+    s->stretch = job->sink->rescale;
+    s->base = job->sink->low;
+    s->constant = job->constant, s->low = job->low, s->range = job->range, s->old = job->old;
+    for (o = 0; o < job->written && s->stretch; o++) {
+        shs_wide old = job->high[o] - job->low[o];
+        job->range[o] = old > 0 ? job->sink->high - job->sink->low : 0;
+        job->old[o] = old > 0 ? old : 1;
+    }
+}
+
 SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map *map, shs__pass *pass) {
     const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
@@ -8926,6 +9481,7 @@ SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map 
     pass->slots = NULL;
     pass->work = shs__map_panel;
     pass->phase = "transform";
+    shs__map_scaling(job);
     for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
         status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
         if (status != SHS_OK) break;
@@ -9460,76 +10016,6 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
 
-/* ---- contrasts ---------------------------------------------------------------------------------------------------- */
-
-/* exp(-x) for 0 <= x: 2^-k from the bits, exp of the rest, |r| <= ln 2 / 2, from its series. The loop has no branch, so a
-   compiler vectorises it. In double libm is used: accuracy comes before speed there. */
-SHS__PRIVATE shs_real shs__exp_minus(shs_real x) {
-#ifdef SPARSEHS_DOUBLE
-    return SPARSEHS_EXP(-x);
-#else
-    float y = x < 87.0f ? x : 87.0f, k = (float)(int32_t)(y * 1.44269504f + 0.5f);
-    float r = (k * 0.693359375f - y) - k * 2.12194440e-4f; /* ln 2 in two pieces, the first exact in k */
-    float e =
-        1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
-    uint32_t bits = (uint32_t)(127 - (int32_t)k) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return e * power;
-#endif
-}
-
-/* tanh y = sign(y) (1 - t) / (1 + t) with t = exp(-2|y|); near zero, where 1 - t cancels, from its series. */
-SHS__PRIVATE shs_real shs__tanh(shs_real y) {
-#ifdef SPARSEHS_DOUBLE
-    return SPARSEHS_TANH(y);
-#else
-    float a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), q = y * y;
-    float far = (1 - t) / (1 + t);
-    float near =
-        a * (1 + q * (-0.333333333f + q * (0.133333333f + q * (-0.0539682540f + q * (0.0218694885f - q * 0.00886323552f)))));
-    float value = a < 0.35f ? near : far;
-    return y < 0 ? -value : value;
-#endif
-}
-
-/* log cosh y = |y| + log(1 + t) - log 2, the logarithm as 2 atanh(t / (2 + t)). */
-SHS__PRIVATE shs_real shs__log_cosh(shs_real y) {
-    shs_real a = y < 0 ? -y : y, t = shs__exp_minus(2 * a), u = t / (2 + t), q = u * u;
-    shs_real series =
-        1 + q * ((shs_real)(1.0 / 3) +
-                 q * ((shs_real)0.2 +
-                      q * ((shs_real)(1.0 / 7) +
-                           q * ((shs_real)(1.0 / 9) +
-                                q * ((shs_real)(1.0 / 11) +
-                                     q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
-    return a + 2 * u * series - (shs_real)0.69314718055994530942;
-}
-
-/* g(y) in place of y, and the sum of g'(y). */
-SHS__PRIVATE shs_wide shs__apply_contrast(shs_contrast contrast, int n, shs_real *SHS__RESTRICT y) {
-    shs_real slope[4] = {0, 0, 0, 0}; /* n is at most a panel: short enough for shs_real */
-    int i;
-    if (contrast == SHS_POW3) {
-        for (i = 0; i < n; i++) y[i] = y[i] * y[i] * y[i];
-        return 3 * (shs_wide)n; /* E 3 (w'z)^2 = 3 for white z */
-    }
-    for (i = 0; i < n; i++) {
-        shs_real v = y[i], g, d;
-        if (contrast == SHS_TANH) {
-            g = shs__tanh(v);
-            d = 1 - g * g;
-        } else {
-            shs_real e = shs__exp_minus(v * v / 2);
-            g = v * e;
-            d = (1 - v * v) * e;
-        }
-        y[i] = g;
-        slope[i & 3] += d;
-    }
-    return ((shs_wide)slope[0] + (shs_wide)slope[1]) + ((shs_wide)slope[2] + (shs_wide)slope[3]);
-}
-
 /* ---- the pixels, whitened ----------------------------------------------------------------------------------------- */
 
 enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory are kept up to so many bytes */
@@ -9546,7 +10032,9 @@ typedef struct shs__sources {
     int m, pairs;           /* components; products z_a z_b, a <= b */
     shs_contrast contrast;
     int directions;         /* columns of W in this sweep */
-    shs_real *W;            /* m x m */
+    const shs__pixels_kernels *kernels;
+    shs_real *W;            /* m x m, as shs__set_rotation places it */
+    shs_wide *nothing;      /* m zeros */
     shs_real *cache;        /* NULL: the pixels are whitened anew in every sweep */
     int *cached;            /* valid pixels of each panel */
     unsigned char *absent;  /* one a pixel; NULL: none is */
@@ -9566,7 +10054,7 @@ SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane,
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__pack_planes(s->pass.kernels, s->pairs, valid, lane->second, lane->packed);
+    shs__pack_planes(s->pass.reader.kernels, s->pairs, valid, lane->second, lane->packed);
     shs__add_products(&s->pass, lane, valid, slot);
 }
 
@@ -9574,11 +10062,12 @@ SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane,
 SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__sources *s = (const shs__sources *)pass->owner;
     int valid = lane->panel.valid, a;
-    shs__map_products(pass, lane);
+    shs__map_products(pass, lane, 0);
     for (a = 0; a < s->m; a++) {
         shs_real constant = (shs_real)s->map.constant[a], *z = lane->product + (size_t)a * SHS__PANEL_PIXELS;
         int k;
         for (k = 0; k < valid; k++) z[k] += constant;
+        for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
     }
     if (s->fill_cache) {
         size_t panel = first / SHS__PANEL_PIXELS;
@@ -9591,31 +10080,48 @@ SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, sh
     if (s->want_fourth) shs__fourth_products(s, lane, lane->product, valid, slot);
 }
 
+/* The rotation of the next sweep or of the sources, c columns of m: for pixels in vectors, and what fills up the last block. */
+SHS__PRIVATE void shs__set_rotation(shs__sources *s, int c, const shs_wide *W) {
+    int width = s->kernels->columns, a, d;
+    s->directions = c;
+    memset(s->W, 0, (size_t)s->m * (size_t)shs__round_up(s->m, 16) * sizeof(shs_real));
+    for (d = 0; d < c; d++)
+        for (a = 0; a < s->m; a++)
+            s->W[(d - d % width) * s->m + a * width + d % width] = (shs_real)W[(size_t)d * (size_t)s->m + (size_t)a];
+}
+
+/* Y = Z W, ld SHS__PANEL_PIXELS, up to whole vectors of pixels and blocks of columns. */
+SHS__PRIVATE void shs__rotate(const shs__sources *s, const shs_real *Z, int valid, shs_real *Y) {
+    const shs__pixels_kernels *k = s->kernels;
+    int groups = (valid - 1) / k->lanes + 1, g, n, d;
+    for (g = 0; g < groups; g += n) {
+        n = shs__tile_groups(groups - g, k->vectors);
+        for (d = 0; d < s->directions; d += k->columns)
+            k->along(n, s->m, s->W + d * s->m, Z + g * k->lanes, SHS__PANEL_PIXELS,
+                     SHS__AT(Y, SHS__PANEL_PIXELS, g * k->lanes, d), SHS__PANEL_PIXELS);
+    }
+}
+
 /* One sweep's share: Y = Z W, then sum g'(y) (directions) and sum z g(y) (m x directions) behind the count. */
 SHS__PRIVATE void shs__sweep_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    shs_real *y = lane->second, *sums = lane->second + (size_t)s->m * SHS__PANEL_PIXELS;
-    int c = s->directions, d, i;
-    shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, valid, c, s->m, 1, Z, SHS__PANEL_PIXELS, s->W, s->m, 0, y, SHS__PANEL_PIXELS,
-                     lane->scratch);
-    for (d = 0; d < c; d++) slot[1 + d] += shs__apply_contrast(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
-    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, s->m, c, valid, 1, Z, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, 0, sums, s->m,
-                     lane->scratch);
-    for (i = 0; i < s->m * c; i++) slot[1 + c + i] += (shs_wide)sums[i];
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    shs_real *y = lane->second;
+    int c = s->directions, d;
+    shs__rotate(s, Z, valid, y);
+    for (d = 0; d < c; d++) {
+        shs_wide slope = k->apply(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
+        slot[1 + d] += s->contrast == SHS_POW3 ? 3 * (shs_wide)valid : slope; /* E 3 (w'z)^2 = 3 for white z */
+    }
+    k->correlate(s->m, c, valid, Z, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, slot + 1 + c);
 }
 
 /* The sources' fourth powers and log cosh: count, then m of each. */
 SHS__PRIVATE void shs__rating_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    shs_real *SHS__RESTRICT fourth = lane->second + (size_t)s->m * SHS__PANEL_PIXELS;
-    int d, k;
-    shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, valid, s->m, s->m, 1, Z, SHS__PANEL_PIXELS, s->W, s->m, 0, lane->second,
-                     SHS__PANEL_PIXELS, lane->scratch);
-    for (d = 0; d < s->m; d++) {
-        shs_real *SHS__RESTRICT y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
-        for (k = 0; k < valid; k++) fourth[k] = (y[k] * y[k]) * (y[k] * y[k]);
-        for (k = 0; k < valid; k++) y[k] = shs__log_cosh(y[k]);
-        slot[1 + d] += shs__sum_up(valid, fourth);
-        slot[1 + s->m + d] += shs__sum_up(valid, y);
-    }
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    int d;
+    shs__rotate(s, Z, valid, lane->second);
+    for (d = 0; d < s->m; d++)
+        k->rate(valid, lane->second + (size_t)d * SHS__PANEL_PIXELS, slot + 1 + d, slot + 1 + s->m + d);
 }
 
 typedef void (*shs__sources_fn)(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot);
@@ -9687,8 +10193,7 @@ SHS__PRIVATE shs_status shs__remote_sums(shs__sources *s, shs_status status, siz
 SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = (size_t)s->m * (size_t)c, i;
     shs_status status;
-    s->directions = c;
-    for (i = 0; i < cells; i++) s->W[i] = (shs_real)W[i];
+    shs__set_rotation(s, c, W);
     if (s->px->engine)
         status = shs__remote_sums(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total),
                                   1 + (size_t)c + cells);
@@ -10021,16 +10526,12 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     sweep_values = 1 + m + m * m;
     fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
     s->pass.slot_values = shs__zmax(shs__zmax(sweep_values, 1 + 2 * m), fourth_values);
-    s->pass.second_values = m * SHS__PANEL_PIXELS + shs__zmax(m * m, SHS__PANEL_PIXELS);
+    s->kernels = shs__kernels_pixels();
+    s->pass.second_values = (size_t)shs__round_up(s->m, 16) * SHS__PANEL_PIXELS;
     if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS);
     s->pass.gram_order = moments ? s->pairs : 0;
     s->pass.gram_at = 1;
-    s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__zmax(shs__gemm_scratch(SHS__PANEL_PIXELS, s->m, s->m),
-                                                                           shs__gemm_scratch(s->m, s->m, SHS__PANEL_PIXELS)));
-    if (moments)
-        s->pass.scratch_values = shs__zmax(s->pass.scratch_values, shs__gemm_scratch(s->pairs, s->pairs, SHS__PANEL_PIXELS));
     s->pass.phase = "whitening";
-    s->pass.kernels = shs__kernels_pixels();
     s->pass.owner = s;
     return SHS_OK;
 }
@@ -10038,7 +10539,8 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
 SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int workers) {
     size_t m = (size_t)s->m, pairs = s->want_fourth ? (size_t)s->pairs : 0;
     shs__map_layout(l, &s->pass, workers);
-    s->W = SHS__CARVE(l, shs_real, m * m);
+    s->W = SHS__CARVE(l, shs_real, m * (size_t)shs__round_up(s->m, 16));
+    s->nothing = SHS__CARVE(l, shs_wide, m);
     s->cached = SHS__CARVE(l, int, s->panels);
     s->absent = shs__may_miss(&s->pass.reader.view) ? SHS__CARVE(l, unsigned char, s->panels * SHS__PANEL_PIXELS) : NULL;
     s->cache = s->panels ? SHS__CARVE(l, shs_real, shs__product(s->panels, m * SHS__PANEL_PIXELS, 1)) : NULL;
@@ -10073,7 +10575,9 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status;
-    for (i = 0; i < m * m; i++) s->W[i] = (shs_real)W[i];
+    status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
+    if (status != SHS_OK) return status;
+    shs__set_rotation(s, s->m, W);
     if (s->px->engine)
         status = shs__remote_sums(s, s->px->engine->pixels_rate(s->px->remote, W, s->pass.total), 1 + 2 * m);
     else status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
@@ -10088,35 +10592,48 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
 
 /* ---- sources from the whitened pixels that were kept -------------------------------------------------------------- */
 
+SHS__PRIVATE void shs__store_sources_panel(const shs__sources *s, shs__worker *lane, size_t first) {
+    int d, k, by_pixel;
+    if (shs__stored_quickly(&s->pass, &by_pixel)) {
+        shs__scaling scaling = s->map.scaling;
+        if (by_pixel)
+            shs__kernels_gemm()->transpose(lane->panel.valid, s->m, 1, lane->second, SHS__PANEL_PIXELS, lane->rows, s->map.ldy);
+        if (by_pixel) shs__store_rows(&s->pass, &lane->panel, lane->rows, s->map.ldy, &scaling, first);
+        else shs__store_planes(&s->pass, &lane->panel, lane->second, &scaling, first);
+        return;
+    }
+    for (d = 0; d < s->m; d++) {
+        const shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
+        for (k = 0; k < lane->panel.valid; k++) lane->wide[k] = (shs_wide)y[k];
+        shs__map_store(&s->pass, lane, d, lane->wide, first);
+    }
+}
+
 SHS__PRIVATE void shs__store_sources_chunk(void *arg, size_t chunk, int worker) {
     const shs__sources *s = (const shs__sources *)arg;
     const shs__view *v = &s->pass.reader.view;
     shs__worker *lane = s->pass.lanes + worker;
     size_t panel = chunk * SHS__CHUNK_PANELS, end = shs__zmin(s->panels, panel + SHS__CHUNK_PANELS);
-    int d, k;
     for (; panel < end; panel++) {
         size_t first = panel * SHS__PANEL_PIXELS;
         lane->panel.pixels = (int)shs__zmin(SHS__PANEL_PIXELS, (size_t)v->samples * (size_t)v->lines - first);
         lane->panel.valid = s->cached[panel];
         if (s->absent) memcpy(lane->panel.missing, s->absent + first, (size_t)lane->panel.pixels);
         else memset(lane->panel.missing, 0, (size_t)lane->panel.pixels);
-        shs__gemm_serial(SHS_NO_TRANS, SHS_NO_TRANS, lane->panel.valid, s->m, s->m, 1, s->cache + first * (size_t)s->m,
-                         SHS__PANEL_PIXELS, s->W, s->m, 0, lane->second, SHS__PANEL_PIXELS, lane->scratch);
-        for (d = 0; d < s->m; d++) {
-            const shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
-            for (k = 0; k < lane->panel.valid; k++) lane->wide[k] = (shs_wide)y[k];
-            shs__map_store(&s->pass, lane, d, lane->wide, first);
-        }
+        if (lane->panel.valid > 0) shs__rotate(s, s->cache + first * (size_t)s->m, lane->panel.valid, lane->second);
+        shs__store_sources_panel(s, lane, first);
     }
 }
 
 /* Writes the sources of the rotation W into the sink without reading the cube again; returns 0, doing nothing, where the
    pixels were not kept or the sink wants more than that. */
 SHS__PRIVATE int shs__store_sources(shs__sources *s, const shs_wide *W, const shs_sink *sink) {
-    int i;
     if (!s->cache || !sink || !sink->pixels || sink->rescale) return 0;
-    for (i = 0; i < s->m * s->m; i++) s->W[i] = (shs_real)W[i];
+    shs__set_rotation(s, s->m, W);
     s->map.sink = sink;
+    shs__map_scaling(&s->map);
+    memset(s->nothing, 0, (size_t)s->m * sizeof(shs_wide));
+    s->map.scaling.constant = s->nothing; /* it went into the whitened pixels */
     s->map.missing = shs__missing_value(s->px->cube, sink);
     shs__map_place(&s->pass.reader.view, &s->map);
     shs__parallel(s->ctx, shs__chunk_count(s->panels, SHS__CHUNK_PANELS), shs__store_sources_chunk, s);
