@@ -3266,6 +3266,17 @@ SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
     (-3.33333333e-01f + q * (1.33333242e-01f + q * (-5.39647004e-02f + q * (2.18184491e-02f + q * (-8.52633306e-03f +  \
     q * 2.52639071e-03f)))))
 #endif
+/* (atanh u / u - 1) / q for q = u^2 <= 1/9 */
+#define SHS__ATANH(n, more) ((shs_real)(1.0 / (n)) + q * (more))
+#ifdef SPARSEHS_DOUBLE
+#define SHS__ATANH_END                                                                                                 \
+    SHS__ATANH(19, SHS__ATANH(21, SHS__ATANH(23, SHS__ATANH(25, SHS__ATANH(27, SHS__ATANH(29, SHS__ATANH(31, 1.0 / 33)))))))
+#else
+#define SHS__ATANH_END 0
+#endif
+#define SHS__ATANH_SERIES(q)                                                                                           \
+    SHS__ATANH(3, SHS__ATANH(5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15,              \
+    SHS__ATANH(17, SHS__ATANH_END))))))))
 #define SHS__PX_POWER(k) SHS__PX_OF_BITS((SHS__PX_BIAS - SHS__PX_WIDENED(k)) << SHS__PX_FRACTION)
 
 /* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
@@ -3290,13 +3301,7 @@ SHS__INLINE SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
 SHS__INLINE SHS__IN(px) SHS__IN(log_cosh)(SHS__IN(px) v) {
     SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
-    SHS__IN(px) series =
-        1 + q * ((shs_real)(1.0 / 3) +
-                 q * ((shs_real)0.2 +
-                      q * ((shs_real)(1.0 / 7) +
-                           q * ((shs_real)(1.0 / 9) +
-                                q * ((shs_real)(1.0 / 11) +
-                                     q * ((shs_real)(1.0 / 13) + q * ((shs_real)(1.0 / 15) + q * (shs_real)(1.0 / 17))))))));
+    SHS__IN(px) series = 1 + q * SHS__ATANH_SERIES(q);
     return a + 2 * u * series - (shs_real)0.69314718055994530942;
 }
 
@@ -3306,6 +3311,13 @@ SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
     shs_wide sum = 0;
     int i;
     SHS__PX_SET(lane, v);
+#ifdef SHS__PIXEL_VECTORS
+    if (n == SHS__PL) {
+        SHS__IN(px_wide) wide = SHS__PX_WIDE(lane);
+        for (i = SHS__PWL; i < n; i += SHS__PWL) wide += SHS__PX_WIDE(lane + i);
+        return SHS__IN(wlanes)(wide);
+    }
+#endif
     for (i = 0; i < n; i++) sum += (shs_wide)lane[i];
     return sum;
 }
@@ -3417,6 +3429,9 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__LN2_HIGH
 #undef SHS__LN2_LOW
 #undef SHS__EXP_SERIES
+#undef SHS__ATANH
+#undef SHS__ATANH_END
+#undef SHS__ATANH_SERIES
 #undef SHS__TANH_SERIES
 
 #undef SHS__PC

@@ -1,0 +1,424 @@
+/* test_pixels.c - the kernels of sections 9 to 11, every instance of them: against plain loops, over odd sizes. */
+#include "test.h"
+
+/* ---- products of pixels ------------------------------------------------------------------------------------------- */
+
+enum { MOST_BANDS = 53, SAMPLES = 29, LINES = 31 };
+
+typedef struct scene {
+    shs_cube cube;
+    double *values; /* pixel by pixel */
+    unsigned char *mask;
+} scene;
+
+static double draw(shs_random *r, shs_type type, int wild) {
+    double u = (double)shs_random_uniform(r);
+    if (type == SHS_U8) return (double)(int)(u * 256);
+    if (type == SHS_I16) return wild ? (double)(int)(u * 65536) - 32768 : (double)(int)(u * 3000) - 500;
+    if (type == SHS_U16) return wild ? (double)(int)(u * 65536) : 30000 + (double)(int)(u * 4000);
+    if (type == SHS_I32) return (double)(int)(u * 100000);
+    return (double)(float)(u * 10 - 3);
+}
+
+static void put(void *to, shs_type type, size_t at, double value) {
+    switch (type) {
+    case SHS_U8: ((uint8_t *)to)[at] = (uint8_t)value; break;
+    case SHS_I16: ((int16_t *)to)[at] = (int16_t)value; break;
+    case SHS_U16: ((uint16_t *)to)[at] = (uint16_t)value; break;
+    case SHS_I32: ((int32_t *)to)[at] = (int32_t)value; break;
+    case SHS_F32: ((float *)to)[at] = (float)value; break;
+    case SHS_F64: ((double *)to)[at] = value; break;
+    default: ((shs_real *)to)[at] = (shs_real)value;
+    }
+}
+
+/* Each value to its place; a third of the pixels masked, and some with a no-data value, if they are to be missing. */
+static void make_scene(scene *s, shs_type type, shs_interleave interleave, int bands, int wild, int missing) {
+    size_t pixels = (size_t)SAMPLES * LINES, k, b;
+    void *to = calloc(pixels * (size_t)bands, shs_type_size(type));
+    shs_random r;
+    shs_random_seed(&r, (uint64_t)bands + 7 * (uint64_t)type);
+    memset(s, 0, sizeof *s);
+    s->values = (double *)malloc(pixels * (size_t)bands * sizeof(double));
+    s->mask = (unsigned char *)calloc(pixels, 1);
+    assert_non_null(to);
+    assert_non_null(s->values);
+    assert_non_null(s->mask);
+    s->cube.type = type, s->cube.interleave = interleave;
+    s->cube.samples = SAMPLES, s->cube.lines = LINES, s->cube.bands = bands;
+    s->cube.pixels = to;
+    for (k = 0; k < pixels; k++) {
+        size_t line = k / SAMPLES, sample = k % SAMPLES;
+        s->mask[k] = !missing || k % 3 != 1;
+        for (b = 0; b < (size_t)bands; b++) {
+            size_t at = interleave == SHS_BSQ   ? b * pixels + k
+                        : interleave == SHS_BIL ? (line * (size_t)bands + b) * SAMPLES + sample
+                                                : k * (size_t)bands + b;
+            double value = draw(&r, type, wild);
+            s->values[k * (size_t)bands + b] = value;
+            put(to, type, at, value);
+        }
+    }
+    if (missing) s->cube.mask = s->mask;
+}
+
+static void free_scene(scene *s) {
+    free((void *)(uintptr_t)s->cube.pixels);
+    free(s->values);
+    free(s->mask);
+}
+
+/* Sums and products about the shift that was chosen. Those of integers are exact wherever integers are multiplied, and in
+   double; those of bytes always. */
+static void check_moments(const scene *s, int bands, int exact) {
+    shs_moments m;
+    int i, j;
+    size_t k, pixels = (size_t)SAMPLES * LINES;
+    double count = 0;
+    assert_ok(shs_moments_create(NULL, bands, &m));
+    assert_ok(shs_moments_update(NULL, &m, &s->cube, 0));
+    for (k = 0; k < pixels; k++) count += s->mask[k];
+    assert_close(m.count, count, 0);
+    for (j = 0; j < bands; j++) {
+        double sum = 0, square = 0;
+        for (i = j; i < bands; i++) {
+            double p = 0, size = 0;
+            sum = square = 0;
+            for (k = 0; k < pixels; k++) {
+                double x = s->values[k * (size_t)bands + (size_t)i] - (double)m.shift[i];
+                double y = s->values[k * (size_t)bands + (size_t)j] - (double)m.shift[j];
+                if (!s->mask[k]) continue;
+                p += x * y;
+                size += fabs(x * y);
+                sum += y;
+                square += fabs(y);
+            }
+            assert_close(m.products[(size_t)j * (size_t)bands + (size_t)i], p, exact ? 0 : BY_TYPE(5e-6, 1e-13) * size); /* of some 800 roundings */
+        }
+        assert_close(m.sum[j], sum, exact ? 0 : BY_TYPE(1e-7, 1e-13) * square);
+    }
+    shs_moments_free(NULL, &m);
+}
+
+static void test_moments_of_every_type(void **state) {
+    static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 53};
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+    size_t t, n;
+    int layout, variant;
+    (void)state;
+    for (t = 0; t < sizeof types / sizeof *types; t++)
+        for (n = 0; n < sizeof sizes / sizeof *sizes; n++)
+            for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
+                for (variant = 0; variant < 4; variant++) { /* missing, wild */
+                    scene s;
+                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && layout == SHS_BIP && variant < 2 &&
+                                shs__kernels_pixels()->words > 0;
+                    make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
+                    check_moments(&s, sizes[n], types[t] == SHS_U8 || whole);
+                    free_scene(&s);
+                }
+}
+
+/* Tiles of words by themselves, with sums of 32 bits that are flushed early, late or once. */
+static void test_word_tiles(void **state) {
+    const shs__pixels_kernels *k = shs__kernels_pixels();
+    enum { DEPTH = 37, APART = DEPTH * 16 };
+    int32_t a[4 * APART], sums[384];
+    shs_wide C[384], expected;
+    int vectors, most, v, j, l, p, dots, which;
+    shs_random r;
+    (void)state;
+    if (!k->words) skip();
+    shs_random_seed(&r, 5);
+    for (p = 0; p < 4 * APART; p++) {
+        int low = (int)((double)shs_random_uniform(&r) * 8000) - 4000, high = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
+        a[p] = (int32_t)(((uint32_t)high << 16) | ((uint32_t)low & 0xffff));
+    }
+    for (which = 0; which < 2; which++)
+        for (vectors = 1; vectors <= k->word_vectors; vectors++)
+            for (most = 1; most <= DEPTH + 1; most += 9) {
+                if (which && !(k->gram_pairs_vnni && shs__vnni())) continue;
+                memset(C, 0, sizeof C);
+                (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEPTH, most, a, a + 3 * APART, APART, sums, C);
+                for (v = 0; v < vectors; v++)
+                    for (j = 0; j < k->word_columns; j++)
+                        for (l = 0; l < k->words; l++) {
+                            for (expected = 0, p = 0; p < DEPTH; p++) {
+                                int32_t x = a[v * APART + p * k->words + l], y = a[3 * APART + p * k->words + j];
+                                dots = (int16_t)(x & 0xffff) * (int16_t)(y & 0xffff) + (x >> 16) * (y >> 16);
+                                expected += (shs_wide)dots;
+                            }
+                            assert_close(C[(v * k->word_columns + j) * k->words + l], expected, 0);
+                        }
+            }
+}
+
+/* ---- maps --------------------------------------------------------------------------------------------------------- */
+
+/* Outputs in every order against those of plain sums in double; integers may fall on either side of a half. */
+static void check_map(const scene *s, int bands, int outputs, shs_type type, shs_interleave interleave, int rescale) {
+    size_t pixels = (size_t)SAMPLES * LINES, k;
+    shs_wide *M = (shs_wide *)malloc((size_t)bands * (size_t)outputs * sizeof *M);
+    shs_wide *centre = (shs_wide *)malloc((size_t)bands * sizeof *centre);
+    double *Y = (double *)malloc(pixels * (size_t)outputs * sizeof *Y), largest = 0;
+    void *out = calloc(pixels * (size_t)outputs, shs_type_size(type));
+    shs_pixel_map map = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_random r;
+    int o, b;
+    shs_random_seed(&r, 11);
+    for (b = 0; b < bands * outputs; b++) M[b] = (shs_wide)shs_random_normal(&r) / bands;
+    for (b = 0; b < bands; b++) centre[b] = (shs_wide)s->values[b];
+    map.bands = bands, map.outputs = outputs, map.matrix = M, map.centre = centre;
+    sink.pixels = out, sink.type = type, sink.interleave = interleave;
+    sink.has_nodata = 1, sink.nodata = 3;
+    if (rescale) sink.rescale = 1, sink.low = 5, sink.high = 250;
+    assert_ok(shs_cube_map(NULL, &s->cube, &map, 0, &sink));
+    for (o = 0; o < outputs; o++) {
+        double low = 1e300, high = -1e300;
+        for (k = 0; k < pixels; k++) {
+            double y = 0;
+            for (b = 0; b < bands; b++)
+                y += (double)M[b * outputs + o] * (s->values[k * (size_t)bands + (size_t)b] - (double)centre[b]);
+            Y[(size_t)o * pixels + k] = y;
+            if (s->mask[k] && y < low) low = y;
+            if (s->mask[k] && y > high) high = y;
+            if (s->mask[k] && fabs(y) > largest) largest = fabs(y);
+        }
+        for (k = 0; k < pixels && rescale; k++) {
+            double *y = Y + (size_t)o * pixels + k;
+            *y = high > low ? 245 * (*y - low) / (high - low) + 5 : 5;
+        }
+    }
+    if (rescale) largest = 250;
+    for (o = 0; o < outputs; o++)
+        for (k = 0; k < pixels; k++) {
+            size_t line = k / SAMPLES, sample = k % SAMPLES;
+            size_t at = interleave == SHS_BSQ   ? (size_t)o * pixels + k
+                        : interleave == SHS_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
+                                                : k * (size_t)outputs + (size_t)o;
+            double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, bound = BY_TYPE(4e-6, 1e-12) * largest, got;
+            if (type == SHS_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
+            else if (type == SHS_I16) got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
+            else if (type == SHS_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
+            else if (type == SHS_I32) got = ((int32_t *)out)[at], bound += 0.5;
+            else if (type == SHS_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
+            else if (type == SHS_F64) got = ((double *)out)[at];
+            else got = (double)((shs_real *)out)[at];
+            assert_close(got, y, bound);
+        }
+    free(M);
+    free(centre);
+    free(Y);
+    free(out);
+}
+
+static void test_maps_of_every_order(void **state) {
+    static const int outputs[] = {1, 2, 5, 8, 10, 16, 17, 50};
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+    int in, out, variant;
+    size_t n, t;
+    (void)state;
+    for (in = 0; in < SHS_INTERLEAVE_COUNT; in++)
+        for (variant = 0; variant < 2; variant++) {
+            scene s;
+            make_scene(&s, variant ? SHS_F32 : SHS_I16, (shs_interleave)in, 23, 0, variant);
+            for (n = 0; n < sizeof outputs / sizeof *outputs; n++)
+                for (out = 0; out < SHS_INTERLEAVE_COUNT; out++)
+                    for (t = 0; t < sizeof types / sizeof *types; t++)
+                        check_map(&s, 23, outputs[n], types[t], (shs_interleave)out, (int)(n + t) % 2);
+            free_scene(&s);
+        }
+}
+
+/* Against the plain routines, to the bit, where rounding and saturation begin and beyond. */
+static void test_store_rounds_like_its_twin(void **state) {
+    static const double edges[] = {0,     -0.0,  0.5,     -0.5,    0.49999997, 1.5,      2.5,       -1.5,   -2.5,  254.5,  255,
+                                   255.5, 256,   32766.5, 32767,   32767.5,    32768,    -32768,    -32768.5, -32769, 65534.5,
+                                   65535, 65536, 1e9,     -1e9,    3e38,       -3e38,    1e-30,     12.25,  100.5, 77};
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_F32, SHS_REAL};
+    enum { N = sizeof edges / sizeof *edges };
+    shs_real y[N + 16];
+    unsigned char got[N * 8], expected[N * 8], none[N];
+    shs_wide value[N], constant[N], low[N], range[N], old[N];
+    shs_sink sink = SHS_ZERO;
+    int n, i, stretch, each;
+    size_t t;
+    (void)state;
+    memset(none, 0, sizeof none);
+    for (i = 0; i < N; i++) y[i] = (shs_real)edges[i], constant[i] = (shs_wide)(i % 3) / 4, low[i] = -1, range[i] = 7, old[i] = 3;
+    sink.low = -2, sink.high = 5; /* range 7 */
+    for (t = 0; t < sizeof types / sizeof *types; t++)
+        for (n = 1; n <= N; n++)
+            for (stretch = 0; stretch < 2; stretch++)
+                for (each = 0; each < 2; each++) {
+                    shs__scaling s = SHS_ZERO;
+                    s.each = each, s.stretch = stretch, s.base = sink.low;
+                    s.constant = constant, s.low = low, s.range = range, s.old = old;
+                    memset(got, 0, sizeof got);
+                    memset(expected, 0, sizeof expected);
+                    for (i = 0; i < n; i++) value[i] = constant[each ? i : 0] + (shs_wide)y[i];
+                    if (stretch) shs__stretch_values(&sink, n, -1, 2, value);
+                    shs__store_values(types[t], n, value, none, 0, expected, 1);
+                    shs__kernels_pixels()->store(types[t], n, y, &s, got);
+                    assert_memory_equal(got, expected, sizeof got);
+                }
+}
+
+static void test_extremes(void **state) {
+    const shs__pixels_kernels *k = shs__kernels_pixels();
+    shs_real *y = new_normal(50 * 48, 3), low[48], high[48], least, most;
+    int n, i, j;
+    (void)state;
+    for (n = 1; n <= 48; n++) {
+        for (i = 0; i < 48; i++) low[i] = SHS__REAL_MAX, high[i] = -SHS__REAL_MAX;
+        k->range_rows(50, n, y, 48, low, high);
+        for (i = 0; i < n; i++) {
+            for (least = SHS__REAL_MAX, most = -SHS__REAL_MAX, j = 0; j < 50; j++) {
+                least = y[j * 48 + i] < least ? y[j * 48 + i] : least;
+                most = y[j * 48 + i] > most ? y[j * 48 + i] : most;
+            }
+            assert_close(low[i], least, 0);
+            assert_close(high[i], most, 0);
+        }
+        low[0] = SHS__REAL_MAX, high[0] = -SHS__REAL_MAX;
+        k->range(n, y, low, high);
+        for (least = SHS__REAL_MAX, most = -SHS__REAL_MAX, i = 0; i < n; i++)
+            least = y[i] < least ? y[i] : least, most = y[i] > most ? y[i] : most;
+        assert_close(low[0], least, 0);
+        assert_close(high[0], most, 0);
+    }
+    free(y);
+}
+
+/* ---- contrasts ---------------------------------------------------------------------------------------------------- */
+
+/* Distance in units in the last place of the expected value; below the least normal number in units of the subnormals. */
+static long double units(shs_real got, long double expected) {
+    int exponent;
+    long double least = (long double)SHS__REAL_MIN, size = fabsl(expected) < least ? least : fabsl(expected);
+    (void)frexpl(size, &exponent);
+    return fabsl((long double)got - expected) / ldexpl((long double)SHS__EPS, exponent - 1);
+}
+
+enum { STEPS = 200000 };
+
+/* Sizes from the least number to the largest, evenly by exponent. */
+static shs_real size_at(int i) {
+    return (shs_real)exp2l(((long double)i / STEPS) * BY_TYPE(254, 2044) + BY_TYPE(-127, -1022));
+}
+
+static void test_tanh_and_exp_are_accurate(void **state) {
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    shs_real y[16], x[16];
+    long double worst_tanh = 0, worst_exp = 0, off;
+    int i, l;
+    (void)state;
+    for (i = 0; i < STEPS; i += 16) {
+        for (l = 0; l < 16; l++) y[l] = x[l] = (l % 2 ? -1 : 1) * size_at(i + l);
+        (void)k->apply(SHS_TANH, 16, y);
+        for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
+        for (l = 0; l < 16; l++) y[l] = x[l] = shs__abs(x[l]);
+        k->decay(16, y);
+        for (l = 0; l < 16; l++) off = units(y[l], expl(-(long double)x[l])), worst_exp = off > worst_exp ? off : worst_exp;
+    }
+    for (i = 0; i < STEPS; i += 16) { /* where they bend */
+        for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)12 / STEPS;
+        (void)k->apply(SHS_TANH, 16, y);
+        for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
+        for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)BY_TYPE(110, 750) / STEPS;
+        k->decay(16, y);
+        for (l = 0; l < 16; l++) off = units(y[l], expl(-(long double)x[l])), worst_exp = off > worst_exp ? off : worst_exp;
+    }
+    print_message("tanh %.2Lf, exp %.2Lf units in the last place\n", worst_tanh, worst_exp);
+    assert_true(worst_tanh <= 2);
+    assert_true(worst_exp <= 2);
+}
+
+static void test_contrasts_of_special_values(void **state) {
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    const shs_real infinity = (shs_real)HUGE_VAL;
+    shs_real nan, y[16] = {0};
+    uint64_t bits = UINT64_C(0x7ff8000000000000);
+    double not_a_number;
+    (void)state;
+    memcpy(&not_a_number, &bits, sizeof bits);
+    nan = (shs_real)not_a_number;
+    y[0] = infinity, y[1] = -infinity, y[2] = nan, y[3] = 0, y[4] = (shs_real)-0.0, y[5] = SHS__REAL_MAX;
+    (void)k->apply(SHS_TANH, 16, y);
+    assert_close(y[0], 1, 0);
+    assert_close(y[1], -1, 0);
+    assert_true(is_nan((double)y[2]));
+    assert_close(y[3], 0, 0);
+    assert_true(signbit(y[4]));
+    assert_close(y[5], 1, 0);
+    y[0] = infinity, y[1] = nan, y[2] = SHS__REAL_MAX, y[3] = 0;
+    k->decay(4, y);
+    assert_close(y[0], 0, 0);
+    assert_true(is_nan((double)y[1]));
+    assert_close(y[2], 0, 0);
+    assert_close(y[3], 1, 0);
+}
+
+/* Sums of slopes, of fourth powers, of log cosh and of products, for every number of values. */
+static void test_sums_of_contrasts(void **state) {
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    static const shs_contrast contrasts[] = {SHS_POW3, SHS_TANH, SHS_GAUSS};
+    shs_real *x = new_normal(128, 9), y[128];
+    int n, i, c;
+    (void)state;
+    for (n = 1; n <= 112; n++) {
+        double powers = 0, logs = 0;
+        shs_wide fourth = 0, log_cosh = 0;
+        for (c = 0; c < 3; c++) {
+            double slope = 0, sum;
+            memcpy(y, x, sizeof y);
+            sum = (double)k->apply(contrasts[c], n, y);
+            for (i = 0; i < n; i++) {
+                double v = (double)x[i], e = exp(-v * v / 2), g = c == 0 ? v * v * v : c == 1 ? tanh(v) : v * e;
+                slope += c == 0 ? 3 * v * v : c == 1 ? 1 - g * g : (1 - v * v) * e;
+                assert_close(y[i], g, BY_TYPE(5e-7, 1e-15) * (1 + fabs(g)));
+            }
+            assert_close(sum, slope, BY_TYPE(2e-6, 1e-14) * n);
+        }
+        for (i = 0; i < n; i++) powers += pow((double)x[i], 4), logs += log(cosh((double)x[i]));
+        k->rate(n, x, &fourth, &log_cosh);
+        assert_close(fourth, powers, BY_TYPE(1e-6, 1e-14) * powers);
+        assert_close(log_cosh, logs, BY_TYPE(1e-6, 1e-14) * n);
+    }
+    free(x);
+}
+
+static void test_correlations(void **state) {
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    enum { LD = 70, M = 11 };
+    shs_real *Z = new_normal(LD * M, 1), *Y = new_normal(LD * M, 2);
+    shs_wide S[M * M];
+    int m, c, n, a, b, i;
+    (void)state;
+    for (m = 1; m <= M; m++)
+        for (c = 1; c <= M; c++)
+            for (n = 1; n <= LD; n += 3) {
+                for (i = 0; i < m * c; i++) S[i] = i;
+                k->correlate(m, c, n, Z, LD, Y, LD, S);
+                for (b = 0; b < c; b++)
+                    for (a = 0; a < m; a++) {
+                        double sum = b * m + a;
+                        for (i = 0; i < n; i++) sum += (double)Z[a * LD + i] * (double)Y[b * LD + i];
+                        assert_close(S[b * m + a], sum, BY_TYPE(5e-5, 1e-12));
+                    }
+            }
+    free(Z);
+    free(Y);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments_of_every_type),     cmocka_unit_test(test_word_tiles),
+        cmocka_unit_test(test_maps_of_every_order),       cmocka_unit_test(test_store_rounds_like_its_twin),
+        cmocka_unit_test(test_extremes),                  cmocka_unit_test(test_tanh_and_exp_are_accurate),
+        cmocka_unit_test(test_contrasts_of_special_values), cmocka_unit_test(test_sums_of_contrasts),
+        cmocka_unit_test(test_correlations),
+    };
+    return run_with_every_instance("kernels of pixels", tests);
+}
