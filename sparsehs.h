@@ -8485,7 +8485,7 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
 /* What follows on a panel of `count` pixels from `at` on, as much again, where the block is without gaps. */
 SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t count) {
     const shs__view *v = &pass->reader.view;
-    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : SHS__PANEL_PIXELS;
+    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : (size_t)SHS__PANEL_PIXELS;
     size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
     shs__ahead ahead = SHS_ZERO;
     if (v->planes || v->ss != v->bands || v->ls != v->ss * v->samples || next == 0) return ahead;
