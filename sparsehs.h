@@ -1068,12 +1068,6 @@ typedef struct shs_engine {
 #define SPARSEHS_LOG(x) log(x)
 #define SPARSEHS_LOGF(x) logf(x)
 #endif
-#ifndef SPARSEHS_EXP
-#define SPARSEHS_EXP(x) exp(x)
-#endif
-#ifndef SPARSEHS_TANH
-#define SPARSEHS_TANH(x) tanh(x)
-#endif
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
 #include <omp.h>
 #define SHS__OPENMP
@@ -8264,21 +8258,23 @@ struct shs__pass;
 
 typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 
-/* Memory that will be read next, brought nearer a piece at a time while there is other work: `each` bytes a tile. */
+/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
 typedef struct shs__ahead {
     const unsigned char *from;
-    size_t bytes, each;
+    ptrdiff_t stride;
+    size_t bytes;
+    int rows, each;
 } shs__ahead;
 
 SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
+    int k;
+    for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
 #if defined(__GNUC__) || defined(__clang__)
-    size_t now = shs__zmin(ahead->bytes, ahead->each), i;
-    for (i = 0; i < now; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
-    ahead->from += now;
-    ahead->bytes -= now;
-#else
-    (void)ahead;
+        size_t i;
+        for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
 #endif
+        if (--ahead->rows > 0) ahead->from += ahead->stride;
+    }
 }
 
 /* What a worker has for itself. */
@@ -8420,16 +8416,6 @@ SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int 
     }
 }
 
-/* The sum of x in shs_wide; eight sums side by side, which a compiler keeps in one or two vectors. */
-SHS__PRIVATE shs_wide shs__sum_up(int n, const shs_real *x) {
-    shs_wide s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    int i = 0, l;
-    for (; i + 8 <= n; i += 8)
-        for (l = 0; l < 8; l++) s[l] += (shs_wide)x[i + l];
-    for (; i < n; i++) s[0] += (shs_wide)x[i];
-    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-}
-
 /* Room for products; packed panels begin as numbers, since groups that are not full are read too. */
 SHS__PRIVATE void shs__gram_layout(shs__layout *l, const shs__pass *pass, shs__worker *lane) {
     const shs__pixels_kernels *k = shs__kernels_pixels();
@@ -8482,16 +8468,25 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
     r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
 }
 
-/* What follows on a panel of `count` pixels from `at` on, as much again, where the block is without gaps. */
+/* What follows on a panel of `count` pixels from `at` on, as much again, where pixels lie without gaps, in planes or not. How
+   much is fetched with a tile: products have a quarter as many tiles as bands or more, maps of planes more than bands. */
 SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t count) {
     const shs__view *v = &pass->reader.view;
-    size_t pixel = (size_t)v->bands * v->size, columns = pass->gram_order > 0 ? (size_t)pass->gram_order : (size_t)SHS__PANEL_PIXELS;
     size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
+    int tiles = pass->gram_order ? shs__imax(pass->gram_order / 4, 1) : v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
     shs__ahead ahead = SHS_ZERO;
-    if (v->planes || v->ss != v->bands || v->ls != v->ss * v->samples || next == 0) return ahead;
-    ahead.from = v->base + (at + count) * pixel;
-    ahead.bytes = next * pixel;
-    ahead.each = (size_t)shs__round_up((int)shs__zmin(ahead.bytes * 8 / columns, INT_MAX / 2), 64);
+    if (next == 0 || v->ls != v->ss * v->samples || v->cube->band_list) return ahead;
+    if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
+    ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
+    ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
+    ahead.rows = v->planes ? v->bands : 1;
+    ahead.stride = v->bs * (ptrdiff_t)v->size;
+    if (!v->planes) { /* one row, in pieces; what is left over is fetched when it is read */
+        ahead.stride = 512;
+        ahead.rows = (int)shs__zmin(ahead.bytes / 512, INT_MAX / 2);
+        ahead.bytes = 512;
+    }
+    ahead.each = (ahead.rows - 1) / tiles + 1;
     return ahead;
 }
 
@@ -9094,9 +9089,11 @@ SHS__PRIVATE void shs__map_bands(const shs__pass *pass, shs__worker *lane, shs_r
         for (o = valid; o % k->lanes; o++) *SHS__AT(lane->panel.X, SHS__PANEL_PIXELS, o, b) = 0;
     for (g = 0; g < groups; g += n) {
         n = shs__tile_groups(groups - g, k->vectors);
-        for (o = 0; o < job->outputs; o += k->columns)
+        for (o = 0; o < job->outputs; o += k->columns) {
+            shs__fetch_ahead(&lane->ahead);
             k->along(n, used, job->packed + (size_t)o * (size_t)used, lane->panel.X + g * k->lanes, SHS__PANEL_PIXELS,
                      SHS__AT(Y, SHS__PANEL_PIXELS, g * k->lanes, o), SHS__PANEL_PIXELS);
+        }
     }
 }
 

@@ -12,11 +12,11 @@ static const char *const stage_names[STAGES] = {
 
 /* ---- a clock that the drivers' phases stop ------------------------------------------------------------------------ */
 
-enum { PHASE_MOMENTS, PHASE_WHITENING, PHASE_SEPARATING, PHASE_RANGE, PHASES };
-static const char *const phase_names[PHASES] = {"moments", "whitening", "separating", "range"};
+enum { PHASE_MOMENTS, PHASE_WHITENING, PHASE_SEPARATING, PHASE_RATING, PHASE_RANGE, PHASES };
+static const char *const phase_names[PHASES] = {"moments", "whitening", "separating", "rating", "range"};
 
-/* Time goes to the phase whose step just ended. A step of separating is announced when it begins, so that the last is in
-   what remains. */
+/* Time goes to the phase whose step just ended. A step of separating is announced when it begins, and so is the rating: the
+   last step ends there. */
 typedef struct phase_clock {
     const work *w;
     double last, spent[PHASES], remains;
@@ -37,7 +37,7 @@ static int on_progress(void *user, const char *phase, size_t step, size_t steps,
     for (k = 0; k < PHASES && strcmp(phase, phase_names[k]); k++) {}
     if (k == PHASES) c->remains += seconds;
     else if (k == PHASE_SEPARATING && c->separations++ == 0) c->spent[PHASE_WHITENING] += seconds;
-    else c->spent[k] += seconds;
+    else c->spent[k == PHASE_RATING ? PHASE_SEPARATING : k] += seconds;
     return 0;
 }
 
@@ -119,7 +119,7 @@ static void ica_stages(work *w, double *seconds) {
     shs_ica_options o = bench_ica_options(w->c);
     shs_pca pca = SHS_ZERO;
     shs_ica ica = SHS_ZERO;
-    double start, fit, rest, step;
+    double start, fit, rest;
     fit_stages(w, &ctx, seconds, &pca);
     shs_pca_free(&ctx, &pca);
     ctx = watched(w, &clock);
@@ -130,10 +130,8 @@ static void ica_stages(work *w, double *seconds) {
     shs_ica_free(&ctx, &ica);
     seconds[MOMENTS] = clock.spent[PHASE_MOMENTS];
     seconds[WHITENING] = clock.spent[PHASE_WHITENING] - seconds[EIGEN];
-    /* The last step takes as long as the others, the rating what is left; deflation's last component has no choice. */
-    step = o.approach == SHS_SYMMETRIC ? clock.spent[PHASE_SEPARATING] / (clock.separations - 1) : 0;
-    seconds[ITERATION] = clock.spent[PHASE_SEPARATING] + step;
-    seconds[RATING] = rest - step;
+    seconds[ITERATION] = clock.spent[PHASE_SEPARATING];
+    seconds[RATING] = rest;
     ctx = bench_context(w);
     start = bench_now(w);
     bench_ok(shs_ica_run(&ctx, &w->cube, &o, &w->sink, NULL));
