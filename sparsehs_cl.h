@@ -3019,9 +3019,14 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
     "\n",
     "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for\n",
-    "   update_signals). TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
+    "   update_signals without SHUFFLES, which says whether a warp can exchange registers). TILE and STRETCH are known to the host\n",
+    "   too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#ifndef SHUFFLES\n",
+    "#define SHUFFLES 0\n",
+    "#endif\n",
     "\n",
     "#define TEAM 128\n",
     "#define TILE 2048     /* atoms that a group counts: 16 KB of local memory */\n",
@@ -3188,43 +3193,67 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    return value;\n",
     "}\n",
     "\n",
-    "/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass\n",
-    "   over what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */\n",
+    "/* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several\n",
+    "   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */\n",
+    "#if SHUFFLES\n",
+    "#define TOGETHER() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
+    "real over_signal(real value, __local real *room) {\n",
+    "    uint step;\n",
+    "    for (step = LANES / 2; step; step /= 2) {\n",
+    "        uint other;\n",
+    "        __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(other) : \"r\"(as_uint(value)), \"r\"(step));\n",
+    "        value += as_float(other);\n",
+    "    }\n",
+    "    return value;\n",
+    "}\n",
+    "#else\n",
+    "#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
+    "#define over_signal(value, room) over_lanes(value, room)\n",
+    "#endif\n",
+    "\n",
+    "/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses\n",
+    "   none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
-    "update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
+    "update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
     "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
     "               __global real *restrict E, int want_residual) {\n",
-    "    __local real room[LANES], x_new[STRIDE];\n",
+    "    __local real room[LANES * ROWS], x_all[ROWS][STRIDE];\n",
+    "    __local int wanted_all[ROWS][STRIDE];\n",
     "    const size_t i = get_global_id(1), at = i * STRIDE;\n",
-    "    const int lane = (int)get_local_id(0), have = used[i];\n",
+    "    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;\n",
+    "    __local real *x_new = x_all[get_local_id(1)];\n",
+    "    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */\n",
     "    __global real *e = E + i * (size_t)p;\n",
     "    int k, r, touched = 0;\n",
-    "    for (k = 0; k < have; k++) {\n",
+    "    for (k = lane; k < have; k += LANES) {\n",
     "        int a = atoms[at + (size_t)k] - first;\n",
+    "        wanted[k] = a >= 0 && a < count ? a : -1;\n",
+    "    }\n",
+    "    TOGETHER();\n",
+    "    for (k = 0; k < have; k++) {\n",
+    "        int a = wanted[k];\n",
     "        real sum = 0;\n",
-    "        if (a < 0 || a >= count) continue;\n",
+    "        if (a < 0) continue;\n",
     "        for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
-    "        sum = over_lanes(sum, room);\n",
+    "        sum = over_signal(sum, room);\n",
     "        if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);\n",
     "        touched = 1;\n",
     "    }\n",
     "    if (!touched) return;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    TOGETHER();\n",
     "    for (r = lane; want_residual && r < p; r += LANES) {\n",
     "        real left = e[r];\n",
     "        for (k = 0; k < have; k++) {\n",
-    "            int a = atoms[at + (size_t)k] - first;\n",
-    "            if (a < 0 || a >= count) continue;\n",
+    "            int a = wanted[k];\n",
+    "            if (a < 0) continue;\n",
     "            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);\n",
     "            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);\n",
     "        }\n",
     "        e[r] = left;\n",
     "    }\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* nobody needs the old codes any more */\n",
-    "    for (k = lane; k < have; k += LANES) {\n",
-    "        int a = atoms[at + (size_t)k] - first;\n",
-    "        if (a >= 0 && a < count) coefs[at + (size_t)k] = x_new[k];\n",
-    "    }\n",
+    "    TOGETHER(); /* nobody needs the old codes any more */\n",
+    "    for (k = lane; k < have; k += LANES)\n",
+    "        if (wanted[k] >= 0) coefs[at + (size_t)k] = x_new[k];\n",
     "}\n",
     "\n",
     "/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */\n",
@@ -4128,15 +4157,19 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, int first, int cou
 
 SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int first, int count, int want_residual) {
     shs__cl_call call;
-    size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), begin, end;
+    size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
+    int shuffles = count > 1 && lanes == 32 && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
     char options[96];
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
     begin = s->own_start[first], end = s->own_start[first + 1];
-    shs__cl_shape(s, options, sizeof options, lanes, count == 1 ? shs__cl_rows(s->cl) : 1);
+    rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
+    shs__cl_shape(s, options, sizeof options, lanes, rows);
+    if (shuffles) shs__cl_define(options, sizeof options, "SHUFFLES", 1);
     call = shs__cl_begin(s->cl, shs__cl_source_update, options, count == 1 ? "update_uses" : "update_signals");
+    if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
     if (count > 1) shs__cl_pass_int(&call, count);
@@ -4144,7 +4177,7 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int f
     shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
     if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, want_residual);
-    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, m, 1, "update");
+    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, shs__chunk_count(m, rows), rows, "update");
     return status == SHS_OK ? shs__cl_save(s, q, 1, want_residual) : status;
 }
 
@@ -4162,7 +4195,8 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int cou
             overlap += (shs_wide)before[(size_t)j * p + (size_t)i] * (shs_wide)atoms[(size_t)j * p + (size_t)i];
         s->own_fresh[values + (size_t)j] = (shs_real)overlap;
     }
-    status = shs__cl_write(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);
+    /* own_fresh is written again only after the next gathering, which waits for the queue */
+    status = shs__cl_write_later(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);
     for (q = 0; (want_codes || want_residual) && q < s->slices && status == SHS_OK; q++)
         status = shs__cl_update_slice(s, q, first, count, want_residual);
     if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)first * p * r, values * r);

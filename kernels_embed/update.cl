@@ -6,9 +6,14 @@
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
 
    Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for
-   update_signals). TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */
+   update_signals without SHUFFLES, which says whether a warp can exchange registers). TILE and STRETCH are known to the host
+   too, as SHS__CL_TILE and SHS__CL_STRETCH. */
 
 #pragma OPENCL FP_CONTRACT OFF
+
+#ifndef SHUFFLES
+#define SHUFFLES 0
+#endif
 
 #define TEAM 128
 #define TILE 2048     /* atoms that a group counts: 16 KB of local memory */
@@ -175,43 +180,67 @@ real over_lanes(real value, __local real *room) {
     return value;
 }
 
-/* fresh: the new atoms (p x count), then d_old'd_new of each. A group of LANES items (ROWS is 1) a signal, so that it can pass
-   over what is not in the group of atoms: first all x_new from the E they share, then E and the codes. */
+/* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several
+   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */
+#if SHUFFLES
+#define TOGETHER() __asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
+real over_signal(real value, __local real *room) {
+    uint step;
+    for (step = LANES / 2; step; step /= 2) {
+        uint other;
+        __asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(other) : "r"(as_uint(value)), "r"(step));
+        value += as_float(other);
+    }
+    return value;
+}
+#else
+#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define over_signal(value, room) over_lanes(value, room)
+#endif
+
+/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses
+   none of the atoms: first all x_new from the E they share, then E and the codes. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
-update_signals(int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
+update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
                __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,
                __global real *restrict E, int want_residual) {
-    __local real room[LANES], x_new[STRIDE];
+    __local real room[LANES * ROWS], x_all[ROWS][STRIDE];
+    __local int wanted_all[ROWS][STRIDE];
     const size_t i = get_global_id(1), at = i * STRIDE;
-    const int lane = (int)get_local_id(0), have = used[i];
+    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;
+    __local real *x_new = x_all[get_local_id(1)];
+    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */
     __global real *e = E + i * (size_t)p;
     int k, r, touched = 0;
-    for (k = 0; k < have; k++) {
+    for (k = lane; k < have; k += LANES) {
         int a = atoms[at + (size_t)k] - first;
+        wanted[k] = a >= 0 && a < count ? a : -1;
+    }
+    TOGETHER();
+    for (k = 0; k < have; k++) {
+        int a = wanted[k];
         real sum = 0;
-        if (a < 0 || a >= count) continue;
+        if (a < 0) continue;
         for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
-        sum = over_lanes(sum, room);
+        sum = over_signal(sum, room);
         if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);
         touched = 1;
     }
     if (!touched) return;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    TOGETHER();
     for (r = lane; want_residual && r < p; r += LANES) {
         real left = e[r];
         for (k = 0; k < have; k++) {
-            int a = atoms[at + (size_t)k] - first;
-            if (a < 0 || a >= count) continue;
+            int a = wanted[k];
+            if (a < 0) continue;
             left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);
             left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);
         }
         e[r] = left;
     }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* nobody needs the old codes any more */
-    for (k = lane; k < have; k += LANES) {
-        int a = atoms[at + (size_t)k] - first;
-        if (a >= 0 && a < count) coefs[at + (size_t)k] = x_new[k];
-    }
+    TOGETHER(); /* nobody needs the old codes any more */
+    for (k = lane; k < have; k += LANES)
+        if (wanted[k] >= 0) coefs[at + (size_t)k] = x_new[k];
 }
 
 /* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */
