@@ -3204,6 +3204,7 @@ SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
 #ifdef SHS__PIXEL_VECTORS
 typedef int32_t SHS__IN(px_int) __attribute__((vector_size(4 * SHS__PL)));
 typedef SHS__IN(px_mask) SHS__IN(px_bits);
+#define SHS__PX_FUNCTION SHS__INLINE
 #define SHS__PX_BITS(v) ((SHS__IN(px_bits))(v))
 #define SHS__PX_OF_BITS(b) ((SHS__IN(px))(b))
 #define SHS__PX_TRUNCATED(v) __builtin_convertvector(v, SHS__IN(px_int))
@@ -3222,6 +3223,7 @@ SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
     memcpy(&v, &bits, sizeof v);
     return v;
 }
+#define SHS__PX_FUNCTION SHS__PRIVATE /* small frames, unoptimised */
 #define SHS__PX_BITS(v) SHS__IN(bits_of)(v)
 #define SHS__PX_OF_BITS(b) SHS__IN(of_bits)(b)
 #define SHS__PX_TRUNCATED(v) ((int32_t)(v))
@@ -3274,7 +3276,7 @@ SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
 #define SHS__PX_POWER(k) SHS__PX_OF_BITS((SHS__PX_BIAS - SHS__PX_WIDENED(k)) << SHS__PX_FRACTION)
 
 /* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
-SHS__INLINE SHS__IN(px) SHS__IN(exp_minus)(SHS__IN(px) x) {
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(exp_minus)(SHS__IN(px) x) {
     const SHS__IN(px) zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
     SHS__IN(px) y = SHS__PX_PICK(px_mask, SHS__IN(px), x < limit, x, limit), w, r;
     SHS__IN(px_int) k = SHS__PX_TRUNCATED(y * (shs_real)1.44269504088896341 + (shs_real)0.5), half = k >> 1;
@@ -3285,7 +3287,7 @@ SHS__INLINE SHS__IN(px) SHS__IN(exp_minus)(SHS__IN(px) x) {
 }
 
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
-SHS__INLINE SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
     const SHS__IN(px) zero = SHS_ZERO, border = zero + (shs_real)0.55;
     SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
     value = SHS__PX_PICK(px_mask, SHS__IN(px), a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
@@ -3293,7 +3295,7 @@ SHS__INLINE SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
 }
 
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
-SHS__INLINE SHS__IN(px) SHS__IN(log_cosh)(SHS__IN(px) v) {
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(log_cosh)(SHS__IN(px) v) {
     SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
     SHS__IN(px) series = 1 + q * SHS__ATANH_SERIES(q);
     return a + 2 * u * series - (shs_real)0.69314718055994530942;
@@ -3317,7 +3319,7 @@ SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
 }
 
 /* g(y) and g'(y) of one vector */
-SHS__INLINE SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) v, SHS__IN(px) *slope) {
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) v, SHS__IN(px) *slope) {
     SHS__IN(px) g, e;
     if (contrast == SHS_POW3) {
         *slope = 3 * v * v;
@@ -3335,7 +3337,7 @@ SHS__INLINE SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) v, 
 
 /* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
    stands behind the last up to a whole vector is used as well, and left undefined. */
-SHS__INLINE shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
+SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
     SHS__IN(px) sum = SHS_ZERO, slope;
     int i;
     for (i = 0; i + SHS__PL <= n; i += SHS__PL) {
@@ -3411,6 +3413,7 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
     SHS__IN(apply), SHS__IN(decay), SHS__IN(rate), SHS__IN(correlate),
 };
 #undef SHS__PX_BITS
+#undef SHS__PX_FUNCTION
 #undef SHS__PX_OF_BITS
 #undef SHS__PX_TRUNCATED
 #undef SHS__PX_WHOLE
