@@ -3579,10 +3579,11 @@ SHS__CHOOSER(contrast)
 /* Whether the integer dot products of AVX-512 VNNI are there, where they are known. */
 SHS__PRIVATE int shs__vnni(void) {
     int there = shs__kernels_pixels()->gram_quads_vnni != NULL;
-#if defined(SHS__SIMD) && defined(__x86_64__)
-    there = there && __builtin_cpu_supports("avx512vnni");
-#endif
+#if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
+    return there && __builtin_cpu_supports("avx512vnni");
+#else
     return there;
+#endif
 }
 
 /* ================================================================================================================== */
