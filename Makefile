@@ -36,7 +36,8 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
 	check-warnings deps bench bench-deps pictures clean \
-	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m
+	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
+	fuzz run-fuzz fuzz-corpus coverage test-tsan run-tsan test-valgrind
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +48,10 @@ help:
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
 	@echo "make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)"
 	@echo "make portability-deps  install what that takes, nearly 1 GB"
+	@echo "make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang)"
+	@echo "make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not"
+	@echo "make test-tsan       the tests of threads under ThreadSanitizer"
+	@echo "make test-valgrind   the tests of faults under valgrind"
 	@echo "make cortex-m        the example for microcontrollers, under QEMU"
 	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
 	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
@@ -291,6 +296,63 @@ portability-deps:
 cortex-m: | build $(BEFORE)
 	@CC="$(CC)" sh examples/cortex_m/run.sh
 
+# ---- fuzzing: random inputs, sanitizers on -----------------------------------------------------------------------------
+
+FUZZ_CC ?= clang
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_FLAGS := -std=c99 -Wall -Wextra -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+FUZZ = $(eval FUZZ := $$(shell mkdir -p build; echo 'int LLVMFuzzerTestOneInput(const char *, unsigned long); \
+	int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return (void)d, (void)n, 0; }' | \
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -x c - -o build/probe.fuzz 2>/dev/null && echo yes; rm -f build/probe.fuzz))$(FUZZ)
+SECONDS ?= 60
+
+fuzz: | build
+	$(if $(FUZZ),@$(MAKE) --no-print-directory run-fuzz,@echo "skipped: there is no $(FUZZ_CC) with libFuzzer here")
+
+# What is new is collected below build/; the kept inputs are run first. A finding stays there, and ends it.
+run-fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz_%)
+	@for t in $(FUZZ_TARGETS); do \
+		mkdir -p build/fuzz/corpus/$$t; dict=; \
+		[ ! -f tests/fuzz/$$t.dict ] || dict=-dict=tests/fuzz/$$t.dict; \
+		build/fuzz/fuzz_$$t -max_total_time=$(SECONDS) -max_len=400 -timeout=10 -rss_limit_mb=4000 -print_final_stats=1 $$dict \
+			-artifact_prefix=build/fuzz/$$t- build/fuzz/corpus/$$t tests/fuzz/corpus/$$t >build/fuzz/$$t.log 2>&1 || \
+			{ tail -40 build/fuzz/$$t.log; exit 1; }; \
+		sed -n "s/stat::number_of_executed_units: */fuzz $$t: executions without a finding: /p" build/fuzz/$$t.log; \
+	done
+
+# Writes anew what is kept: the smallest set of inputs that reaches as much, cut to two dozen.
+fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/fuzz_%)
+	@for t in $(FUZZ_TARGETS); do FUZZ_TARGET=$$t sh tests/fuzz/keep.sh || exit 1; done
+
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/library.o $(wildcard tests/fuzz/*.h examples/*.h examples/hypercube.c)
+	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/library.o -lm
+
+build/fuzz/library.o: tests/fuzz/library.c $(HEADER) | build/fuzz
+	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -c $< -o $@
+
+# ---- threads, memory, coverage -----------------------------------------------------------------------------------------
+
+# OpenMP's own runtime is not known to ThreadSanitizer: threads are the test's own there.
+test-tsan: | build $(BEFORE)
+	$(if $(call probe,-fsanitize=thread),@$(MAKE) --no-print-directory run-tsan,@echo "skipped: $(CC) has no ThreadSanitizer here")
+
+run-tsan: build/tsan/test_threads
+	$(call run,$^)
+
+build/tsan/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/tsan $(BEFORE)
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) -g -O1 -DSPARSEHS_NO_OPENMP -fsanitize=thread -o $@ $< $(LDFLAGS) -lcmocka -lm -lpthread
+
+# valgrind does not know AVX-512: the kernels are those of the compiler's flags.
+test-valgrind: build/valgrind/test_faults
+	@command -v valgrind >/dev/null || { echo "skipped: there is no valgrind here"; exit 0; }; \
+		valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible ./$<
+
+build/valgrind/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/valgrind $(BEFORE)
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) -g -O1 -DSPARSEHS_NO_OPENMP -DSPARSEHS_NO_DISPATCH -o $@ $< $(LDFLAGS) -lcmocka -lm
+
+coverage: | build $(BEFORE)
+	@CC="$(CC)" TESTS="$(TESTS)" sh tests/coverage.sh
+
 # ---- measurements ----------------------------------------------------------------------------------------------------
 
 # The same sources with the best flags, with those of a plain build, and in double: build/bench asks the others to do the
@@ -320,7 +382,7 @@ bench-deps:
 deps:
 	@sh tests/install_deps.sh
 
-build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings):
+build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings tsan valgrind fuzz):
 	@mkdir -p $@
 
 clean:

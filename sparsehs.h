@@ -588,7 +588,7 @@ typedef enum shs_start {
     SHS_START_SIGNALS = 0, /* random signals of Y, normalised; all-zero ones and copies are passed over, random atoms fill up */
     SHS_START_RANDOM,      /* normal deviates */
     SHS_START_DCT,         /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
-    SHS_START_GIVEN        /* what D holds on entry, normalised (as it is with first_iteration > 0): warm start and resume */
+    SHS_START_GIVEN        /* what D holds on entry, normalised (as it is where first_iteration > 0): warm start and resume */
 } shs_start;
 
 typedef enum shs_replace {
@@ -654,8 +654,9 @@ SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, size_t m, const shs_real *Y, int sparsity,
                             int iterations);
 /* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
-   Errors leave D untouched. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded yet), the
-   report and the history filled as far as it went, and codes without atoms. */
+   Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and those of an engine may come midway, and leave codes
+   without atoms. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded yet), the report and the
+   history filled as far as it went, and codes without atoms. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
@@ -3598,6 +3599,8 @@ SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A &
 SHS__PRIVATE int shs__not_binary(int value) { return value != 0 && value != 1; }
 SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS; }
 SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step * step; }
+/* The same for what may be any int, or more. */
+SHS__PRIVATE size_t shs__room_up(size_t x, size_t step) { return (x + step - 1) / step * step; }
 
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
 SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
@@ -6924,8 +6927,8 @@ SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, 
     return value;
 }
 
-/* d_new = normalise(E_I x' + d_old |x|^2) for the group in sums and energy; an unused atom, or one whose sum vanishes,
-   stays. */
+/* d_new = normalise(E_I x' + d_old |x|^2) for the group in sums and energy; an unused atom, or one whose sum vanishes or
+   is no number, stays. */
 SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
     int j, i;
     for (j = 0; j < count; j++) {
@@ -6936,11 +6939,11 @@ SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
             sum[i] += (shs_wide)before[i] * w->energy[j];
             norm2 += sum[i] * sum[i];
         }
-        if (!(w->energy[j] > 0) || !(norm2 > 0)) {
+        scale = 1 / SHS__WSQRT(norm2); /* zero where the products of large signals have left the range */
+        if (!(w->energy[j] > 0) || !(norm2 > 0) || !(scale > 0)) {
             memcpy(after, before, (size_t)w->p * sizeof(shs_real));
             continue;
         }
-        scale = 1 / SHS__WSQRT(norm2);
         for (i = 0; i < w->p; i++) after[i] = (shs_real)(sum[i] * scale);
     }
     memcpy(w->D + (size_t)first * (size_t)w->p, w->atoms, (size_t)count * (size_t)w->p * sizeof(shs_real));
@@ -8330,6 +8333,7 @@ typedef struct shs__pass {
 SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
     size_t blocks = 0;
     int column;
+    if (bands > 1 << 24) return SIZE_MAX / 2; /* no memory has that much room, and the loop would be long */
     for (column = 0; column < bands; column += columns) blocks += (size_t)((bands - 1) / lanes - column / lanes + 1);
     return blocks * (size_t)columns * (size_t)lanes;
 }
@@ -8424,7 +8428,7 @@ SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int 
 SHS__PRIVATE void shs__gram_layout(shs__layout *l, const shs__pass *pass, shs__worker *lane) {
     const shs__pixels_kernels *k = shs__kernels_pixels();
     int n = pass->gram_order, whole = pass->whole;
-    size_t packed = shs__product((size_t)shs__round_up(n, 16), SHS__PANEL_PIXELS, 1);
+    size_t packed = shs__product(shs__room_up((size_t)n, 16), SHS__PANEL_PIXELS, 1);
     lane->packed = SHS__CARVE(l, shs_real, packed);
     lane->blocks = SHS__CARVE(l, shs_real, n ? shs__block_values(n, k->lanes, k->columns) : 0);
     lane->words = SHS__CARVE(l, shs_wide, n && whole ? shs__block_values(n, k->words, k->word_columns) + SHS__TILE_WORDS : 0);
@@ -8815,7 +8819,7 @@ SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs
     pass->slot_values = 1 + used + used * used;
     pass->gram_order = pass->reader.precise ? 0 : (int)used;
     pass->gram_at = 1 + used;
-    pass->scratch_values = (size_t)shs__round_up((int)used, 16);
+    pass->scratch_values = shs__room_up((size_t)used, 16);
     pass->reader.kernels = shs__kernels_pixels();
     pass->whole = shs__whole_possible(pass);
     return SHS_OK;
@@ -8857,7 +8861,7 @@ SHS__PRIVATE void shs__moments_update_layout(shs__layout *l, shs__pass *pass, sh
     int used = pass->reader.view.used, whole = pass->whole;
     *shift = SHS__CARVE(l, shs_real, (size_t)used);
     pass->no_shift = SHS__CARVE(l, shs_real, (size_t)used);
-    pass->whole_shift = SHS__CARVE(l, int32_t, whole ? (size_t)shs__round_up(used, 16) : 0);
+    pass->whole_shift = SHS__CARVE(l, int32_t, whole ? shs__room_up((size_t)used, 16) : 0);
     pass->instead = SHS__CARVE(l, unsigned char, whole ? 2 * (size_t)used : 0);
     shs__pass_layout(l, pass, workers);
 }

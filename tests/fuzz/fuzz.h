@@ -1,0 +1,253 @@
+/* fuzz.h - what the fuzz targets share: an input taken apart, data with edge values, memory that is counted, outputs that
+   must stay as they were. The library is linked, not included. */
+#ifndef SHS_FUZZ_H
+#define SHS_FUZZ_H
+
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../sparsehs.h"
+
+#define must(condition) ((condition) ? (void)0 : broken(__FILE__, __LINE__, #condition))
+static inline void broken(const char *file, int line, const char *condition) {
+    fprintf(stderr, "%s:%d: this does not hold: %s\n", file, line, condition);
+    abort();
+}
+
+/* ---- the input --------------------------------------------------------------------------------------------------- */
+
+typedef struct input {
+    const uint8_t *at, *end;
+} input;
+
+static inline input input_of(const uint8_t *data, size_t size) {
+    input in;
+    in.at = data, in.end = data + size;
+    return in;
+}
+
+static inline int byte(input *in) { return in->at < in->end ? *in->at++ : 0; }
+static inline int within(input *in, int low, int high) { return low + byte(in) % (high - low + 1); }
+static inline int one_in(input *in, int count) { return byte(in) % count == count - 1; }
+
+/* Mostly 1 .. most, at times 0 or -1. */
+static inline int size_of(input *in, int most) {
+    int b = byte(in);
+    return b >= 252 ? -1 : b >= 244 ? 0 : 1 + b % most;
+}
+
+/* Mostly enough rows, at times one too few. */
+static inline int leading_of(input *in, int rows) {
+    int b = byte(in);
+    return b >= 250 ? rows - 1 : rows + (b >= 128 ? b % 4 : 0);
+}
+
+static inline int positive(int x) { return x > 0 ? x : 0; }
+static inline size_t count_of(int a, int b) { return (size_t)positive(a) * (size_t)positive(b); }
+
+/* Any int at all, for queries that only count. */
+static inline int any_int(input *in) {
+    static const int edges[] = {0, 1, -1, 2, 46341, 65536, INT_MAX, INT_MIN, INT_MAX - 1, 1000000};
+    int b = byte(in);
+    return b < 128 ? b : edges[b % 10];
+}
+
+static inline double special(int which) {
+    static const double values[] = {0,      -0.0,   1,     -1,    1e-30, 1e30,     1e-45, 3e38,
+                                    1e-300, 1e300,  1e19,  1e-19, 1e-38, 4.9e-324, 1e15,  255};
+    int k = which % 19;
+    return k < 16 ? values[k] : k == 16 ? (double)NAN : k == 17 ? (double)INFINITY : -(double)INFINITY;
+}
+
+/* What may be said of an array: every value is finite, and the magnitudes of those that are not zero. */
+typedef struct extent {
+    int finite;
+    double least, most;
+} extent;
+
+static inline void extend(extent *e, double x) {
+    double size = fabs(x);
+    if (!isfinite(x)) e->finite = 0;
+    else if (size > 0) {
+        if (size > e->most) e->most = size;
+        if (size < e->least || e->least <= 0) e->least = size;
+    }
+}
+
+/* Neither squares nor their sums leave the range of shs_real. */
+static inline int tame(const extent *e) {
+    return e->finite && (e->most <= 0 || (e->least >= 1e-12 && e->most <= 1e12));
+}
+
+/* The next value of an array that a few bytes describe: noise, small integers (which tie), repetitions, one value. */
+static inline double draw(shs_random *r, int kind, size_t i) {
+    switch (kind) {
+    case 0: return (double)shs_random_uniform(r) * 2 - 1;
+    case 1: return (double)(shs_random_bits(r) % 5) - 2;
+    case 2: return (double)((i * 7 + i / 5) % 3) - 1;
+    case 3: return (double)(shs_random_bits(r) % 4 == 0);
+    case 4: return (double)((i % 3 + 1) * (i / 3 + 1)); /* of rank one where there are three rows */
+    case 5: return 1 / (double)(i + 1);
+    default: return 1;
+    }
+}
+
+static inline double scale_of(input *in) {
+    static const double scales[] = {1, 1, 1, 1, 1e-3, 100, 1e-20, 1e15, 1e-30, 1e30, 1e-38, 1e38, 0, 1e-44};
+    return scales[byte(in) % 14];
+}
+
+#define DEFINE_FILL(name, type, most)                                                                                  \
+    static inline extent name(input *in, size_t count, type *x) {                                                      \
+        extent e = {1, 0, 0};                                                                                          \
+        shs_random r;                                                                                                  \
+        double scale;                                                                                                  \
+        int kind, pokes;                                                                                               \
+        size_t i;                                                                                                      \
+        shs_random_seed(&r, (uint64_t)byte(in));                                                                       \
+        kind = byte(in) % 7, scale = scale_of(in), pokes = byte(in);                                                   \
+        for (i = 0; i < count; i++) x[i] = (type)(scale * draw(&r, kind, i));                                          \
+        for (pokes = pokes < 192 ? 0 : pokes % 4; pokes && count; pokes--) {                                           \
+            size_t where = (size_t)byte(in) % count;                                                                   \
+            double value = special(byte(in));                                                                          \
+            x[where] = fabs(value) > (most) && isfinite(value) ? (type)1e38 : (type)value;                       \
+        }                                                                                                              \
+        for (i = 0; i < count; i++) extend(&e, (double)x[i]);                                                          \
+        return e;                                                                                                      \
+    }
+DEFINE_FILL(fill, shs_real, sizeof(shs_real) == 4 ? 3.4e38 : 1.7e308)
+DEFINE_FILL(fill_wide, shs_wide, 1.7e308)
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static inline void *block_of(size_t bytes) {
+    void *block = malloc(bytes ? bytes : 1);
+    must(block != NULL);
+    return block;
+}
+#define NEW(type, count) ((type *)block_of((size_t)(count) * sizeof(type)))
+
+/* An output of exactly so many bytes, and what it was before. */
+typedef struct output {
+    unsigned char *bytes, *before;
+    size_t size;
+} output;
+
+static inline output output_of(size_t size) {
+    output o;
+    o.size = size, o.bytes = NEW(unsigned char, size), o.before = NEW(unsigned char, size);
+    memset(o.bytes, 0x5a, size);
+    memset(o.before, 0x5a, size);
+    return o;
+}
+static inline void output_keep(output *o) { memcpy(o->before, o->bytes, o->size); }
+static inline int untouched(const output *o) { return memcmp(o->bytes, o->before, o->size) == 0; }
+static inline void output_free(output *o) { free(o->bytes), free(o->before); }
+#define AS(type, output) ((type *)(void *)(output).bytes)
+
+static inline int all_finite(size_t count, const shs_real *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!isfinite(x[i])) return 0;
+    return 1;
+}
+static inline int all_finite_wide(size_t count, const shs_wide *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!isfinite(x[i])) return 0;
+    return 1;
+}
+
+/* ---- the outside world ------------------------------------------------------------------------------------------- */
+
+/* What the callbacks did, and when one of them fails: a countdown, negative for never. */
+typedef struct world {
+    shs_context ctx;
+    int outstanding, allocations_left, refused;
+    int steps_left, cancelled, late; /* late: at the last call, when all is done */
+    int reductions_left, reduction_failed;
+    int bad;      /* the context does not hold together */
+    int ordinary; /* no value is so large or small that errors may leave the range */
+} world;
+
+static inline void *counted_alloc(void *user, size_t size) {
+    world *w = (world *)user;
+    void *block;
+    if (w->allocations_left == 0 || size > (size_t)1 << 28) {
+        w->refused = 1;
+        return NULL;
+    }
+    if (w->allocations_left > 0) w->allocations_left--;
+    block = block_of(size);
+    memset(block, 0xa5, size < 4096 ? size : 4096); /* nobody may count on zeros */
+    w->outstanding++;
+    return block;
+}
+
+static inline void counted_free(void *user, void *block) {
+    if (block) ((world *)user)->outstanding--;
+    free(block);
+}
+
+static inline int counted_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    world *w = (world *)user;
+    must(phase != NULL && (steps == 0 || step <= steps));
+    must(!w->ordinary || isfinite(error));
+    if (w->steps_left == 0 && step == steps) return w->late = 1;
+    if (w->steps_left == 0) return w->cancelled = 1;
+    if (w->steps_left > 0) w->steps_left--;
+    return 0;
+}
+
+static inline int counted_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    world *w = (world *)user;
+    must(count == 0 || values != NULL);
+    must(op == SHS_REDUCE_SUM || op == SHS_REDUCE_MIN || op == SHS_REDUCE_MAX);
+    if (w->reductions_left == 0) return w->reduction_failed = 1;
+    if (w->reductions_left > 0) w->reductions_left--;
+    return 0;
+}
+
+/* The last chunk first, and every worker gets some. */
+static inline void backwards(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    (void)user;
+    must(threads >= 1);
+    while (chunks-- > 0) body(arg, chunks, (int)(chunks % (size_t)threads));
+}
+
+/* The context and what will go wrong in it. */
+static inline void world_of(world *w, input *in) {
+    int flags = byte(in), fault = byte(in);
+    memset(w, 0, sizeof *w);
+    w->allocations_left = w->steps_left = w->reductions_left = -1;
+    w->ctx.alloc_fn = counted_alloc, w->ctx.free_fn = counted_free, w->ctx.alloc_user = w;
+    if (flags & 1) w->ctx.parallel_fn = backwards;
+    w->ctx.threads = flags >> 1 & 3;
+    if (flags & 8) w->ctx.progress_fn = counted_progress, w->ctx.progress_user = w;
+    if (flags & 16) w->ctx.reduce_fn = counted_reduce, w->ctx.reduce_user = w, w->ctx.ranks = 1;
+    switch (fault >> 3) {
+    case 27: w->allocations_left = fault & 7; break;
+    case 28: w->steps_left = fault & 7; break;
+    case 29: w->reductions_left = fault & 7; break;
+    case 30: w->bad = 1, w->ctx.free_fn = NULL; break;
+    case 31: w->bad = 1, w->ctx.threads = -1; break;
+    default: break;
+    }
+}
+
+/* What holds whatever was called; `kept` blocks belong to results. */
+static inline void check_world(const world *w, shs_status status, int kept) {
+    must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+    must(strcmp(shs_status_name(status), "unknown status") != 0);
+    must(w->bad || w->outstanding == (status == SHS_OK || status == SHS_CANCELLED ? kept : 0));
+    must(status != SHS_NO_MEMORY || w->refused);
+    must(status != SHS_CANCELLED || w->cancelled || w->late);
+    must(status != SHS_REDUCE_FAILED || w->reduction_failed);
+    must(!w->refused || status != SHS_OK);
+    must(!w->cancelled || status == SHS_CANCELLED || status == SHS_REDUCE_FAILED || status == SHS_PEER_FAILED);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* fuzz_coding.c - sparse coding in all its forms: limits, sizes, edge values; what is reported is what is stored. */
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct problem {
+    int p, n, m, ldd, ldy;
+    shs_real *D, *Y;
+    extent of_D, of_Y;
+} problem;
+
+static problem problem_of(input *in) {
+    problem q;
+    q.p = size_of(in, 10), q.n = size_of(in, 24), q.m = size_of(in, 6);
+    q.ldd = leading_of(in, q.p), q.ldy = leading_of(in, q.p);
+    q.D = NEW(shs_real, count_of(q.ldd + 1, q.n)), q.Y = NEW(shs_real, count_of(q.ldy + 1, q.m));
+    q.of_D = fill(in, count_of(q.ldd + 1, q.n), q.D);
+    q.of_Y = fill(in, count_of(q.ldy + 1, q.m), q.Y);
+    if (byte(in) & 1) {
+        int i;
+        (void)shs_normalize_columns(q.p, q.n, q.D, q.ldd, NULL);
+        for (i = 0, q.of_D.most = 0, q.of_D.least = 0; i < (int)count_of(q.ldd, q.n); i++) extend(&q.of_D, (double)q.D[i]);
+    }
+    return q;
+}
+
+static void problem_free(problem *q) { free(q->D), free(q->Y); }
+
+static shs_real tolerance_of(input *in) {
+    static const double tolerances[] = {0, 0, 0, 0.5, 1e-3, 1e-30, 1e30, -1, 3e38, 1e-44};
+    int b = byte(in);
+    return b == 255 ? (shs_real)NAN : b == 254 ? (shs_real)INFINITY : (shs_real)tolerances[b % 10];
+}
+
+/* Coefficients have the unit of signals over atoms: between these bounds they are numbers, outside they may leave the range. */
+static int within_reach(const problem *q) {
+    return tame(&q->of_D) && q->of_Y.finite && q->of_Y.most <= (q->of_D.least > 1e-3 ? 1e30 : 1e18);
+}
+
+/* Every signal: atoms exist, none is there twice, coefficients are finite where they can be. */
+static void check_signal(int n, int used, int most, int bounded, const int *atoms, const shs_real *coefs) {
+    int i, j;
+    must(used >= 0 && used <= most);
+    for (i = 0; i < used; i++) {
+        must(atoms[i] >= 0 && atoms[i] < n);
+        must(!bounded || isfinite(coefs[i]));
+        for (j = 0; j < i; j++) must(atoms[i] != atoms[j]);
+    }
+}
+
+static double residual2(const problem *q, int signal, int used, const int *atoms, const shs_real *coefs) {
+    double sum = 0;
+    int i, k;
+    for (i = 0; i < q->p; i++) {
+        double r = (double)q->Y[(size_t)signal * (size_t)q->ldy + (size_t)i];
+        for (k = 0; k < used; k++) r -= (double)coefs[k] * (double)q->D[(size_t)atoms[k] * (size_t)q->ldd + (size_t)i];
+        sum += r * r;
+    }
+    return sum;
+}
+
+static void check_codes(const problem *q, const shs_codes *codes, const shs_real *errors2) {
+    int i, most = codes->stride;
+    for (i = 0; i < q->m; i++) {
+        const int *atoms = codes->atoms + (size_t)i * (size_t)codes->stride;
+        const shs_real *coefs = codes->coefs + (size_t)i * (size_t)codes->stride;
+        check_signal(q->n, codes->used[i], most, within_reach(q), atoms, coefs);
+        if (tame(&q->of_D) && tame(&q->of_Y) && q->of_D.most > 0 && q->of_Y.most > 0) {
+            double before = residual2(q, i, 0, NULL, NULL), after = residual2(q, i, codes->used[i], atoms, coefs);
+            must(after <= before * 1.01); /* no atom makes it worse */
+            /* the recurrence errs by 4 eps |y|^2 / min d^2, and d^2 is at least 1e-5 (1e-12) */
+            if (errors2) must(fabs((double)errors2[i] - after) <= 0.06 * before);
+        }
+    }
+}
+
+static void options_of(input *in, const problem *q, shs_omp_options *o, int *limits, shs_real *tolerances) {
+    int flags = byte(in), i;
+    memset(o, 0, sizeof *o);
+    o->sparsity = within(in, -1, 10);
+    o->tolerance = tolerance_of(in);
+    o->gram_mode = (shs_gram_mode)(byte(in) % 16 == 15 ? 9 : flags & 3 ? (flags & 3) - 1 : 0);
+    o->signals_per_group = (size_t)(flags >> 2 & 3);
+    for (i = 0; i < q->m; i++) limits[i] = within(in, 0, 6) - (flags == 255), tolerances[i] = tolerance_of(in);
+    if ((flags & 48) == 48) o->sparsity_each = limits;
+    if ((flags & 192) == 192) o->tolerance_each = tolerances;
+}
+
+static void code_many(input *in, world *w) {
+    problem q = problem_of(in);
+    int limits[8], stride = within(in, 0, 10), flags = byte(in);
+    shs_real tolerances[8];
+    size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
+    output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int));
+    output coefs = output_of(slots * sizeof(shs_real)), errors2 = output_of(m * sizeof(shs_real));
+    output report = output_of(sizeof(shs_omp_report));
+    shs_omp_options o;
+    shs_codes codes;
+    shs_status status;
+    size_t bytes;
+    options_of(in, &q, &o, limits, tolerances);
+    codes.m = m - (flags == 77 && m), codes.stride = stride;
+    codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
+    bytes = shs_omp_workspace(&w->ctx, q.p, q.n, m, stride, &o);
+    must(bytes > 0);
+    status = shs_omp_ex(&w->ctx, q.p, q.n, (flags & 63) == 62 ? NULL : q.D, q.ldd, m, q.Y, q.ldy, flags == 60 ? NULL : &o, &codes,
+                        (flags & 1) ? AS(shs_real, errors2) : NULL, (flags & 2) ? AS(shs_omp_report, report) : NULL);
+    check_world(w, status, 0);
+    if (status == SHS_OK) {
+        check_codes(&q, &codes, (flags & 1) ? AS(shs_real, errors2) : NULL);
+        must(shs_codes_nonzeros(&codes) <= slots);
+        if (flags & 2) must(AS(shs_omp_report, report)->nonzeros == shs_codes_nonzeros(&codes));
+        if (flags & 2) must(AS(shs_omp_report, report)->not_reached <= m);
+        if ((flags & 4) && stride > 0) {
+            shs_real *Z = NEW(shs_real, count_of(q.p, q.m));
+            must(shs_codes_synthesize(NULL, q.p, q.n, q.D, q.ldd, &codes, 0, m, Z, q.p) == SHS_OK);
+            free(Z);
+        }
+    } else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&errors2));
+    if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&report));
+    output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&errors2), output_free(&report);
+    problem_free(&q);
+}
+
+/* The three forms for one signal, and the naive one. */
+static void code_one(input *in) {
+    problem q = problem_of(in);
+    int s = within(in, -1, 10), form = byte(in) % 3, shift = within(in, 0, 7), shorter = one_in(in, 16);
+    int rows = positive(s < q.n ? s : q.n), ok_size = q.n > 0 && q.p > 0 && q.m > 0 && q.ldd >= q.p;
+    shs_real tolerance = tolerance_of(in);
+    output atoms = output_of((size_t)rows * sizeof(int)), coefs = output_of((size_t)rows * sizeof(shs_real));
+    shs_real *gram = NEW(shs_real, count_of(q.n, q.n)), *dty = NEW(shs_real, positive(q.n)), norm2 = 0;
+    shs_wide error2 = -1;
+    int used = -7;
+    size_t bytes = form == 0   ? shs_omp_one_workspace(q.n, s)
+                   : form == 1 ? shs_omp_one_direct_workspace(q.p, q.n, s)
+                               : shs_omp_naive_workspace(q.p, q.n, s);
+    unsigned char *memory;
+    shs_status status;
+    must(bytes < 1 << 20 || !ok_size || s < 0);
+    if (bytes >= 1 << 20) bytes = 0;
+    if (shorter && bytes) bytes--;
+    memory = NEW(unsigned char, bytes + 8);
+    if (form == 0) {
+        if (ok_size) {
+            shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, q.n);
+            (void)shs_gemv(SHS_TRANS, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
+            norm2 = shs_dot(q.p, q.Y, 1, q.Y, 1);
+        }
+        status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, s, tolerance, memory + shift, bytes, AS(int, atoms),
+                                       AS(shs_real, coefs), &used, &error2)
+                         : SHS_BAD_P;
+    } else
+        status = q.m < 1 ? SHS_BAD_M
+                 : (form == 1 ? shs_omp_one_direct : shs_omp_naive)(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift,
+                                                                    bytes, AS(int, atoms), AS(shs_real, coefs), &used, &error2);
+    must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+    if (shorter && ok_size && s > 0) must(status != SHS_OK);
+    if (status == SHS_OK) {
+        check_signal(q.n, used, rows, within_reach(&q), AS(int, atoms), AS(shs_real, coefs));
+        if (tame(&q.of_D) && tame(&q.of_Y)) must(isfinite(error2) && error2 >= 0);
+    } else must(used == -7 && untouched(&atoms) && untouched(&coefs));
+    free(memory), free(gram), free(dty);
+    output_free(&atoms), output_free(&coefs), problem_free(&q);
+}
+
+static void code_by_correlations(input *in, world *w) {
+    problem q = problem_of(in);
+    int limits[8], stride = within(in, 1, 10), ldt = leading_of(in, q.n), ldg = leading_of(in, q.n), i;
+    shs_real tolerances[8], *gram = NEW(shs_real, count_of(ldg + 1, q.n)), *dty = NEW(shs_real, count_of(ldt + 1, q.m));
+    shs_real *norms2 = NEW(shs_real, positive(q.m));
+    size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
+    output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int)), coefs = output_of(slots * sizeof(shs_real));
+    shs_omp_options o;
+    shs_codes codes;
+    shs_status status;
+    options_of(in, &q, &o, limits, tolerances);
+    o.gram = gram, o.ldg = ldg;
+    fill(in, count_of(ldg + 1, q.n), gram), fill(in, count_of(ldt + 1, q.m), dty);
+    fill(in, m, norms2);
+    if (q.p > 0 && q.n > 0 && q.m > 0 && ldg >= q.n && ldt >= q.n && q.ldd >= q.p && q.ldy >= q.p && (byte(in) & 3)) {
+        shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, ldg);
+        shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.m, q.p, 1, q.D, q.ldd, q.Y, q.ldy, 0, dty, ldt);
+        for (i = 0; i < q.m; i++) {
+            const shs_real *y = q.Y + (size_t)i * (size_t)q.ldy;
+            norms2[i] = shs_dot(q.p, y, 1, y, 1);
+        }
+    }
+    codes.m = m, codes.stride = stride;
+    codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
+    must(shs_omp_gram_workspace(&w->ctx, q.n, m, stride, &o) > 0);
+    status = shs_omp_gram(&w->ctx, q.n, m, dty, ldt, norms2, &o, &codes);
+    check_world(w, status, 0);
+    if (status == SHS_OK)
+        for (i = 0; i < q.m; i++)
+            check_signal(q.n, codes.used[i], stride, 0, codes.atoms + i * stride, codes.coefs + i * stride);
+    else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
+    output_free(&used), output_free(&atoms), output_free(&coefs);
+    free(gram), free(dty), free(norms2), problem_free(&q);
+}
+
+/* Codes as a caller may hand them in, with numbers of atoms that do not exist. */
+static void use_codes(input *in, world *w) {
+    problem q = problem_of(in);
+    int stride = within(in, 0, 4), lde = leading_of(in, q.p), i, bad = one_in(in, 8);
+    size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
+    int *used = NEW(int, m), *atoms = NEW(int, slots), *row = NEW(int, slots);
+    size_t *start = NEW(size_t, m + 1);
+    shs_real *coefs = NEW(shs_real, slots), *value = NEW(shs_real, slots);
+    output E = output_of(count_of(lde + 1, q.m) * sizeof(shs_real)), sum2 = output_of(sizeof(shs_wide));
+    shs_codes codes;
+    shs_status status;
+    for (i = 0; i < q.m; i++) used[i] = stride ? byte(in) % (stride + 1) : 0;
+    for (i = 0; i < (int)slots; i++) atoms[i] = q.n > 0 ? byte(in) % q.n : 0;
+    if (bad && m) used[0] = within(in, -2, 2) < 0 ? -1 : stride + 1;
+    fill(in, slots, coefs);
+    codes.m = m, codes.stride = stride, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    if (!bad) {
+        must(shs_codes_nonzeros(&codes) <= slots);
+        status = shs_codes_to_csc(&codes, start, row, value);
+        must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+        if (status == SHS_OK) {
+            must(start[0] == 0 && start[m] == shs_codes_nonzeros(&codes));
+            for (i = 0; i < q.m; i++) must(start[i] <= start[i + 1]);
+        }
+        status = shs_codes_residual(&w->ctx, q.p, q.n, q.D, q.ldd, m, q.Y, q.ldy, &codes, AS(shs_real, E), lde, AS(shs_wide, sum2));
+        check_world(w, status, 0);
+        if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&E) && untouched(&sum2));
+    }
+    free(used), free(atoms), free(row), free(start), free(coefs), free(value);
+    output_free(&E), output_free(&sum2), problem_free(&q);
+}
+
+static void queries(input *in, const world *w) {
+    int a = any_int(in), b = any_int(in), c = any_int(in), huge = byte(in) & 1;
+    size_t m = huge ? SIZE_MAX / (size_t)(1 + byte(in)) : (size_t)byte(in);
+    shs_omp_options o = shs_omp_defaults(a, b);
+    shs_codes codes;
+    world counted = *w;
+    o.sparsity = any_int(in), o.signals_per_group = huge ? SIZE_MAX : 3, o.gram_mode = (shs_gram_mode)(byte(in) % 4);
+    (void)shs_omp_workspace(&w->ctx, a, b, m, c, &o);
+    (void)shs_omp_gram_workspace(&w->ctx, b, m, c, &o);
+    (void)shs_omp_one_workspace(a, b);
+    (void)shs_omp_one_direct_workspace(a, b, c);
+    (void)shs_omp_naive_workspace(a, b, c);
+    counted.ctx.alloc_user = &counted;
+    if (!counted.bad && shs_codes_create(&counted.ctx, m, c, &codes) == SHS_OK) {
+        must(codes.m == m && codes.stride == c && shs_codes_nonzeros(&codes) == 0);
+        shs_codes_free(&counted.ctx, &codes);
+    }
+    must(counted.outstanding == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    input in = input_of(data, size);
+    world w;
+    int which = byte(&in) % 8;
+    world_of(&w, &in);
+    switch (which) {
+    case 0:
+    case 1:
+    case 2: code_many(&in, &w); break;
+    case 3:
+    case 4: code_one(&in); break;
+    case 5: code_by_correlations(&in, &w); break;
+    case 6: use_codes(&in, &w); break;
+    default: queries(&in, &w); break;
+    }
+    return 0;
+}

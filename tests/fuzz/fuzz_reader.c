@@ -1,0 +1,171 @@
+/* fuzz_reader.c - the ENVI reader of examples/hypercube.c and the PGM reader of examples/example.h. The input is the header,
+   then after a zero byte the data file. What ends the program there comes back here; its memory is counted and freed. What
+   can be read is read, and a header that is printed says again what was read. */
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- the world that the reader sees ------------------------------------------------------------------------------ */
+
+static jmp_buf stopped;
+static void *blocks[4096];
+static FILE *files[8], *nothing;
+static const uint8_t *contents[2]; /* of the header, of the data */
+static size_t lengths[2];
+
+__attribute__((noreturn)) static void stop(int code) { longjmp(stopped, code ? code : 1); }
+
+static void *keep(void *block) {
+    size_t i = 0;
+    while (i < 4095 && blocks[i]) i++;
+    if (i == 4095) abort();
+    return blocks[i] = block;
+}
+
+static void forget(void *block) {
+    size_t i = 0;
+    while (i < 4096 && blocks[i] != block) i++;
+    if (block && i < 4096) blocks[i] = NULL;
+}
+
+static void *kept_calloc(size_t count, size_t size) {
+    if (size && count > ((size_t)1 << 22) / size) return NULL; /* a computer with little memory */
+    return keep(calloc(count, size));
+}
+
+static void *kept_realloc(void *block, size_t size) {
+    if (size > (size_t)1 << 22) return NULL;
+    forget(block);
+    return keep(realloc(block, size));
+}
+
+static void kept_free(void *block) {
+    forget(block);
+    free(block);
+}
+
+static FILE *opened(const char *name) {
+    size_t which = strstr(name, ".img") ? 1 : 0, i = 0;
+    FILE *file = lengths[which] ? fmemopen((void *)contents[which], lengths[which], "rb") : fopen("/dev/null", "rb");
+    while (files[i]) i++;
+    return files[i] = file;
+}
+
+static int closed(FILE *file) {
+    size_t i;
+    for (i = 0; i < 8; i++)
+        if (files[i] == file) files[i] = NULL;
+    return fclose(file);
+}
+
+#define exit(code) stop(code)
+#define calloc(count, size) kept_calloc(count, size)
+#define realloc(block, size) kept_realloc(block, size)
+#define free(block) kept_free(block)
+#define fopen(name, mode) opened(name)
+#define fclose(file) closed(file)
+#define stat(name, about) ((void)(about), strstr(name, ".img") == NULL)
+#undef S_ISREG
+#define S_ISREG(mode) 1
+#undef stderr
+#define stderr nothing
+#define EXAMPLE_NO_STB
+#define EXAMPLE_NO_OPENCL
+#define SPARSEHS_IMPLEMENTATION_ONCE /* it is linked */
+#define main hypercube_main
+#include "../../examples/hypercube.c"
+#undef main
+#undef exit
+#undef calloc
+#undef realloc
+#undef free
+#undef fopen
+#undef fclose
+
+/* ---- what is done there ------------------------------------------------------------------------------------------ */
+
+#define must(condition) ((condition) ? (void)0 : abort())
+
+/* A header that the program prints says what the one said that it read. */
+static void read_again(const cube_file *f) {
+    char text[1 << 14];
+    header h;
+    FILE *file = fmemopen(text, sizeof text, "wb");
+    cube_file again = *f;
+    again.swap = 0; /* what is written is in the order of the machine */
+    print_header(file, &again, "Band", NULL);
+    fclose(file);
+    if (strlen(text) + 1 >= sizeof text) return;
+    contents[0] = (const uint8_t *)text, lengths[0] = strlen(text);
+    h = header_read("printed.hdr");
+    must(header_whole(&h, "samples", 1, INT_MAX) == f->samples && header_whole(&h, "lines", 1, INT_MAX) == f->lines);
+    must(header_whole(&h, "bands", 1, INT_MAX) == f->bands && header_type(&h) == f->type);
+    must(header_interleave(&h) == f->interleave);
+    header_free(&h);
+}
+
+static void read_cube(void) {
+    cube_file f = cube_open("cube.hdr");
+    unsigned char *lines;
+    uint64_t bytes = data_bytes(&f);
+    int i, j;
+    must(f.samples > 0 && f.lines > 0 && f.bands > 0 && bytes <= lengths[1]);
+    lines = ALLOCATE(unsigned char, bytes);
+    must_read(&f, 0, f.lines, lines);
+    for (i = 0; i < f.bands && i < 8; i++)
+        for (j = 0; j < f.samples && j < 8; j++)
+            (void)is_missing(&f, get_value(lines, value_index(&f, f.lines, f.lines - 1, j, i), f.type, f.swap));
+    must_read(&f, f.lines / 2, f.lines - f.lines / 2, lines);
+    kept_free(lines);
+    if (f.bands < 200) read_again(&f);
+    cube_close(&f);
+}
+
+/* The options that are lists in words. */
+static void read_lists(const char *text) {
+    int *bands = ALLOCATE(int, 40), count = listed_bands(text, 40, bands), i;
+    must(count > 0 && count <= 40);
+    for (i = 0; i < count; i++) must(bands[i] >= 0 && bands[i] < 40);
+    kept_free(bands);
+}
+
+static void read_picture(const uint8_t *data, size_t size) {
+    picture a = pnm_read("picture.pgm", data, size);
+    size_t i;
+    for (i = 0; i < picture_size(&a); i++) must(a.pixels[i] >= 0 && a.pixels[i] <= 255);
+    kept_free(a.pixels);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const uint8_t *end = size ? (const uint8_t *)memchr(data, 0, size) : NULL;
+    size_t header_size = end ? (size_t)(end - data) : size, i;
+    char *text;
+    if (!nothing) nothing = fopen("/dev/null", "wb");
+    if (size < 2) return 0;
+    contents[0] = data, lengths[0] = header_size;
+    contents[1] = data + header_size + (end != NULL), lengths[1] = size - header_size - (end != NULL);
+    text = (char *)calloc(header_size + 1, 1);
+    memcpy(text, data, header_size);
+    if (!setjmp(stopped)) {
+        if (data[0] == 'P') read_picture(data, size);
+        else if (data[0] == 'E') read_cube();
+        else read_lists(text);
+        for (i = 0; i < 4096; i++) must(!blocks[i]); /* nothing is forgotten where all went well */
+    }
+    for (i = 0; i < 4096; i++) free(blocks[i]), blocks[i] = NULL;
+    for (i = 0; i < 8; i++) {
+        if (files[i]) fclose(files[i]);
+        files[i] = NULL;
+    }
+    free(text);
+    return 0;
+}
