@@ -10290,7 +10290,7 @@ SHS__PRIVATE shs_wide shs__turn(int n, const shs_wide *u, const shs_wide *v) {
     return sum / 2;
 }
 
-/* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left. */
+/* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
 SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide *w) {
     shs_wide norm2;
     int pass, j, i;
@@ -10301,7 +10301,7 @@ SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide 
             for (i = 0; i < m; i++) w[i] -= along * v[i];
         }
     norm2 = shs__wide_dot(m, w, w);
-    if (!(norm2 > 0)) return 0;
+    if (!(norm2 > 0) || !(1 / norm2 > 0)) return 0;
     for (i = 0; i < m; i++) w[i] /= SHS__WSQRT(norm2);
     return 1;
 }

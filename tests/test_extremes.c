@@ -1,0 +1,281 @@
+/* test_extremes.c - numbers at the edges of their range, and problems at the edges of what can be solved: results are finite
+   and within the bounds that the README states. */
+#include "test_cube_tools.h"
+
+#define P 16
+#define N 40
+#define M 30
+#define S 5
+
+static void assert_unit_atoms(int p, int n, const shs_real *D) {
+    int j;
+    for (j = 0; j < n; j++) assert_close(shs_nrm2(p, D + j * p, 1), 1, 1e-5);
+}
+
+static double norm_of_residual(int p, const shs_real *D, const shs_real *y, int used, const int *atoms, const shs_real *coefs) {
+    double sum = 0;
+    int i, k;
+    for (i = 0; i < p; i++) {
+        double r = (double)y[i];
+        for (k = 0; k < used; k++) r -= (double)coefs[k] * (double)D[atoms[k] * p + i];
+        sum += r * r;
+    }
+    return sqrt(sum);
+}
+
+/* Signals of any scale: the same atoms, and coefficients that scale along, exactly so for a power of two. */
+static void test_coding_scales(void **state) {
+    static const int powers[] = {-99, 99};
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * M, 2), *scaled = new_normal(P * M, 2);
+    shs_codes expected, codes;
+    int mode, k, i;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    assert_ok(shs_codes_create(NULL, M, S, &expected));
+    assert_ok(shs_codes_create(NULL, M, S, &codes));
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++)
+        for (k = 0; k < 2; k++) {
+            shs_real factor = (shs_real)ldexp(1, powers[k]);
+            shs_omp_options o = SHS_ZERO;
+            o.sparsity = S, o.gram_mode = (shs_gram_mode)mode;
+            for (i = 0; i < P * M; i++) scaled[i] = Y[i] * factor;
+            assert_ok(shs_omp_ex(NULL, P, N, D, P, M, Y, P, &o, &expected, NULL, NULL));
+            assert_ok(shs_omp_ex(NULL, P, N, D, P, M, scaled, P, &o, &codes, NULL, NULL));
+            assert_memory_equal(codes.used, expected.used, M * sizeof(int));
+            assert_memory_equal(codes.atoms, expected.atoms, M * S * sizeof(int));
+            for (i = 0; i < M * S; i++) assert_close(codes.coefs[i] / factor, expected.coefs[i], 1e-5);
+        }
+    shs_codes_free(NULL, &expected), shs_codes_free(NULL, &codes);
+    free(D), free(Y), free(scaled);
+}
+
+/* Subnormal signals have few bits: what they are coded to is finite, and no worse than nothing. */
+static void test_subnormal_signals(void **state) {
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * M, 2);
+    shs_codes codes;
+    int i, k;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    assert_ok(shs_codes_create(NULL, M, S, &codes));
+    for (i = 0; i < P * M; i++) Y[i] *= SHS__REAL_MIN / 64;
+    assert_ok(shs_omp(NULL, P, N, D, M, Y, S, &codes));
+    for (i = 0; i < M; i++)
+        for (k = 0; k < codes.used[i]; k++) assert_true(is_finite((double)codes.coefs[i * S + k]));
+    shs_codes_free(NULL, &codes);
+    free(D), free(Y);
+}
+
+/* Atoms that nearly are one (mu = 0.99999): the pursuit ends where they depend on each other, and coefficients stay within
+   |y| / sqrt(1e-5). */
+static void test_coherent_dictionary(void **state) {
+    shs_real *D = new_normal(P * N, 3), *Y = new_normal(P * M, 4);
+    shs_codes codes;
+    shs_wide mu;
+    int i, j, k;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    for (j = 1; j < N; j++)
+        for (i = 0; i < P; i++) D[j * P + i] = D[i] + (shs_real)0.0032 * D[j * P + i];
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+    assert_true(mu > 0.99999 && mu < 1.00001);
+    assert_ok(shs_codes_create(NULL, M, S, &codes));
+    assert_ok(shs_omp(NULL, P, N, D, M, Y, S, &codes));
+    for (i = 0; i < M; i++) {
+        double size = (double)shs_nrm2(P, Y + i * P, 1);
+        assert_true(codes.used[i] >= 1);
+        for (k = 0; k < codes.used[i]; k++) assert_true(fabs((double)codes.coefs[i * S + k]) <= BY_TYPE(320, 1e6) * size);
+        assert_true(norm_of_residual(P, D, Y + i * P, codes.used[i], codes.atoms + i * S, codes.coefs + i * S) <= size);
+    }
+    shs_codes_free(NULL, &codes);
+    free(D), free(Y);
+}
+
+/* As many atoms as there are dimensions: nothing of the signal is left. */
+static void test_full_sparsity(void **state) {
+    shs_real *D = new_normal(P * P, 5), *Y = new_normal(P * M, 6);
+    shs_codes codes;
+    int i;
+    (void)state;
+    for (i = 0; i < P; i++) D[i * P + i] += 8;
+    assert_ok(shs_normalize_columns(P, P, D, P, NULL));
+    assert_ok(shs_codes_create(NULL, M, P, &codes));
+    assert_ok(shs_omp(NULL, P, P, D, M, Y, P, &codes));
+    for (i = 0; i < M; i++)
+        assert_close(norm_of_residual(P, D, Y + i * P, codes.used[i], codes.atoms + i * P, codes.coefs + i * P), 0,
+                     BY_TYPE(1e-4, 1e-10) * (double)shs_nrm2(P, Y + i * P, 1));
+    shs_codes_free(NULL, &codes);
+    free(D), free(Y);
+}
+
+/* One atom is the direction of the signals; one signal is an atom. */
+static void test_one_of_each(void **state) {
+    shs_real y[P], d[P];
+    shs_codes codes;
+    (void)state;
+    fill_normal(P, y, 7);
+    assert_ok(shs_ksvd(NULL, P, 1, d, 1, y, 1, 3));
+    assert_ok(shs_codes_create(NULL, 1, 1, &codes));
+    assert_ok(shs_omp(NULL, P, 1, d, 1, y, 1, &codes));
+    assert_int_equal(codes.used[0], 1);
+    assert_close(fabs((double)codes.coefs[0]), shs_nrm2(P, y, 1), 1e-5);
+    assert_close(norm_of_residual(P, d, y, 1, codes.atoms, codes.coefs), 0, 1e-5);
+    shs_codes_free(NULL, &codes);
+}
+
+/* The same signal many times over: whatever the atoms become, they have unit norm, and the signal is met. */
+static void test_duplicate_signals(void **state) {
+    static const shs_replace replacements[] = {SHS_REPLACE_WORST, SHS_REPLACE_LEAVE, SHS_REPLACE_RANDOM};
+    shs_real *Y = new_normal(P * M, 8), D[P * 8];
+    int i, k;
+    (void)state;
+    for (i = 1; i < M; i++) memcpy(Y + i * P, Y, P * sizeof *Y);
+    for (k = 0; k < 3; k++) {
+        shs_ksvd_options o = SHS_ZERO;
+        shs_ksvd_report report;
+        o.iterations = 4, o.coding.sparsity = 2, o.replace = replacements[k], o.parallel_atoms = 3;
+        assert_ok(shs_ksvd_ex(NULL, P, 8, D, P, M, Y, P, &o, NULL, &report));
+        assert_unit_atoms(P, 8, D);
+        assert_close(report.rmse, 0, 1e-5);
+    }
+    free(Y);
+}
+
+/* Signals of any scale: atoms are numbers of unit norm. Beyond 1e18 the products of float leave the range, and atoms stay. */
+static void test_learning_scales(void **state) {
+    static const double scales[] = {1e-30, 1e-15, 1e15, 1e30};
+    shs_real *Y = new_normal(P * M * 4, 9), *scaled = new_normal(P * M * 4, 9), D[P * 20];
+    int k, i, group;
+    (void)state;
+    for (k = 0; k < 4; k++)
+        for (group = 1; group <= 16; group += 15) {
+            shs_ksvd_options o = SHS_ZERO;
+            o.iterations = 3, o.coding.sparsity = 3, o.parallel_atoms = group, o.rounds = 3, o.keep = SHS_KEEP_LAST;
+            for (i = 0; i < P * M * 4; i++) scaled[i] = Y[i] * (shs_real)scales[k];
+            assert_ok(shs_ksvd_ex(NULL, P, 20, D, P, M * 4, scaled, P, &o, NULL, NULL));
+            assert_unit_atoms(P, 20, D);
+        }
+    /* few values, so that the products of one atom all have one sign and end in infinity */
+    for (i = 0; i < P * 14; i++) scaled[i] = (shs_real)1e30 * (shs_real)((i * 7 + i / 5) % 3 - 1);
+    for (group = 1; group <= 8; group++) {
+        shs_ksvd_options o = SHS_ZERO;
+        o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = group, o.rounds = 3, o.prune_uses = -1, o.keep = SHS_KEEP_LAST;
+        assert_ok(shs_ksvd_ex(NULL, P, 10, D, P, 14, scaled, P, &o, NULL, NULL));
+        assert_unit_atoms(P, 10, D);
+    }
+    free(Y), free(scaled);
+}
+
+/* Eigenvalues of Hilbert matrices fall by more than eps: all pairs, and few, keep to the bound of the documentation. */
+static void test_hilbert(void **state) {
+    enum { H = 14 };
+    shs_wide A[H * H], values[H], V[H * H];
+    int k, i, j, l;
+    (void)state;
+    for (j = 0; j < H; j++)
+        for (i = 0; i < H; i++) A[j * H + i] = 1 / (shs_wide)(i + j + 1);
+    for (k = 2; k <= H; k += H - 2) {
+        assert_ok(shs_eigh(NULL, H, A, H, k, values, V, H));
+        for (l = 0; l < k; l++)
+            for (i = 0; i < H; i++) {
+                double sum = -(double)values[l] * (double)V[l * H + i];
+                for (j = 0; j < H; j++) sum += (double)A[j * H + i] * (double)V[l * H + j];
+                assert_close(sum, 0, 50 * H * 2.3e-16 * 1.9);
+            }
+    }
+}
+
+/* Bands whose covariance is nearly that of Hilbert: scores of anomalies are finite and not negative. */
+static void test_hilbert_pixels(void **state) {
+    enum { B = 10 };
+    plain_cube p = random_values(SHS_F64, 30, 40, B, 10), scores;
+    shs_cube cube;
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 30, 40, 1);
+    size_t i;
+    int a, b, rank = 0;
+    (void)state;
+    for (i = 0; i < pixels_of(&p); i++) {
+        double x[B], *pixel = pixel_of(&p, i);
+        memcpy(x, pixel, sizeof x);
+        for (a = 0; a < B; a++)
+            for (b = 0, pixel[a] = 0; b < B; b++) pixel[a] += x[b] / (a + b + 1);
+    }
+    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    assert_ok(shs_rx(NULL, &cube, NULL, &sink, &rank));
+    assert_true(rank >= 3 && rank <= B);
+    scores = sink_values(&sink, 30, 40, 1);
+    for (i = 0; i < pixels_of(&p); i++) assert_true(is_finite(scores.x[i]) && scores.x[i] >= 0);
+    free(p.x), free(scores.x), cube_free(&cube), sink_free(&sink);
+}
+
+/* Pixels of any scale: eigenvalues scale by its square where products are precise. */
+static void test_pixel_scales(void **state) {
+    static const int powers[] = {-99, 99};
+    plain_cube p = mixed_cube(20, 30, 5, 4, 0.1, 11), q = new_plain(20, 30, 5);
+    int k, i;
+    size_t j;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), scaled;
+        shs_pca_options o = SHS_ZERO;
+        shs_pca pca, big;
+        o.precise = 1;
+        for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp((double)(float)p.x[j], powers[k]);
+        scaled = cube_of(&q, SHS_F32, SHS_BIL, 0);
+        assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
+        assert_ok(shs_pca_fit(NULL, &scaled, &o, &big));
+        for (i = 0; i < 5; i++)
+            assert_close(ldexp((double)big.eigenvalues[i], -2 * powers[k]), pca.eigenvalues[i], 1e-9 * (double)pca.eigenvalues[0]);
+        shs_pca_free(NULL, &pca), shs_pca_free(NULL, &big);
+        cube_free(&cube), cube_free(&scaled);
+    }
+    free(p.x), free(q.x);
+}
+
+/* Start vectors whose squares leave the range are passed over: the rotation is orthonormal all the same. */
+static void test_huge_start(void **state) {
+    enum { C = 3 };
+    static const shs_ica_approach approaches[] = {SHS_DEFLATION, SHS_SYMMETRIC};
+    plain_cube p = mixed_cube(20, 30, 4, C, 0.01, 12);
+    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    shs_wide start[C * C];
+    int k, i, j, q;
+    (void)state;
+    for (i = 0; i < C * C; i++) start[i] = (shs_wide)1e200 * (1 + i * i % 7);
+    for (k = 0; k < 2; k++) {
+        shs_ica_options o = SHS_ZERO;
+        shs_ica ica = SHS_ZERO;
+        o.components = C, o.start = start, o.approach = approaches[k];
+        assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
+        for (i = 0; i < C; i++)
+            for (j = 0; j < C; j++) {
+                double sum = 0;
+                for (q = 0; q < C; q++) sum += (double)ica.rotation[i * C + q] * (double)ica.rotation[j * C + q];
+                assert_close(sum, i == j, 1e-6);
+            }
+        shs_ica_free(NULL, &ica);
+    }
+    free(p.x), cube_free(&cube);
+}
+
+/* Sizes near INT_MAX: the queries say that no memory is enough, and take no time. */
+static void test_sizes_that_cannot_be(void **state) {
+    static const unsigned char pixel = 0;
+    shs_cube cube = SHS_ZERO;
+    (void)state;
+    cube.pixels = &pixel, cube.type = SHS_U8, cube.lines = cube.samples = 1, cube.bands = INT_MAX;
+    assert_true(shs_moments_update_workspace(NULL, &cube, 0) == SIZE_MAX);
+    assert_true(shs_moments_update_workspace(NULL, &cube, 1) == SIZE_MAX);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_coding_scales),     cmocka_unit_test(test_subnormal_signals),
+        cmocka_unit_test(test_coherent_dictionary), cmocka_unit_test(test_full_sparsity),
+        cmocka_unit_test(test_one_of_each),       cmocka_unit_test(test_duplicate_signals),
+        cmocka_unit_test(test_learning_scales),   cmocka_unit_test(test_hilbert),
+        cmocka_unit_test(test_hilbert_pixels),    cmocka_unit_test(test_pixel_scales),
+        cmocka_unit_test(test_sizes_that_cannot_be), cmocka_unit_test(test_huge_start),
+    };
+    return run_with_every_instance("extremes", tests);
+}
