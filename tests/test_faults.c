@@ -339,11 +339,51 @@ static void test_arena_exhaustion(void **state) {
     scene_free(&s);
 }
 
+/* ---- an engine that cannot be opened ------------------------------------------------------------------------------ */
+
+static shs_status no_signals(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    (void)ctx, (void)job, (void)session;
+    return *(const shs_status *)user;
+}
+
+/* Where the engine may fall back the CPU does it, to the bit; where not, or where the device failed, nothing is written. */
+static void test_engine_does_not_open(void **state) {
+    scene s;
+    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT), *plain = (unsigned char *)malloc(SLOTS * SLOT);
+    size_t c;
+    int fallback;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        if (calls[c].call != call_omp && calls[c].call != call_ksvd && calls[c].call != call_ksvd_ex) continue;
+        prepare(&s, c, before);
+        assert_ok(calls[c].call(NULL, &s));
+        memcpy(plain, s.out, SLOTS * SLOT);
+        for (fallback = 0; fallback < 2; fallback++) {
+            shs_context ctx = SHS_ZERO;
+            shs_engine engine = SHS_ZERO;
+            shs_status answer = SHS_UNSUPPORTED;
+            engine.user = &answer, engine.fallback = fallback, engine.signals_open = no_signals;
+            ctx.engine = &engine;
+            prepare(&s, c, before);
+            assert_status(calls[c].call(&ctx, &s), fallback ? SHS_OK : SHS_UNSUPPORTED);
+            assert_memory_equal(s.out, fallback ? plain : before, SLOTS * SLOT);
+            answer = SHS_DEVICE_LOST;
+            prepare(&s, c, before);
+            assert_status(calls[c].call(&ctx, &s), SHS_DEVICE_LOST);
+            assert_memory_equal(s.out, before, SLOTS * SLOT);
+        }
+    }
+    free(before), free(plain);
+    scene_free(&s);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation_fails),
         cmocka_unit_test(test_one_block_a_call),
         cmocka_unit_test(test_arena_exhaustion),
+        cmocka_unit_test(test_engine_does_not_open),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }
