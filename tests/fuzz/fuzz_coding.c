@@ -103,8 +103,8 @@ static void code_many(input *in, world *w) {
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     bytes = shs_omp_workspace(&w->ctx, q.p, q.n, m, stride, &o);
     must(bytes > 0);
-    status = shs_omp_ex(&w->ctx, q.p, q.n, (flags & 63) == 62 ? NULL : q.D, q.ldd, m, q.Y, q.ldy, flags == 60 ? NULL : &o, &codes,
-                        (flags & 1) ? AS(shs_real, errors2) : NULL, (flags & 2) ? AS(shs_omp_report, report) : NULL);
+    status = shs_omp_ex(&w->ctx, q.p, q.n, (flags & 63) == 62 ? NULL : q.D, q.ldd, m, q.Y, q.ldy, flags == 60 ? NULL : &o,
+                        &codes, (flags & 1) ? AS(shs_real, errors2) : NULL, (flags & 2) ? AS(shs_omp_report, report) : NULL);
     check_world(w, status, 0);
     if (status == SHS_OK) {
         check_codes(&q, &codes, (flags & 1) ? AS(shs_real, errors2) : NULL);
@@ -147,9 +147,9 @@ static void code_one(input *in) {
             (void)shs_gemv(SHS_TRANS, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
             norm2 = shs_dot(q.p, q.Y, 1, q.Y, 1);
         }
-        status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, s, tolerance, memory + shift, bytes, AS(int, atoms),
-                                       AS(shs_real, coefs), &used, &error2)
-                         : SHS_BAD_P;
+        status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, s, tolerance, memory + shift, bytes,
+                                                  AS(int, atoms), AS(shs_real, coefs), &used, &error2)
+                                    : SHS_BAD_P;
     } else
         status = q.m < 1 ? SHS_BAD_M
                  : (form == 1 ? shs_omp_one_direct : shs_omp_naive)(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift,
@@ -170,7 +170,8 @@ static void code_by_correlations(input *in, world *w) {
     shs_real tolerances[8], *gram = NEW(shs_real, count_of(ldg + 1, q.n)), *dty = NEW(shs_real, count_of(ldt + 1, q.m));
     shs_real *norms2 = NEW(shs_real, positive(q.m));
     size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
-    output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int)), coefs = output_of(slots * sizeof(shs_real));
+    output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int)),
+           coefs = output_of(slots * sizeof(shs_real));
     shs_omp_options o;
     shs_codes codes;
     shs_status status;

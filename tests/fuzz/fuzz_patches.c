@@ -51,8 +51,9 @@ static void there_and_back(input *in, world *w, const shs_image *image, const sh
         must(shs_patches_position(image, set, first + some - 1, &x, &y) == SHS_OK);
         must(x >= 0 && y >= 0 && x < image->width && y < image->height);
         memset(sum.bytes, 0, sum.size), memset(weight.bytes, 0, weight.size);
-        status = shs_patches_put(&w->ctx, image, set, first, some, AS(shs_real, Y), ldy, set->keep_mean ? NULL : AS(shs_real, means),
-                                 set->unit_norm ? AS(shs_real, norms) : NULL, AS(shs_real, sum), AS(shs_real, weight));
+        status =
+            shs_patches_put(&w->ctx, image, set, first, some, AS(shs_real, Y), ldy, set->keep_mean ? NULL : AS(shs_real, means),
+                            set->unit_norm ? AS(shs_real, norms) : NULL, AS(shs_real, sum), AS(shs_real, weight));
         check_world(w, status, 0);
         if (status == SHS_OK) {
             status = shs_patches_average(&w->ctx, image, 0, AS(shs_real, sum), AS(shs_real, weight), AS(shs_real, sum));
