@@ -1359,6 +1359,42 @@ SHS__PRIVATE int shs__workers(const shs_context *ctx) {
 #endif
 }
 
+#ifdef SHS__OPENMP
+/* Consecutive chunks go to one worker, and in every loop over as many chunks to the same one: what it wrote is still in its
+   cache. Who has finished his own share helps with the others'. */
+enum { SHS__SHARES = 8 };
+
+typedef struct shs__share {
+    long long next, end;
+    unsigned char apart[SHS__ALIGN]; /* no two workers should write to one cache line */
+} shs__share;
+
+SHS__PRIVATE void shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
+    shs__share shares[SHS__SHARES];
+    int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
+    size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
+    for (k = 0; k < count; k++) {
+        shares[k].next = (long long)from;
+        from += each + ((size_t)k < over);
+        shares[k].end = (long long)from;
+    }
+#pragma omp parallel num_threads(workers)
+    {
+        int worker = omp_get_thread_num(), turn;
+        for (turn = 0; turn < count; turn++) {
+            shs__share *share = shares + (worker * (long long)count / workers + turn) % count;
+            long long chunk;
+            for (;;) {
+#pragma omp atomic capture
+                chunk = share->next++;
+                if (chunk >= share->end) break;
+                body(arg, (size_t)chunk, worker);
+            }
+        }
+    }
+}
+#endif
+
 SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__workers(ctx);
     if (workers > 1 && chunks > 1) {
@@ -1367,12 +1403,8 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk
             return;
         }
 #ifdef SHS__OPENMP
-        {
-            long long count = (long long)chunks, i;
-#pragma omp parallel for schedule(dynamic) num_threads(workers)
-            for (i = 0; i < count; i++) body(arg, (size_t)i, omp_get_thread_num());
-            return;
-        }
+        shs__parallel_shares(workers, chunks, body, arg);
+        return;
 #endif
     }
     {
@@ -3837,6 +3869,8 @@ SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column,
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
 #define SHS__TILE_COLUMNS 384 /* of a tile where several workers share them: each packs its block of A anew */
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
+#define SHS__SLAB_DEPTH 6144  /* of a product much deeper than wide, a slab at a time: a multiple of KC; results depend on it */
+#define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
 
 typedef struct shs__gemm {
     const shs__gemm_kernels *tiles; /* those of the processor, once it runs */
@@ -3853,6 +3887,8 @@ typedef struct shs__gemm {
     shs_real *packed_b;   /* one panel of B */
     shs_real *own;        /* for each worker a tile and a block of A */
     size_t own_count;
+    int slots;            /* products of slabs that there is room for; 0: not by slabs */
+    shs_real *slot;       /* m x n values each */
     /* where the 5th and the 4th loop are */
     int column, columns, from, depth;
 } shs__gemm;
@@ -3994,15 +4030,72 @@ SHS__PRIVATE void shs__gemm_set(shs__gemm *g, shs__part part, shs_trans transa, 
     g->ldc = ldc;
 }
 
+/* ---- gemm: products much deeper than wide -------------------------------------------------------------------------- */
+
+/* A Gram or covariance matrix of very many columns: C offers few tiles to share out, and the packed panel would pass from
+   one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
+   up in order, so that the bits are those of one thread. */
+SHS__PRIVATE int shs__gemm_deep(int m, int n, int k) {
+    return k >= 2 * SHS__SLAB_DEPTH && (size_t)m * (size_t)n <= SHS__SLAB_AREA;
+}
+
+SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
+    const shs__gemm *g = (const shs__gemm *)arg;
+    int from = g->from + (int)chunk * SHS__SLAB_DEPTH;
+    shs_context alone = SHS_ZERO;
+    shs__gemm slab = *g;
+    alone.threads = 1;
+    slab.k = shs__imin(g->k - from, SHS__SLAB_DEPTH);
+    slab.A = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, from, 0) : SHS__AT(g->A, g->lda, 0, from);
+    slab.B = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, 0, from) : SHS__AT(g->B, g->ldb, from, 0);
+    slab.beta = 0;
+    slab.C = g->slot + chunk * (size_t)g->m * (size_t)g->n;
+    slab.ldc = g->m;
+    slab.own = g->own + (size_t)worker * g->own_count;
+    slab.packed_b = slab.own + shs__gemm_own(g->m, SHS__KC);
+    shs__gemm_run(&alone, &slab);
+}
+
+/* A column of C: the slabs at hand, in order. */
+SHS__PRIVATE void shs__slab_sum_chunk(void *arg, size_t chunk, int worker) {
+    const shs__gemm *g = (const shs__gemm *)arg;
+    int first, last, slot, i, column = (int)chunk;
+    shs_real *c = SHS__AT(g->C, g->ldc, 0, column);
+    (void)worker;
+    shs__wanted(g->part, 0, g->m, column, &first, &last);
+    if (g->from == 0 && last > first) shs__scale(last - first, g->beta, c + first, 1);
+    for (slot = 0; slot < g->columns; slot++) {
+        const shs_real *from = g->slot + ((size_t)slot * (size_t)g->n + (size_t)column) * (size_t)g->m;
+        for (i = first; i < last; i++) c[i] += from[i];
+    }
+}
+
+SHS__PRIVATE void shs__gemm_slabs(const shs_context *ctx, shs__gemm *g) {
+    for (g->from = 0; g->from < g->k;) {
+        int left = (g->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
+        g->columns = shs__imin(g->slots, left); /* here: slots that are used */
+        shs__parallel(ctx, (size_t)g->columns, shs__slab_chunk, g);
+        shs__parallel_worth(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__slab_sum_chunk, g);
+        g->from = g->columns == left ? g->k : g->from + g->columns * SHS__SLAB_DEPTH;
+    }
+}
+
 /* Memory for products up to m x n x k. */
 SHS__PRIVATE void shs__gemm_layout(shs__layout *l, const shs_context *ctx, int m, int n, int k, shs__gemm *g) {
+    int workers = shs__workers(ctx);
+    size_t panel;
     m = shs__imax(m, 0);
     n = shs__imax(n, 0);
     k = shs__imax(k, 0);
     g->panel = SHS__NC;
-    g->packed_b = SHS__CARVE(l, shs_real, shs__gemm_panel(n, k, SHS__NC));
+    g->slots = shs__gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
     g->own_count = shs__gemm_own(m, k);
-    g->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), g->own_count, 1));
+    panel = shs__gemm_panel(n, k, SHS__NC);
+    if (g->slots) { /* a panel each */
+        g->own_count += panel;
+        g->slot = SHS__CARVE(l, shs_real, shs__product((size_t)g->slots, (size_t)m, (size_t)n));
+    } else g->packed_b = SHS__CARVE(l, shs_real, panel);
+    g->own = SHS__CARVE(l, shs_real, shs__product((size_t)workers, g->own_count, 1));
 }
 
 /* For use inside other parallel loops: one thread, scratch of shs__gemm_scratch values, the same bits as shs_gemm. */
@@ -4050,7 +4143,8 @@ SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
         if (status != SHS_OK) return status;
         shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
     }
-    shs__gemm_run(ctx, g);
+    if (g->slots) shs__gemm_slabs(ctx, g);
+    else shs__gemm_run(ctx, g);
     shs__release(ctx, &l);
     return SHS_OK;
 }
@@ -6150,7 +6244,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then one after another. */
 SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__gram_pursuit *g = c->gram + worker;
+    shs__gram_pursuit own = c->gram[worker], *g = &own; /* no two workers may write to one cache line */
     int padded = shs__padded(c->n);
     shs__sum sum = SHS_ZERO;
     size_t i;
@@ -6175,7 +6269,7 @@ SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t 
 }
 
 SHS__PRIVATE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__direct_pursuit *g = c->direct + worker;
+    shs__direct_pursuit own = c->direct[worker], *g = &own;
     shs__sum sum = SHS_ZERO;
     size_t i;
     g->D = c->D;
@@ -6192,10 +6286,10 @@ SHS__PRIVATE void shs__code_direct(const shs__coder *c, size_t first, size_t end
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
-    shs__chunk_sums *sums = c->sums + chunk;
-    memset(sums, 0, sizeof *sums);
-    if (c->use_gram) shs__code_with_gram(c, first, end, worker, sums);
-    else shs__code_direct(c, first, end, worker, sums);
+    shs__chunk_sums sums = SHS_ZERO;
+    if (c->use_gram) shs__code_with_gram(c, first, end, worker, &sums);
+    else shs__code_direct(c, first, end, worker, &sums);
+    c->sums[chunk] = sums;
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
@@ -8298,6 +8392,7 @@ typedef struct shs__worker {
     shs_wide *words;   /* the same from integers, of a whole chunk; counted: whether there are any */
     int pending, counted;
     shs__ahead ahead; /* the next panel, where it follows on this one */
+    unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
 } shs__worker;
 
 /* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */

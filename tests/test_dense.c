@@ -442,6 +442,8 @@ static void gemm_matches_naive_beyond_its_blocks(void **state) {
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 301, 403, 390, (shs_real)0.7, -1, 1);
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 5, SHS__NC + 70, 11, 1, (shs_real)0.7, 0);
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 700, 3, 2 * SHS__KC + 1, 1, 0, 2);
+        check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 49, 11, 2 * SHS__SLAB_DEPTH + 5, (shs_real)0.7, factors[form],
+                   3);
     }
 }
 
@@ -584,7 +586,10 @@ static void syrk_matches_naive(void **state) {
         for (a = 0; a < 4; a++)
             for (b = 0; b < 4; b++)
                 check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 19, factors[a], factors[b], 2);
-    for (form = 0; form < 4; form++) check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 409, 390, 1, -1, 0);
+    for (form = 0; form < 4; form++) {
+        check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 409, 390, 1, -1, 0);
+        check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 2 * SHS__SLAB_DEPTH + 1, 1, factors[form], 1);
+    }
 }
 
 static void syrk_checks_its_arguments(void **state) {
@@ -752,15 +757,17 @@ static void cholesky_checks_its_arguments(void **state) {
 
 /* ---- threads and memory ------------------------------------------------------------------------------------------ */
 
-enum { GEMM, SYRK, TRSM_LEFT, TRSM_RIGHT, CHOLESKY_LOWER, CHOLESKY_UPPER, BLOCKED_ROUTINES };
+enum { GEMM, SYRK, GEMM_DEEP, SYRK_DEEP, TRSM_LEFT, TRSM_RIGHT, CHOLESKY_LOWER, CHOLESKY_UPPER, BLOCKED_ROUTINES };
 
-enum { ORDER = 333 };
+enum { ORDER = 333, DEPTH = 2 * SHS__SLAB_DEPTH + 1 };
 
 /* One call of each routine that takes a context, of about the same size. */
 static shs_status run_blocked(const shs_context *ctx, int which, const shs_real *A, const shs_real *T, shs_real *C) {
     switch (which) {
     case GEMM: return shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, ORDER, ORDER, ORDER, 1, A, ORDER, T, ORDER, 1, C, ORDER);
     case SYRK: return shs_syrk(ctx, SHS_LOWER, SHS_TRANS, ORDER, ORDER, 1, A, ORDER, 1, C, ORDER);
+    case GEMM_DEEP: return shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, 9, 8, DEPTH, 1, A, DEPTH, T, DEPTH, 1, C, ORDER);
+    case SYRK_DEEP: return shs_syrk(ctx, SHS_UPPER, SHS_TRANS, 9, DEPTH, 1, A, DEPTH, 1, C, ORDER);
     case TRSM_LEFT:
         return shs_trsm(ctx, SHS_LEFT, SHS_UPPER, SHS_TRANS, SHS_NON_UNIT, ORDER, ORDER, 1, T, ORDER, C, ORDER);
     case TRSM_RIGHT:
@@ -774,6 +781,8 @@ static size_t blocked_workspace(const shs_context *ctx, int which) {
     switch (which) {
     case GEMM: return shs_gemm_workspace(ctx, ORDER, ORDER, ORDER);
     case SYRK: return shs_syrk_workspace(ctx, ORDER, ORDER);
+    case GEMM_DEEP: return shs_gemm_workspace(ctx, 9, 8, DEPTH);
+    case SYRK_DEEP: return shs_syrk_workspace(ctx, 9, DEPTH);
     case TRSM_LEFT: return shs_trsm_workspace(ctx, SHS_LEFT, ORDER, ORDER);
     case TRSM_RIGHT: return shs_trsm_workspace(ctx, SHS_RIGHT, ORDER, ORDER);
     default: return shs_cholesky_workspace(ctx, ORDER);
