@@ -7725,21 +7725,30 @@ typedef struct shs__patch_job {
     int top;                 /* image row at which chunk 0 of a put begins */
 } shs__patch_job;
 
+/* The mean of `count` values by four sums, none of which waits for another. */
+SHS__PRIVATE shs_real shs__mean(int count, const shs_real *x) {
+    shs__sum sums[4] = SHS_ZERO, sum = SHS_ZERO;
+    int i, k;
+    for (i = 0; i + 4 <= count; i += 4)
+        for (k = 0; k < 4; k++) shs__sum_add(sums + k, (shs_wide)x[i + k]);
+    for (; i < count; i++) shs__sum_add(sums, (shs_wide)x[i]);
+    for (k = 0; k < 4; k++) shs__sum_add(&sum, shs__sum_value(sums + k));
+    return (shs_real)(shs__sum_value(&sum) / (shs_wide)count);
+}
+
 /* One patch into y, its channels' means and its norm taken out on request. */
 SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
     int area = g->pw * g->ph, x0, y0, c, row, i;
     shs__position(g, index, &x0, &y0);
     for (c = 0; c < g->channels; c++) {
         shs_real *plane = y + (size_t)c * (size_t)area;
-        shs__sum sum = SHS_ZERO;
         shs_real mean = 0;
         for (row = 0; row < g->ph; row++) {
             size_t at = (size_t)(y0 + row) * g->stride + (size_t)x0 * (size_t)g->channels + (size_t)c;
             shs__read_pixels(g, at, g->channels, g->pw, plane + (size_t)row * (size_t)g->pw);
         }
         if (!g->keep_mean) {
-            for (i = 0; i < area; i++) shs__sum_add(&sum, (shs_wide)plane[i]);
-            mean = (shs_real)(shs__sum_value(&sum) / (shs_wide)area);
+            mean = shs__mean(area, plane);
             for (i = 0; i < area; i++) plane[i] -= mean;
         }
         if (means) means[c] = mean;
@@ -7777,7 +7786,20 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
 
 /* ---- back into the image ------------------------------------------------------------------------------------------ */
 
-enum { SHS__ROWS_A_BAND = 16 };
+enum { SHS__ROWS_A_BAND = 8 };
+
+/* The first patch that reaches below image row `top`: they come row by row, or in any order. */
+SHS__PRIVATE size_t shs__first_below(const shs__patch_job *w, int top) {
+    size_t low = 0, high = w->g.mode == SHS_PATCHES_RANDOM ? 0 : w->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int x0, y0;
+        shs__position(&w->g, w->first + middle, &x0, &y0);
+        if (y0 + w->g.ph <= top) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
 
 /* Adds to one band of image rows whatever the patches have for it. A pixel belongs to one band and takes its patches in
    their order, so the sum does not depend on who runs which band. */
@@ -7787,11 +7809,12 @@ SHS__PRIVATE void shs__put_chunk(void *arg, size_t chunk, int worker) {
     int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->height, top + SHS__ROWS_A_BAND);
     size_t k;
     (void)worker;
-    for (k = 0; k < w->count; k++) {
+    for (k = shs__first_below(w, top); k < w->count; k++) {
         const shs_real *z = SHS__AT(w->Z, w->ld, 0, k);
         shs_real scale = w->put_norms ? w->put_norms[k] : 1;
         int x0, y0, c, row, i;
         shs__position(g, w->first + k, &x0, &y0);
+        if (y0 >= bottom && g->mode != SHS_PATCHES_RANDOM) break;
         for (row = shs__imax(y0, top); row < shs__imin(y0 + g->ph, bottom); row++) {
             size_t pixel = (size_t)row * (size_t)g->width + (size_t)x0;
             for (c = 0; c < g->channels; c++) {
