@@ -2448,7 +2448,6 @@ typedef struct SHS__IN(champion) {
 /* The champion of all lanes. The last of them are compared without a branch: which one wins cannot be predicted. */
 SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
     static const SHS__IN(lane) lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    enum { LEFT = 16 / sizeof(shs_real) };
     shs_real best[SHS__LANES], most;
     SHS__IN(lane) where[SHS__LANES], index;
     int l;
@@ -2463,11 +2462,23 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 #if SHS__VECTOR_BYTES >= 32
     SHS__DUEL(best, where, 16);
 #endif
-    for (l = 1, most = best[0]; l < LEFT; l++) most = best[l] > most ? best[l] : most;
-    for (l = 0, index = INT_MAX; l < LEFT; l++) {
-        SHS__IN(lane) candidate = best[l] >= most ? where[l] : INT_MAX;
-        index = candidate < index ? candidate : index;
+#ifdef SPARSEHS_DOUBLE
+    l = (best[1] > best[0]) | ((best[1] == best[0]) & (where[1] < where[0]));
+    most = best[l], index = where[l];
+#else
+    { /* magnitudes compare as their bits do: those above, below them what is larger for an earlier index */
+        int32_t bits[4];
+        int64_t keys[4], low, high;
+        memcpy(bits, best, sizeof bits);
+        for (l = 0; l < 4; l++) keys[l] = (int64_t)bits[l] * 4294967296 + (INT_MAX - where[l]);
+        low = keys[0] > keys[1] ? keys[0] : keys[1];
+        high = keys[2] > keys[3] ? keys[2] : keys[3];
+        low = low > high ? low : high;
+        index = INT_MAX - (SHS__IN(lane))(low & INT_MAX);
+        bits[0] = (int32_t)(low >> 32);
+        memcpy(&most, bits, sizeof most);
     }
+#endif
     *value = most;
     return (int)index;
 }
@@ -5847,6 +5858,7 @@ typedef struct shs__gram_pursuit {
     int p, ldd;            /* the dictionary and the signal, to refresh with; D NULL where only G is known */
     const shs_real *D, *y;
     shs_real *alpha;       /* padded: D'r */
+    int strongest;         /* where |alpha| is largest: the atom of the next step */
     shs_real *B;           /* `rows` x padded, in blocks: the b_k */
     size_t rows;
     shs_real *r;           /* p */
@@ -5876,39 +5888,45 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
 #define SHS__KNOWN_D(g) 0
 #endif
 
-/* Pursues one signal from alpha = D'y on. */
-SHS__PRIVATE void shs__gram_pursue(shs__gram_pursuit *g) {
+/* Before the first step: the signal's pursuit is begun, alpha = D'y. */
+SHS__PRIVATE void shs__gram_begin(shs__gram_pursuit *g) {
+    g->strongest = shs__kernels_pursuit()->strongest(g->n, g->alpha);
+    g->w.floor = SHS__OMP_GUARD * shs__abs(g->alpha[g->strongest]);
+}
+
+/* One more atom; 0 = there will be none. */
+SHS__PRIVATE int shs__gram_step(shs__gram_pursuit *g) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     shs__pursuit *w = &g->w;
-    int j = kernels->strongest(g->n, g->alpha), i;
-    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[j]);
-    while (!w->reached && w->chosen < w->limit) {
-        const shs_real *column = g->G + (size_t)j * g->ldg;
-        int k = w->chosen, may_refresh = SHS__KNOWN_D(g) && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
-        shs_real *c = w->L + shs__triangle(k), d2 = column[j];
-        shs__verdict verdict;
-        for (i = 0; i < k; i++) {
-            c[i] = *SHS__AT_B(g->B, g->padded, g->rows, i, j);
-            d2 -= c[i] * c[i];
-        }
-        if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
-            if (!may_refresh || w->stable) break;
-            shs__gram_refresh(g);
-            j = kernels->strongest(g->n, g->alpha);
-            continue;
-        }
-        verdict = shs__pursuit_verdict(w);
-        if (!SHS__KNOWN_D(g) && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
-        w->reached = verdict == SHS__BELOW;
-        if (w->reached || w->chosen == w->limit) break;
-        j = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], w->t[k], g->alpha);
-        if (verdict == SHS__UNSURE && may_refresh) {
-            shs__gram_refresh(g);
-            j = kernels->strongest(g->n, g->alpha);
-        } else if (verdict == SHS__UNSURE) {
-            w->reached = SHS__KNOWN_D(g) && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
-        }
+    int j = g->strongest, i, k = w->chosen;
+    int may_refresh = SHS__KNOWN_D(g) && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+    const shs_real *column = g->G + (size_t)j * g->ldg, *b = SHS__AT_B(g->B, g->padded, g->rows, 0, j);
+    ptrdiff_t next = SHS__BLOCK_WIDTH(g->padded, j);
+    shs_real *c = w->L + shs__triangle(k), d2 = column[j];
+    shs__verdict verdict;
+    if (w->reached || k >= w->limit) return 0;
+    for (i = 0; i < k; i++, b += next) {
+        c[i] = *b;
+        d2 -= c[i] * c[i];
     }
+    if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
+        if (!may_refresh || w->stable) return w->limit = k, 0;
+        shs__gram_refresh(g);
+        g->strongest = kernels->strongest(g->n, g->alpha);
+        return 1;
+    }
+    verdict = shs__pursuit_verdict(w);
+    if (!SHS__KNOWN_D(g) && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
+    w->reached = verdict == SHS__BELOW;
+    if (w->reached || w->chosen == w->limit) return 0;
+    g->strongest = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], w->t[k], g->alpha);
+    if (verdict == SHS__UNSURE && may_refresh) {
+        shs__gram_refresh(g);
+        g->strongest = kernels->strongest(g->n, g->alpha);
+    } else if (verdict == SHS__UNSURE) {
+        w->reached = SHS__KNOWN_D(g) && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
+    }
+    return 1;
 }
 
 /* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined against the explicit
@@ -6100,6 +6118,7 @@ SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
     SHS__CODER_BATCH = 256,     /* chunks between two calls of the progress callback */
+    SHS__ABREAST = 2,           /* signals that a worker codes in turns */
     SHS__CODER_GROUP = 128,     /* signals a chunk: D is packed once for all of them */
     SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
 };
@@ -6123,7 +6142,7 @@ typedef struct shs__coder {
     int ldt;
     size_t group, chunks, first_chunk;
     int workers;
-    shs__gram_pursuit *gram;      /* one a worker */
+    shs__gram_pursuit *gram;      /* SHS__ABREAST a worker */
     shs__direct_pursuit *direct;
     shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
     shs__chunk_sums *sums;        /* SHS__CODER_BATCH */
@@ -6149,7 +6168,7 @@ SHS__PRIVATE int shs__padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 1
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     size_t count = (size_t)workers;
-    int i, limit = c->stride, padded = shs__padded(c->n);
+    int i, k, limit = c->stride, padded = shs__padded(c->n);
     c->workers = workers;
     c->use_gram = c->dty || shs__gram_pays(c->p, c->n, c->m, limit, o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
@@ -6162,12 +6181,12 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
     c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_BATCH);
     c->flags = SHS__CARVE(l, unsigned char, count);
-    c->gram = SHS__CARVE(l, shs__gram_pursuit, c->use_gram ? count : 0);
+    c->gram = SHS__CARVE(l, shs__gram_pursuit, c->use_gram ? count * SHS__ABREAST : 0);
     c->direct = SHS__CARVE(l, shs__direct_pursuit, c->use_gram ? 0 : count);
     c->alphas = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
     c->scratch = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
     for (i = 0; i < workers; i++) {
-        shs__gram_pursuit counted_gram, *gram = l->base ? c->gram + i : &counted_gram;
+        shs__gram_pursuit counted_gram, *gram = l->base ? c->gram + i * SHS__ABREAST : &counted_gram;
         shs__direct_pursuit counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
         shs_real *counted_alphas, **alphas = l->base ? c->alphas + i : &counted_alphas;
         shs_real *counted_scratch, **scratch = l->base ? c->scratch + i : &counted_scratch;
@@ -6177,8 +6196,9 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
             shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group, shs__gemm_scratch(c->n, (int)c->group, c->p));
             continue;
         }
-        shs__gram_pursuit_layout(l, gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
-        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? 1 : c->group, 1));
+        for (k = 0; k < SHS__ABREAST; k++)
+            shs__gram_pursuit_layout(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
+        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? SHS__ABREAST : c->group, 1));
         *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
     }
 }
@@ -6242,28 +6262,44 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
 
-/* A group of signals with the Gram matrix: D'Y for all of them, then one after another. */
-SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__gram_pursuit own = c->gram[worker], *g = &own; /* no two workers may write to one cache line */
-    int padded = shs__padded(c->n);
-    shs__sum sum = SHS_ZERO;
-    size_t i;
+/* Signal i abreast of others: its alpha is in place. */
+SHS__PRIVATE void shs__gram_signal(const shs__coder *c, shs__gram_pursuit *g, size_t i, shs_real *alpha) {
     g->G = c->G;
     g->ldg = c->ldg;
     g->D = c->Y ? c->D : NULL;
     g->ldd = c->ldd;
+    g->alpha = alpha;
+    if (c->padded > c->n) memset(g->alpha + c->n, 0, (size_t)(c->padded - c->n) * sizeof(shs_real));
+    g->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
+    shs__coder_begin(c, &g->w, i);
+    shs__gram_begin(g);
+}
+
+/* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
+   before to say which atom it takes; the others' steps fill that time. */
+SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+    shs__gram_pursuit abreast[SHS__ABREAST]; /* a copy: no two workers may write to one cache line */
+    size_t padded = (size_t)shs__padded(c->n), i;
+    shs__sum sum = SHS_ZERO;
+    memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
     if (c->Y)
         shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
-                         SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], padded, c->scratch[worker]);
-    for (i = first; i < end; i++) {
-        g->alpha = c->alphas[worker] + (c->Y ? (i - first) * (size_t)padded : 0);
-        if (!c->Y) memcpy(g->alpha, SHS__AT(c->dty, c->ldt, 0, i), (size_t)c->n * sizeof(shs_real));
-        if (padded > c->n) memset(g->alpha + c->n, 0, (size_t)(padded - c->n) * sizeof(shs_real));
-        g->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
-        shs__coder_begin(c, &g->w, i);
-        shs__gram_pursue(g);
-        shs__pursuit_finish(&g->w, c->p, g->D, g->ldd, g->y, g->exact, g->r, g->alpha);
-        shs__coder_end(c, &g->w, i, &sum, sums);
+                         SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], (int)padded, c->scratch[worker]);
+    for (i = first; i < end; i += SHS__ABREAST) {
+        int count = (int)shs__zmin(SHS__ABREAST, end - i), going = 1, k;
+        for (k = 0; k < count; k++) {
+            size_t at = c->Y ? i + (size_t)k - first : (size_t)k;
+            shs_real *alpha = c->alphas[worker] + at * padded;
+            if (!c->Y) memcpy(alpha, SHS__AT(c->dty, c->ldt, 0, i + (size_t)k), (size_t)c->n * sizeof(shs_real));
+            shs__gram_signal(c, abreast + k, i + (size_t)k, alpha);
+        }
+        while (going)
+            for (k = 0, going = 0; k < count; k++) going |= shs__gram_step(abreast + k);
+        for (k = 0; k < count; k++) {
+            shs__gram_pursuit *g = abreast + k;
+            shs__pursuit_finish(&g->w, c->p, g->D, g->ldd, g->y, g->exact, g->r, g->alpha);
+            shs__coder_end(c, &g->w, i + (size_t)k, &sum, sums);
+        }
     }
     sums->sum2 = shs__sum_value(&sum);
 }
@@ -6566,7 +6602,8 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     shs__pursuit_begin(&g.w, (shs_wide)norm2, limit, tolerance);
     g.w.atoms = atoms;
     g.w.x = coefs;
-    shs__gram_pursue(&g);
+    shs__gram_begin(&g);
+    while (shs__gram_step(&g)) {}
     shs__pursuit_solve(&g.w);
     *used = g.w.chosen;
     if (error2) *error2 = g.w.residual2;
