@@ -8393,15 +8393,100 @@ SHS__PRIVATE int shs__spectra_lie_ready(const shs__reader *r) {
     return !v->planes && !r->precise && !r->offset && v->bs == 1 && !r->unsettled;
 }
 
-/* In place of shs__read_panel where spectra lie ready: finds them, and marks those that are missing. */
+/* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
+SHS__PRIVATE int shs__small_whole(shs_type type) { return type == SHS_U8 || type == SHS_I16 || type == SHS_U16; }
+
+/* Half of a and half of b change places. */
+#define SHS__TRADE(a, b, bits, mask)                                                                                   \
+    do {                                                                                                               \
+        uint64_t t_ = (((a) >> (bits)) ^ (b)) & (mask);                                                                \
+        (a) ^= t_ << (bits);                                                                                           \
+        (b) ^= t_;                                                                                                     \
+    } while (0)
+#define SHS__TRADE_4(a, b) SHS__TRADE(a, b, 32, (uint64_t)0xffffffff)
+#define SHS__TRADE_2(a, b) SHS__TRADE(a, b, 16, (uint64_t)0xffff * 0x100000001)
+#define SHS__TRADE_1(a, b) SHS__TRADE(a, b, 8, (uint64_t)0xff * 0x1000100010001)
+
+/* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
+   the highest: then the words are taken from last to first, which comes to the same. */
+SHS__PRIVATE void shs__turn_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+    static const uint16_t one = 1;
+    int last = *(const unsigned char *)&one ? 0 : 7, i;
+    uint64_t x[8];
+    for (i = 0; i < 8; i++) memcpy(x + (i ^ last), from + row[i], 8);
+    SHS__TRADE_4(x[0], x[4]);
+    SHS__TRADE_4(x[1], x[5]);
+    SHS__TRADE_4(x[2], x[6]);
+    SHS__TRADE_4(x[3], x[7]);
+    for (i = 0; i < 8; i += 4) {
+        SHS__TRADE_2(x[i], x[i + 2]);
+        SHS__TRADE_2(x[i + 1], x[i + 3]);
+        SHS__TRADE_1(x[i], x[i + 1]);
+        SHS__TRADE_1(x[i + 2], x[i + 3]);
+    }
+    for (i = 0; i < 8; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
+}
+
+SHS__PRIVATE void shs__turn_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+    static const uint16_t one = 1;
+    int last = *(const unsigned char *)&one ? 0 : 3, i;
+    uint64_t x[4];
+    for (i = 0; i < 4; i++) memcpy(x + (i ^ last), from + 2 * row[i], 8);
+    SHS__TRADE_4(x[0], x[2]);
+    SHS__TRADE_4(x[1], x[3]);
+    SHS__TRADE_2(x[0], x[1]);
+    SHS__TRADE_2(x[2], x[3]);
+    for (i = 0; i < 4; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
+}
+
+/* `count` pixels of a line from `from` on, band by band or in whatever way they lie, to spectra one after the other. */
+SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
+    const shs__view *v = &r->view;
+    int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k;
+    size_t size = v->size, ld = (size_t)used * size;
+    if (side) bands = used - used % side, pixels = count - count % side;
+    for (b = 0; b < bands; b += side)
+        for (k = 0; k < pixels; k += side) {
+            unsigned char *block = to + (size_t)k * ld + (size_t)b * size;
+            if (size == 1) shs__turn_bytes(from + k, r->offsets + b, block, ld);
+            else shs__turn_pairs(from + 2 * k, r->offsets + b, block, ld);
+        }
+    for (k = 0; k < count; k++)
+        for (b = k < pixels ? bands : 0; b < used; b++)
+            memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size, size);
+}
+
+/* Spectra that do not lie ready, of values of one or two bytes, brought to the panel's room for X. */
+SHS__PRIVATE void shs__turn_panel(const shs__reader *r, shs__panel *panel, int line, int sample, int count) {
+    const shs__view *v = &r->view;
+    unsigned char *to = (unsigned char *)panel->X, *at = to;
+    size_t bytes = (size_t)v->used * v->size, i;
+    int k, here;
+    for (k = 0; k < count; k += here, line++, sample = 0) {
+        here = shs__imin(count - k, v->samples - sample);
+        shs__turn_line(r, v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size, here, to + (size_t)k * bytes);
+    }
+    for (k = 0; k < count; k++, at += bytes) panel->spectrum[k] = at;
+    if (v->size == 2 && v->cube->swap_bytes)
+        for (i = 0; i < (size_t)count * bytes; i += 2) {
+            unsigned char first = to[i];
+            to[i] = to[i + 1];
+            to[i + 1] = first;
+        }
+}
+
+/* In place of shs__read_panel where spectra lie ready, or can be brought side by side: finds them, and marks those that are
+   missing. */
 SHS__PRIVATE void shs__find_spectra(const shs__reader *r, shs__panel *panel, size_t first, int count) {
     const shs__view *v = &r->view;
     int line = (int)(first / (size_t)v->samples), sample = (int)(first % (size_t)v->samples), k;
+    int ready = shs__spectra_lie_ready(r);
     panel->pixels = panel->valid = count;
     memset(panel->missing, 0, (size_t)count);
+    if (!ready) shs__turn_panel(r, panel, line, sample, count);
     for (k = 0; k < count; k++, sample++) {
         if (sample == v->samples) line++, sample = 0;
-        panel->spectrum[k] = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
+        if (ready) panel->spectrum[k] = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
         if (v->marks) {
             shs__run run;
             run.from = panel->spectrum[k], run.stride = 1, run.offset = NULL, run.count = v->used;
@@ -8876,10 +8961,7 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
 
 /* Whether integers may be multiplied. */
 SHS__PRIVATE int shs__whole_possible(const shs__pass *pass) {
-    const shs__view *v = &pass->reader.view;
-    shs_type type = v->cube->type;
-    return (type == SHS_U8 || type == SHS_I16 || type == SHS_U16) && !v->planes && !pass->reader.precise && v->bs == 1 &&
-           !v->cube->band_list && !v->cube->swap_bytes && pass->reader.kernels->words > 0;
+    return shs__small_whole(pass->reader.view.cube->type) && !pass->reader.precise && pass->reader.kernels->words > 0;
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
@@ -8927,7 +9009,7 @@ SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
         for (i = 0; i < panel->pixels && !r->planes; i++)
             panel->spectrum[i] = (const unsigned char *)(const void *)SHS__AT(panel->X, used, 0, i);
     }
-    if (r->planes) shs__pack_planes(k, used, panel->pixels, panel->X, lane->packed);
+    if (r->planes && !pass->direct) shs__pack_planes(k, used, panel->pixels, panel->X, lane->packed);
     else
         k->pack(type, used, panel->pixels, panel->spectrum, pass->direct ? r->shift : pass->no_shift, panel->missing,
                 lane->scratch, lane->packed, apart);
@@ -9028,7 +9110,7 @@ SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
     int b, used = r->view.used;
     pass->factors = SHS__REALS;
     pass->direct = shs__spectra_lie_ready(r);
-    if (!pass->direct || !pass->whole) return;
+    if (!pass->whole) return;
     for (b = 0; b < used; b++) {
         if (!(r->shift[b] >= (type == SHS_I16 ? -32768 : 0) && r->shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
         if (type == SHS_U8 && r->shift[b] != 128) return;
@@ -9041,6 +9123,7 @@ SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
         }
     }
     for (; b % 16; b++) pass->whole_shift[b] = 0;
+    pass->direct = 1; /* spectra that do not lie ready are brought side by side */
     pass->factors = type == SHS_U8 && shs__vnni() ? SHS__QUADS : SHS__PAIRS;
 }
 

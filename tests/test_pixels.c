@@ -93,7 +93,8 @@ static void check_moments(const scene *s, int bands, int exact) {
                 sum += y;
                 square += fabs(y);
             }
-            assert_close(m.products[(size_t)j * (size_t)bands + (size_t)i], p, exact ? 0 : BY_TYPE(5e-6, 1e-13) * size); /* of some 800 roundings */
+            assert_close(m.products[(size_t)j * (size_t)bands + (size_t)i], p,
+                         exact ? 0 : BY_TYPE(5e-6, 1e-13) * size); /* of some 800 roundings */
         }
         assert_close(m.sum[j], sum, exact ? 0 : BY_TYPE(1e-7, 1e-13) * square);
     }
@@ -111,12 +112,77 @@ static void test_moments_of_every_type(void **state) {
             for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
-                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && layout == SHS_BIP && variant < 2 &&
-                                shs__kernels_pixels()->words > 0;
+                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && variant < 2 && shs__kernels_pixels()->words > 0;
                     make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
                     check_moments(&s, sizes[n], types[t] == SHS_U8 || whole);
                     free_scene(&s);
                 }
+}
+
+/* Bands taken from last to first, and the other byte order, of the same values: the same numbers to the last bit wherever
+   integers are multiplied. */
+static void test_moments_of_integers_however_they_lie(void **state) {
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16};
+    static const int sizes[] = {1, 3, 4, 7, 8, 12, 17, 40, 53};
+    int backwards[MOST_BANDS], t, n, layout, missing, swap, b, i, j;
+    (void)state;
+    for (t = 0; t < 3; t++)
+        for (n = 0; n < 9; n++)
+            for (missing = 0; missing < 2; missing++) {
+                int bands = sizes[n];
+                scene plain;
+                shs_moments expected;
+                for (b = 0; b < bands; b++) backwards[b] = bands - 1 - b;
+                make_scene(&plain, types[t], SHS_BIP, bands, 0, missing);
+                assert_ok(shs_moments_create(NULL, bands, &expected));
+                assert_ok(shs_moments_update(NULL, &expected, &plain.cube, 0));
+                for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
+                    for (swap = 0; swap < 2; swap++) {
+                        scene s;
+                        shs_moments m;
+                        unsigned char *bytes;
+                        size_t at, size = shs_type_size(types[t]), count = (size_t)SAMPLES * LINES * (size_t)bands * size;
+                        make_scene(&s, types[t], (shs_interleave)layout, bands, 0, missing);
+                        s.cube.band_list = backwards, s.cube.band_count = bands, s.cube.swap_bytes = swap;
+                        bytes = (unsigned char *)(uintptr_t)s.cube.pixels;
+                        for (at = 0; swap && size == 2 && at < count; at += 2) {
+                            unsigned char first = bytes[at];
+                            bytes[at] = bytes[at + 1];
+                            bytes[at + 1] = first;
+                        }
+                        assert_ok(shs_moments_create(NULL, bands, &m));
+                        assert_ok(shs_moments_update(NULL, &m, &s.cube, 0));
+                        assert_true(m.count == expected.count);
+                        for (j = 0; j < bands && shs__kernels_pixels()->words > 0; j++) {
+                            assert_true(m.sum[bands - 1 - j] == expected.sum[j]);
+                            for (i = j; i < bands; i++)
+                                assert_true(m.products[(bands - 1 - i) * bands + bands - 1 - j] ==
+                                            expected.products[j * bands + i]);
+                        }
+                        shs_moments_free(NULL, &m);
+                        free_scene(&s);
+                    }
+                shs_moments_free(NULL, &expected);
+                free_scene(&plain);
+            }
+}
+
+/* Blocks of bytes and of pairs turned in registers, in either byte order of the machine. */
+static void test_blocks_turn(void **state) {
+    static const ptrdiff_t rows[8] = {0, 40, 16, 96, 64, 80, 112, 24};
+    unsigned char from[128], to[8 * 11];
+    uint16_t pairs[128], turned[4 * 5];
+    int i, k;
+    (void)state;
+    for (i = 0; i < 128; i++) from[i] = (unsigned char)(i * 37 + 11), pairs[i] = (uint16_t)(i * 4099 + 7);
+    memset(to, 0, sizeof to);
+    shs__turn_bytes(from, rows, to, 11);
+    for (k = 0; k < 8; k++)
+        for (i = 0; i < 11; i++) assert_int_equal(to[k * 11 + i], i < 8 ? from[rows[i] + k] : 0);
+    memset(turned, 0, sizeof turned);
+    shs__turn_pairs((const unsigned char *)(const void *)pairs, rows, (unsigned char *)(void *)turned, 5 * sizeof *turned);
+    for (k = 0; k < 4; k++)
+        for (i = 0; i < 5; i++) assert_int_equal(turned[k * 5 + i], i < 4 ? pairs[rows[i] + k] : 0);
 }
 
 /* Tiles of words by themselves, with sums of 32 bits that are flushed early, late or once. */
@@ -415,6 +481,7 @@ static void test_correlations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments_of_every_type),     cmocka_unit_test(test_word_tiles),
+        cmocka_unit_test(test_moments_of_integers_however_they_lie), cmocka_unit_test(test_blocks_turn),
         cmocka_unit_test(test_maps_of_every_order),       cmocka_unit_test(test_store_rounds_like_its_twin),
         cmocka_unit_test(test_extremes),                  cmocka_unit_test(test_tanh_and_exp_are_accurate),
         cmocka_unit_test(test_contrasts_of_special_values), cmocka_unit_test(test_sums_of_contrasts),
