@@ -1638,11 +1638,12 @@ typedef struct shs__pixels_kernels {
                        shs_wide *C);
     void (*gram_pairs_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                             int32_t *sums, shs_wide *C);
+    int quads_signed; /* both factors are bytes less 128; otherwise the rows' are bytes as they are */
     void (*pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
                        size_t second);
     void (*sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
-    void (*gram_quads_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
-                            int32_t *sums, shs_wide *C);
+    void (*gram_quads)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart, int32_t *sums,
+                       shs_wide *C);
 } shs__pixels_kernels;
 
 /* Of section 11: contrasts, applied to columns. */
@@ -1729,7 +1730,7 @@ typedef struct shs__contrast_kernels {
 #define SHS__WORDS_BYTES 64
 #elif defined(__AVX2__)
 #define SHS__WORDS_BYTES 32
-#elif defined(__SSE2__)
+#elif defined(__SSE2__) || (defined(__ARM_FEATURE_DOTPROD) && defined(__aarch64__) && !defined(__AARCH64EB__))
 #define SHS__WORDS_BYTES 16
 #endif
 #endif
@@ -2594,8 +2595,14 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 #if defined(SHS__WORDS_BYTES) && (!defined(SHS__PIXEL_VECTORS) || defined(SPARSEHS_NO_DOUBLE))
 #undef SHS__WORDS_BYTES
 #endif
-#if defined(SHS__WORDS_BYTES) && SHS__WORDS_BYTES == 64
+/* Of words: pairs by pmaddwd, fours by vpdpbusd (VNNI, where the processor has it) or sdot (ARM). */
+#if defined(SHS__WORDS_BYTES) && defined(__aarch64__)
+#define SHS__SDOT
+#elif defined(SHS__WORDS_BYTES)
+#define SHS__PMADD
+#if SHS__WORDS_BYTES == 64
 #define SHS__VNNI
+#endif
 #endif
 
 #ifdef SHS__PIXEL_VECTORS
@@ -2986,17 +2993,20 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const shs_real *y, con
 #ifdef SHS__WORDS_BYTES
 #define SHS__WL (SHS__WORDS_BYTES / 4)
 #if SHS__WORDS_BYTES == 64
-#define SHS__WC 8
-#define SHS__WV 3
+#define SHS__WC 8 /* columns of a tile: within one vector */
 #define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #else
 #define SHS__WC 4
-#define SHS__WV 2 /* of 16 registers, and a product needs one of its own */
 #define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3)
+#endif
+#if SHS__WORDS_BYTES == 64 || defined(SHS__SDOT) /* 32 registers */
+#define SHS__WV 3
+#else
+#define SHS__WV 2 /* of 16 registers, and a product needs one of its own */
 #endif
 typedef int32_t SHS__IN(words) __attribute__((vector_size(SHS__WORDS_BYTES)));
 typedef int32_t SHS__IN(words_any) __attribute__((vector_size(SHS__WORDS_BYTES), aligned(4), may_alias));
-typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
+typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
 typedef uint8_t SHS__IN(words_u8) __attribute__((vector_size(SHS__WL), aligned(1), may_alias));
 typedef int16_t SHS__IN(words_i16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
 typedef uint16_t SHS__IN(words_u16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
@@ -3004,6 +3014,9 @@ typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__PWL), al
 #define SHS__WORDS(p) (*(const SHS__IN(words_any) *)(const void *)(p))
 #define SHS__WORDS_SET(p, v) (*(SHS__IN(words_any) *)(void *)(p) = (v))
 #define SHS__WORDS_OF(kind, p) __builtin_convertvector(*(const SHS__IN(kind) *)(const void *)(p), SHS__IN(words))
+
+#ifdef SHS__PMADD
+typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 
 /* sum + the two products of 16 bits in each word */
 #if SHS__WORDS_BYTES == 16
@@ -3032,7 +3045,6 @@ typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__PWL), al
         size_ = second_ ^ (second_ >> 31), larger_ = size_ > most;                                                     \
         most = (size_ & larger_) | (most & ~larger_);                                                                  \
     } while (0)
-typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
 
 #define SHS__PACK_PAIRS(kind, from_type)                                                                               \
     for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                   \
@@ -3085,6 +3097,7 @@ SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed
         for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
     }
 }
+#endif
 
 #define SHS__WORD_BEGIN(j) SHS__IN(words) c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__WORD_STEP(j)                                                                                              \
@@ -3126,9 +3139,11 @@ SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed
         if (vectors == 3 && SHS__WV == 3) SHS__IN(name##_any)(SHS__WV, depth, most, a, b, apart, sums, C);                   \
     }
 
+#ifdef SHS__PMADD
 #define SHS__WORD_DOT(sum, a, b) sum = SHS__MADD(sum, a, b)
 SHS__WORD_GRAM(gram_pairs)
 #undef SHS__WORD_DOT
+#endif
 
 #ifdef SHS__VNNI
 /* By their names, so that the text need not be compiled a second time for processors that have them. */
@@ -3137,9 +3152,16 @@ SHS__WORD_GRAM(gram_pairs)
 SHS__WORD_GRAM(gram_pairs_vnni)
 #undef SHS__WORD_DOT
 /* a holds bytes as they are, b the same less 128. */
-#define SHS__WORD_DOT(sum, a, b)                                                                                       \
-    __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
-SHS__WORD_GRAM(gram_quads_vnni)
+#define SHS__FOUR_DOT(sum, a, b) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
+#endif
+#ifdef SHS__SDOT
+/* Both are less 128. */
+#define SHS__FOUR_DOT(sum, a, b) __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b))
+#endif
+
+#ifdef SHS__FOUR_DOT
+#define SHS__WORD_DOT(sum, a, b) SHS__FOUR_DOT(sum, a, b)
+SHS__WORD_GRAM(gram_quads)
 #undef SHS__WORD_DOT
 
 #define SHS__QUADS(p0, p1, p2, p3, to)                                                                                 \
@@ -3178,8 +3200,8 @@ SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed
         SHS__IN(words) even = {0}, odd = {0}, ones = even + 0x1010101, x;
         for (k = 0; k < words; k++) {
             x = SHS__WORDS(packed + k * SHS__WL);
-            if (k & 1) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(odd) : "v"(ones), "v"(x));
-            else __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(even) : "v"(ones), "v"(x));
+            if (k & 1) SHS__FOUR_DOT(odd, ones, x);
+            else SHS__FOUR_DOT(even, ones, x);
         }
         even += odd;
         memcpy(lane, &even, sizeof lane);
@@ -3197,6 +3219,11 @@ SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed
 #undef SHS__WORDS_SET
 #undef SHS__WORDS_OF
 #undef SHS__MADD
+#endif
+#ifdef SHS__SDOT
+#define SHS__FOURS_SIGNED 1
+#else
+#define SHS__FOURS_SIGNED 0
 #endif
 
 SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
@@ -3217,24 +3244,31 @@ SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
     SHS__WL,
     SHS__WC,
     SHS__WV,
+#else
+    0,
+    0,
+    0,
+#endif
+#ifdef SHS__PMADD
     SHS__IN(pack_pairs),
     SHS__IN(sum_pairs),
     SHS__IN(gram_pairs),
 #else
-    0,
-    0,
-    0,
     NULL,
     NULL,
     NULL,
 #endif
-#if defined(SHS__WORDS_BYTES) && defined(SHS__VNNI)
+#ifdef SHS__VNNI
     SHS__IN(gram_pairs_vnni),
-    SHS__IN(pack_quads),
-    SHS__IN(sum_quads),
-    SHS__IN(gram_quads_vnni),
 #else
     NULL,
+#endif
+    SHS__FOURS_SIGNED,
+#ifdef SHS__FOUR_DOT
+    SHS__IN(pack_quads),
+    SHS__IN(sum_quads),
+    SHS__IN(gram_quads),
+#else
     NULL,
     NULL,
     NULL,
@@ -3498,6 +3532,10 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__PX_WIDE_AT
 #undef SHS__PX_WIDE_SET
 #undef SHS__VNNI
+#undef SHS__PMADD
+#undef SHS__SDOT
+#undef SHS__FOUR_DOT
+#undef SHS__FOURS_SIGNED
 #undef SHS__WC
 #undef SHS__WL
 #undef SHS__WV
@@ -3620,9 +3658,9 @@ SHS__CHOOSER(pursuit)
 SHS__CHOOSER(pixels)
 SHS__CHOOSER(contrast)
 
-/* Whether the integer dot products of AVX-512 VNNI are there, where they are known. */
-SHS__PRIVATE int shs__vnni(void) {
-    int there = shs__kernels_pixels()->gram_quads_vnni != NULL;
+/* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
+SHS__PRIVATE int shs__dots_there(void) {
+    int there = shs__kernels_pixels()->gram_quads != NULL;
 #if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
     return there && __builtin_cpu_supports("avx512vnni");
 #else
@@ -8633,7 +8671,9 @@ SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs
     int n = pass->gram_order;
     shs_wide *P = slot + pass->gram_at;
     if (lane->pending) pass->reader.kernels->settle(n, lane->blocks, P);
-    if (lane->counted) shs__settle_words(pass->reader.kernels, n, lane->words, pass->factors == SHS__QUADS, slot + 1, P);
+    if (lane->counted)
+        shs__settle_words(pass->reader.kernels, n, lane->words,
+                          pass->factors == SHS__QUADS && !pass->reader.kernels->quads_signed, slot + 1, P);
     lane->pending = lane->counted = 0;
 }
 
@@ -8961,7 +9001,9 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
 
 /* Whether integers may be multiplied. */
 SHS__PRIVATE int shs__whole_possible(const shs__pass *pass) {
-    return shs__small_whole(pass->reader.view.cube->type) && !pass->reader.precise && pass->reader.kernels->words > 0;
+    shs_type type = pass->reader.view.cube->type;
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    return !pass->reader.precise && ((type == SHS_U8 && shs__dots_there()) || (shs__small_whole(type) && k->gram_pairs));
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
@@ -8981,7 +9023,8 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
     if (quads) {
         k->pack_quads(used, i, lane->panel.spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
-        shs__gram_words(k, k->gram_quads_vnni, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &lane->ahead,
+        if (k->quads_signed) packed += second, second = 0;
+        shs__gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &lane->ahead,
                         lane->words);
     } else {
         int64_t most = k->pack_pairs(pass->reader.view.cube->type, used, i, lane->panel.spectrum, pass->whole_shift, packed,
@@ -8989,7 +9032,7 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
         most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
-        shs__gram_words(k, shs__vnni() ? k->gram_pairs_vnni : k->gram_pairs, used, words, (int)(most < words ? most : words),
+        shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words, (int)(most < words ? most : words),
                         packed, (ptrdiff_t)apart, 0, &lane->ahead, lane->words);
     }
     return 1;
@@ -9124,7 +9167,7 @@ SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
     }
     for (; b % 16; b++) pass->whole_shift[b] = 0;
     pass->direct = 1; /* spectra that do not lie ready are brought side by side */
-    pass->factors = type == SHS_U8 && shs__vnni() ? SHS__QUADS : SHS__PAIRS;
+    pass->factors = type == SHS_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
 }
 
 SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise) {

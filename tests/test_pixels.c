@@ -112,7 +112,8 @@ static void test_moments_of_every_type(void **state) {
             for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
-                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && variant < 2 && shs__kernels_pixels()->words > 0;
+                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && variant < 2 &&
+                                shs__kernels_pixels()->gram_pairs;
                     make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
                     check_moments(&s, sizes[n], types[t] == SHS_U8 || whole);
                     free_scene(&s);
@@ -153,7 +154,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                         assert_ok(shs_moments_create(NULL, bands, &m));
                         assert_ok(shs_moments_update(NULL, &m, &s.cube, 0));
                         assert_true(m.count == expected.count);
-                        for (j = 0; j < bands && shs__kernels_pixels()->words > 0; j++) {
+                        for (j = 0; j < bands && (types[t] == SHS_U8 || shs__kernels_pixels()->gram_pairs); j++) {
                             assert_true(m.sum[bands - 1 - j] == expected.sum[j]);
                             for (i = j; i < bands; i++)
                                 assert_true(m.products[(bands - 1 - i) * bands + bands - 1 - j] ==
@@ -194,7 +195,7 @@ static void test_word_tiles(void **state) {
     int vectors, most, v, j, l, p, dots, which;
     shs_random r;
     (void)state;
-    if (!k->words) skip();
+    if (!k->gram_pairs) skip();
     shs_random_seed(&r, 5);
     for (p = 0; p < 4 * APART; p++) {
         int low = (int)((double)shs_random_uniform(&r) * 8000) - 4000, high = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
@@ -203,7 +204,7 @@ static void test_word_tiles(void **state) {
     for (which = 0; which < 2; which++)
         for (vectors = 1; vectors <= k->word_vectors; vectors++)
             for (most = 1; most <= DEPTH + 1; most += 9) {
-                if (which && !(k->gram_pairs_vnni && shs__vnni())) continue;
+                if (which && !(k->gram_pairs_vnni && shs__dots_there())) continue;
                 memset(C, 0, sizeof C);
                 (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEPTH, most, a, a + 3 * APART, APART, sums, C);
                 for (v = 0; v < vectors; v++)
