@@ -97,6 +97,10 @@ typedef struct bench_peaks {
     int vector_bytes;         /* of the widest instructions */
 } bench_peaks;
 bench_peaks bench_measure_peaks(void);
+/* How much faster two threads do multiply-adds than one, right now: less than nearly 2 where another's work, or another system
+   on the same machine, has a part of the second core. */
+#define BOTH_CORES 1.85 /* enough to measure with */
+double bench_both_cores(void);
 
 /* bench_stages.c: where the time of PCA and FastICA goes, on one thread and, if threads is 2, on two; prints those that
    wanted() approves of. */

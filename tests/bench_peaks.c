@@ -75,14 +75,14 @@ static loops widest(void) {
 }
 
 /* The seconds in which every thread does its share: multiply-adds of its own, or a slice of the memory. */
-static double usual_seconds(const loops *l, int wide, const unsigned char *memory, int threads) {
+static double usual_seconds(const loops *l, int wide, const unsigned char *memory, int threads, int tries) {
     volatile double factor = 0.5, kept;
     double seconds[TRIES], sum = 0;
     size_t slice = READ_BYTES / (size_t)threads;
     work w = SHS_ZERO;
     int run, t;
     w.wall = threads > 1;
-    for (run = 0; run < TRIES; run++) {
+    for (run = 0; run < tries; run++) {
         double start = bench_now(&w);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static, 1)
@@ -93,7 +93,15 @@ static double usual_seconds(const loops *l, int wide, const unsigned char *memor
     }
     kept = sum;
     (void)kept;
-    return bench_median(seconds, TRIES);
+    return bench_median(seconds, tries);
+}
+
+double bench_both_cores(void) {
+    loops l = widest();
+    double seconds[THREADS];
+    int threads;
+    for (threads = 1; threads <= THREADS; threads++) seconds[threads - 1] = usual_seconds(&l, 0, NULL, threads, TRIES / 3);
+    return THREADS * seconds[0] / seconds[THREADS - 1];
 }
 
 bench_peaks bench_measure_peaks(void) {
@@ -109,9 +117,9 @@ bench_peaks bench_measure_peaks(void) {
         for (wide = 0; wide < 2; wide++) {
             double lanes = (double)l.width / (wide ? sizeof(double) : sizeof(float));
             peaks.flops[wide][threads - 1] =
-                2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / usual_seconds(&l, wide, NULL, threads);
+                2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / usual_seconds(&l, wide, NULL, threads, TRIES);
         }
-        peaks.bytes[threads - 1] = (double)READ_BYTES / usual_seconds(&l, 0, aligned, threads);
+        peaks.bytes[threads - 1] = (double)READ_BYTES / usual_seconds(&l, 0, aligned, threads, TRIES);
     }
     free(memory);
     return peaks;
