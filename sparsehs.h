@@ -3123,7 +3123,8 @@ SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed
         }                                                                                                              \
         SHS__WORD_COLUMNS(SHS__WORD_END)                                                                               \
         for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__PWL)                                        \
-            SHS__PX_WIDE_SET(C + words, SHS__PX_WIDE_AT(C + words) + SHS__PX_CAST(SHS__PX_AT(words_part, sums + words), px_wide)); \
+            SHS__PX_WIDE_SET(C + words, SHS__PX_WIDE_AT(C + words) +                                                   \
+                                            SHS__PX_CAST(SHS__PX_AT(words_part, sums + words), px_wide));              \
     }
 
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
@@ -9032,8 +9033,8 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
         most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
-        shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words, (int)(most < words ? most : words),
-                        packed, (ptrdiff_t)apart, 0, &lane->ahead, lane->words);
+        shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
+                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &lane->ahead, lane->words);
     }
     return 1;
 }

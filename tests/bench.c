@@ -358,7 +358,8 @@ static void report_target(const target *t, const bench_case *c, const result *r)
     if (t->value > 0) met &= better ? r->value >= t->value : r->value <= t->value;
     got[0] = 0;
     if (t->ratio > 0) at += snprintf(got, sizeof got, "x %.3g  ", r->ratio);
-    if (r->cores > 0 && r->cores < BOTH_CORES) at += snprintf(got + at, sizeof got - (size_t)at, "(machine x %.3g)  ", r->cores);
+    if (r->cores > 0 && r->cores < BOTH_CORES)
+        at += snprintf(got + at, sizeof got - (size_t)at, "(machine x %.3g)  ", r->cores);
     if (t->share > 0) at += snprintf(got + at, sizeof got - (size_t)at, "%.0f %% of peak  ", 100 * r->share);
     if (t->value > 0) snprintf(got + at, sizeof got - (size_t)at, "%.4g %s", r->value, units[c->figure]);
     printf("    %-32s %-38s %-28s %s\n", c->name, t->what, got, met ? "met" : "MISSED");

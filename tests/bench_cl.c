@@ -301,7 +301,8 @@ static void signal_cases(bench *b) {
 }
 
 static void multiply(bench *b) {
-    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n), C = shs__cl_matrix_of(b->buffer, (size_t)b->n * (size_t)b->n, b->n);
+    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n),
+                   C = shs__cl_matrix_of(b->buffer, (size_t)b->n * (size_t)b->n, b->n);
     must(b->cl, shs__cl_gemm(b->cl, SHS_NO_TRANS, SHS_NO_TRANS, b->n, b->n, b->n, 1, &A, &A, 0, &C));
     must(b->cl, shs__cl_finish(b->cl, 0));
 }
@@ -318,7 +319,8 @@ static void gemm_case(bench *b) {
     for (i = 0; i < count; i++) A[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
     must(b->cl, shs__cl_buffer(b->cl, 2 * count * sizeof *A, &b->buffer));
     must(b->cl, shs__cl_write(b->cl, 0, b->buffer, 0, count * sizeof *A, A));
-    measure_rate(b, b->large ? "gemm_4096" : "gemm_512", multiply, 2e-12 * (double)b->n * (double)b->n * (double)b->n, "TFLOP/s", 25);
+    measure_rate(b, b->large ? "gemm_4096" : "gemm_512", multiply, 2e-12 * (double)b->n * (double)b->n * (double)b->n,
+                 "TFLOP/s", 25);
     shs__cl_release(b->cl, &b->buffer);
     free(A);
 }

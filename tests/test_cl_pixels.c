@@ -42,7 +42,8 @@ static int close_shared(void **state) {
 #define assert_ok_cl(call)                                                                                                     \
     do {                                                                                                                       \
         shs_status s_ = (call);                                                                                                \
-        if (s_ != SHS_OK) fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device)); \
+        if (s_ != SHS_OK)                                                                                                      \
+            fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device));       \
     } while (0)
 
 /* Whether the device can do what is asked; a device without doubles says SHS_UNSUPPORTED. */
@@ -419,7 +420,8 @@ static void test_mnf_and_rx(void **state) {
 /* Fit and transform in one call, the components of a real cube. */
 static void test_pca_run(void **state) {
     shs_cube cube = load_golden(JASPER);
-    shs_sink a = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4), b = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4);
+    shs_sink a = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4),
+             b = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4);
     shs_pca_options o = SHS_ZERO;
     plain_cube x, y;
     (void)state;

@@ -107,7 +107,8 @@ static void test_anomalies(void **state) {
     sink.type = SHS_F32, sink.pixels = a;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
     sink.pixels = b;
-    if (sizeof(shs_wide) == 8 && !device->has_double) assert_status(shs_rx(&on_device, &cube, &o, &sink, NULL), SHS_UNSUPPORTED);
+    if (sizeof(shs_wide) == 8 && !device->has_double)
+        assert_status(shs_rx(&on_device, &cube, &o, &sink, NULL), SHS_UNSUPPORTED);
     else {
         assert_ok(shs_rx(&on_device, &cube, &o, &sink, NULL));
         for (i = 0; i < PIXELS; i++) assert_close(a[i], b[i], 1e-3 * (1 + fabs((double)a[i])));
