@@ -1753,6 +1753,13 @@ typedef struct shs__contrast_kernels {
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
 #endif
+/* Tuned for some processors clang would do the work of one vector of 64 bytes in two, and run out of registers. */
+#if defined(__clang__) && defined(SHS__VECTOR_BYTES) && defined(__has_attribute)
+#if SHS__VECTOR_BYTES == 64 && __has_attribute(min_vector_width)
+#define SHS__WHOLE_VECTORS
+#pragma clang attribute push(__attribute__((min_vector_width(512))), apply_to = function)
+#endif
+#endif
 
 /* A vector holds SHS__LANES values of shs_real, or SHS__WLANES of shs_wide. Pointers are read and written through the
    types named any, which claim no more alignment than one value has. Without vectors SHS__VECTOR_BYTES is not defined; then
@@ -3564,6 +3571,10 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 
 #if defined(SHS__SIMD) && !defined(__clang__)
 #pragma GCC pop_options
+#endif
+#ifdef SHS__WHOLE_VECTORS
+#pragma clang attribute pop
+#undef SHS__WHOLE_VECTORS
 #endif
 #undef SHS__IN
 #undef SHS__JOIN
