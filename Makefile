@@ -252,12 +252,14 @@ STRICT_nodispatch := -DSPARSEHS_NO_DISPATCH
 STRICT_nostdlib := -DSPARSEHS_NO_STDLIB
 STRICT_openmp = $(call probe,-fopenmp)
 STRICT_native := -march=native
+STRICT_server := -march=skylake-avx512
 
 # $(1) a compiler: both precisions in both languages at every level, each other switch at one, and the other standards once.
 SWITCHES := nodouble static nosimd nodispatch nostdlib
 strict = $(foreach l,c99 c++11,$(foreach v,float double,$(foreach o,O0 O1 O3,$(1)-$(l)-$(v)-$(o)))) \
 	$(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(1)-$(l)-$(v)-O1)) $(1)-c99-nosimd-O3 \
-	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2
+	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2 \
+	$(if $(filter x86_64,$(shell uname -m)),$(1)-c99-server-O3)
 STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call strict,$(c))))
 # A program is C99; tests may have larger frames, since cmocka's macros fill them.
 BENCH_SOURCES := $(filter-out tests/bench_cl%,$(wildcard tests/bench*.c))

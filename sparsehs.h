@@ -6313,7 +6313,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
 }
 
 /* Signal i abreast of others: its alpha is in place. */
-SHS__PRIVATE void shs__gram_signal(const shs__coder *c, shs__gram_pursuit *g, size_t i, shs_real *alpha) {
+SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__gram_pursuit *g, size_t i, shs_real *alpha) {
     g->G = c->G;
     g->ldg = c->ldg;
     g->D = c->Y ? c->D : NULL;
@@ -6327,7 +6327,7 @@ SHS__PRIVATE void shs__gram_signal(const shs__coder *c, shs__gram_pursuit *g, si
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
-SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
     shs__gram_pursuit abreast[SHS__ABREAST]; /* a copy: no two workers may write to one cache line */
     size_t padded = (size_t)shs__padded(c->n), i;
     shs__sum sum = SHS_ZERO;
@@ -6354,7 +6354,7 @@ SHS__PRIVATE void shs__code_with_gram(const shs__coder *c, size_t first, size_t 
     sums->sum2 = shs__sum_value(&sum);
 }
 
-SHS__PRIVATE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
     shs__direct_pursuit own = c->direct[worker], *g = &own;
     shs__sum sum = SHS_ZERO;
     size_t i;
@@ -8264,7 +8264,7 @@ typedef struct shs__run {
 #endif
 
 #define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
-    SHS__PRIVATE void name(shs_type type, const shs__run *run, const shs_real *shift, int each,                        \
+    SHS__OUTLINE void name(shs_type type, const shs__run *run, const shs_real *shift, int each,                        \
                            out_type *SHS__RESTRICT out, size_t step) {                                                 \
         switch (type) {                                                                                                \
         case SHS_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
@@ -11082,32 +11082,37 @@ SHS__OUTLINE shs_status shs__separate_with(shs__separation *w, shs__sources *s, 
     return SHS_OK;
 }
 
-/* The iterations, once the whitening is known. */
-SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
-    const shs_context *ctx = w->px->ctx;
-    shs__sources s = SHS_ZERO;
+/* The iterations on sources that are known, with memory for both. */
+SHS__OUTLINE shs_status shs__separate_in_memory(shs__separation *w, shs__sources *s, shs_status opened, shs_ica *ica) {
     shs__iteration it;
     shs__layout l = SHS_ZERO;
+    shs_status status = opened;
+    if (status == SHS_OK) {
+        shs__sources_layout(&l, s, shs__workers(s->ctx));
+        shs__iteration_layout(&l, &it, s->m);
+        status = shs__acquire(s->ctx, &l);
+    }
+    status = shs__agree(s->ctx, status);
+    if (status == SHS_OK) {
+        shs__sources_layout(&l, s, shs__workers(s->ctx));
+        shs__iteration_layout(&l, &it, s->m);
+        shs__map_prepare(&s->pass, s->whitening);
+        status = shs__separate_with(w, s, &it, ica);
+    }
+    shs__release(s->ctx, &l);
+    return status;
+}
+
+/* The same once the whitening is known. */
+SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
+    shs__sources s = SHS_ZERO;
     shs_pixel_map whitening = SHS_ZERO;
     shs_status status;
     whitening.bands = ica->bands, whitening.outputs = ica->components;
     whitening.matrix = ica->whitening, whitening.centre = ica->mean;
-    s.ctx = ctx, s.px = w->px, s.whitening = &whitening;
+    s.ctx = w->px->ctx, s.px = w->px, s.whitening = &whitening;
     status = shs__sources_open(&s, w->o, &whitening);
-    if (status == SHS_OK) {
-        shs__sources_layout(&l, &s, shs__workers(ctx));
-        shs__iteration_layout(&l, &it, s.m);
-        status = shs__acquire(ctx, &l);
-    }
-    status = shs__agree(ctx, status);
-    if (status == SHS_OK) {
-        shs__sources_layout(&l, &s, shs__workers(ctx));
-        shs__iteration_layout(&l, &it, s.m);
-        shs__map_prepare(&s.pass, &whitening);
-        status = shs__separate_with(w, &s, &it, ica);
-    }
-    shs__release(ctx, &l);
-    return status;
+    return shs__separate_in_memory(w, &s, status, ica);
 }
 
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
