@@ -2637,6 +2637,7 @@ typedef shs__wvec SHS__IN(px_wide);
 #define SHS__PX_WIDE(p) SHS__PX_CAST(SHS__PX_AT(px_part, p), px_wide)
 #define SHS__PX_WIDE_AT(p) SHS__WLOAD(p)
 #define SHS__PX_WIDE_SET(p, v) SHS__WSTORE(p, v)
+#define SHS__PX_NEXT(apart) 1 /* from one band to the next in a panel packed as [group][pixel][L] */
 #else
 #define SHS__PL 1
 #define SHS__PWL 1
@@ -2651,6 +2652,7 @@ typedef shs_wide SHS__IN(px_wide);
 #define SHS__PX_WIDE(p) ((shs_wide) * (p))
 #define SHS__PX_WIDE_AT(p) (*(p))
 #define SHS__PX_WIDE_SET(p, v) (*(p) = (v))
+#define SHS__PX_NEXT(apart) (apart)
 #endif
 #ifdef SPARSEHS_DOUBLE
 typedef int64_t SHS__IN(px_lane);
@@ -2813,8 +2815,7 @@ SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs_real *a, ptr
 /* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
 SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add,
                                    shs_real *C) {
-    const ptrdiff_t column = SHS__PL == 1 ? apart : 1;
-    SHS__PX_TILES(depth, a, apart, SHS__PL, b, column, SHS__PL, add, C, SHS__PC * SHS__PL, SHS__PL);
+    SHS__PX_TILES(depth, a, apart, SHS__PL, b, SHS__PX_NEXT(apart), SHS__PL, add, C, SHS__PC * SHS__PL, SHS__PL);
 }
 
 /* Maps spectra: Y (ldy a pixel) = groups of the matrix, packed as [group][band][L], times SHS__PC spectra of X. */
@@ -3529,6 +3530,7 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__PX_F32
 #undef SHS__PX_I16
 #undef SHS__PX_INT
+#undef SHS__PX_NEXT
 #undef SHS__PX_PICK
 #undef SHS__PX_REAL
 #undef SHS__PX_SET
@@ -4181,15 +4183,6 @@ SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, in
     shs__gemm g;
     memset(&g, 0, sizeof g);
     shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    shs__gemm_alone(&g, scratch);
-}
-
-/* The lower triangle of C = alpha op(A) op(A)' + beta C in the same way; scratch for n x n x k. */
-SHS__PRIVATE void shs__syrk_serial(shs_trans trans, int n, int k, shs_real alpha, const shs_real *A, int lda,
-                                   shs_real beta, shs_real *C, int ldc, shs_real *scratch) {
-    shs__gemm g;
-    memset(&g, 0, sizeof g);
-    shs__gemm_set(&g, SHS__LOWER, trans, shs__other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
     shs__gemm_alone(&g, scratch);
 }
 
@@ -6248,7 +6241,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         }
         for (k = 0; k < SHS__ABREAST; k++)
             shs__gram_pursuit_layout(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
-        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? SHS__ABREAST : c->group, 1));
+        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
         *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
     }
 }

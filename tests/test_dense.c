@@ -487,7 +487,7 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
 static void syrk_elements_are_those_of_gemm(void **state) {
     int t, n = 211, k = 401, j;
     shs_real *A = new_normal((size_t)n * (size_t)k, 35), *C = filled((size_t)n * (size_t)n, 0);
-    shs_real *D = filled((size_t)n * (size_t)n, 0), *scratch = filled(shs__gemm_scratch(n, n, k), 0);
+    shs_real *D = filled((size_t)n * (size_t)n, 0);
     (void)state;
     for (t = 0; t < 2; t++) {
         int lda = t ? k : n;
@@ -498,11 +498,8 @@ static void syrk_elements_are_those_of_gemm(void **state) {
             assert_memory_equal(SHS__AT(D, n, j, j), SHS__AT(C, n, j, j), (size_t)(n - j) * sizeof *C);
         assert_ok(shs_syrk(NULL, SHS_UPPER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
         assert_memory_equal(SHS__AT(D, n, 0, n - 1), SHS__AT(C, n, 0, n - 1), (size_t)n * sizeof *C);
-        shs__syrk_serial(trans, n, k, (shs_real)0.7, A, lda, 0, D, n, scratch);
-        for (j = 0; j < n; j++)
-            assert_memory_equal(SHS__AT(D, n, j, j), SHS__AT(C, n, j, j), (size_t)(n - j) * sizeof *C);
     }
-    free(A), free(C), free(D), free(scratch);
+    free(A), free(C), free(D);
 }
 
 static void gemm_lets_nan_through(void **state) {
