@@ -159,7 +159,8 @@ static void test_learning_scales(void **state) {
     for (i = 0; i < P * 14; i++) scaled[i] = (shs_real)1e30 * (shs_real)((i * 7 + i / 5) % 3 - 1);
     for (group = 1; group <= 8; group++) {
         shs_ksvd_options o = SHS_ZERO;
-        o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = group, o.rounds = 3, o.prune_uses = -1, o.keep = SHS_KEEP_LAST;
+        o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = group, o.rounds = 3, o.prune_uses = -1;
+        o.keep = SHS_KEEP_LAST;
         assert_ok(shs_ksvd_ex(NULL, P, 10, D, P, 14, scaled, P, &o, NULL, NULL));
         assert_unit_atoms(P, 10, D);
     }
@@ -225,7 +226,8 @@ static void test_pixel_scales(void **state) {
         assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
         assert_ok(shs_pca_fit(NULL, &scaled, &o, &big));
         for (i = 0; i < 5; i++)
-            assert_close(ldexp((double)big.eigenvalues[i], -2 * powers[k]), pca.eigenvalues[i], 1e-9 * (double)pca.eigenvalues[0]);
+            assert_close(ldexp((double)big.eigenvalues[i], -2 * powers[k]), pca.eigenvalues[i],
+                         1e-9 * (double)pca.eigenvalues[0]);
         shs_pca_free(NULL, &pca), shs_pca_free(NULL, &big);
         cube_free(&cube), cube_free(&scaled);
     }

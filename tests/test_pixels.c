@@ -198,7 +198,8 @@ static void test_word_tiles(void **state) {
     if (!k->gram_pairs) skip();
     shs_random_seed(&r, 5);
     for (p = 0; p < 4 * APART; p++) {
-        int low = (int)((double)shs_random_uniform(&r) * 8000) - 4000, high = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
+        int low = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
+        int high = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
         a[p] = (int32_t)(((uint32_t)high << 16) | ((uint32_t)low & 0xffff));
     }
     for (which = 0; which < 2; which++)
@@ -313,7 +314,8 @@ static void test_store_rounds_like_its_twin(void **state) {
     size_t t;
     (void)state;
     memset(none, 0, sizeof none);
-    for (i = 0; i < N; i++) y[i] = (shs_real)edges[i], constant[i] = (shs_wide)(i % 3) / 4, low[i] = -1, range[i] = 7, old[i] = 3;
+    for (i = 0; i < N; i++) y[i] = (shs_real)edges[i], constant[i] = (shs_wide)(i % 3) / 4;
+    for (i = 0; i < N; i++) low[i] = -1, range[i] = 7, old[i] = 3;
     sink.low = -2, sink.high = 5; /* range 7 */
     for (t = 0; t < sizeof types / sizeof *types; t++)
         for (n = 1; n <= N; n++)
