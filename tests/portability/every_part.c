@@ -31,7 +31,12 @@ static void counted_free(void *block) {
 #define SPARSEHS_TANH(x) tanh(x)
 #endif
 #define SPARSEHS_IMPLEMENTATION
+#ifdef SPARSEHS_FILE /* under another name */
+#include SPARSEHS_FILE
+#define RENAMED
+#else
 #include "../../sparsehs.h"
+#endif
 
 /* Exact only where shs_real is double. */
 #define TOLERANCE ((shs_wide)(sizeof(shs_real) == 8 ? 1e-9f : 1e-3f))
@@ -118,6 +123,15 @@ static void coding_one(void) {
 
 #ifndef SPARSEHS_ONLY_CODING
 static shs_wide off(shs_wide a, shs_wide b) { return a > b ? a - b : b - a; }
+
+/* The file includes itself for further kernels, whatever its name is, unless it must not. */
+static void kernels(void) {
+#if defined(__x86_64__) && defined(SPARSEHS_NO_DISPATCH)
+    expect(!shs__available(SHS__INSTANCE_AVX512), "kernels: no more than the flags say");
+#elif defined(__x86_64__) && defined(RENAMED)
+    expect(shs__available(SHS__INSTANCE_AVX2) == !!__builtin_cpu_supports("avx2"), "kernels: under another name");
+#endif
+}
 
 static void random_numbers(void) {
     shs_random r;
@@ -274,6 +288,7 @@ int main(void) {
     draw_signals();
     coding_one();
 #ifndef SPARSEHS_ONLY_CODING
+    kernels();
     random_numbers();
     dense(ctx);
     eigenproblem(ctx);

@@ -6,7 +6,8 @@
 #
 # TESTS="dense pca" builds only these of the test programs.
 #
-# A row whose tools are not installed is skipped, and says so. Fails where a row fails or a compiler warns.
+# A row whose tools are not installed is skipped, and says so. Fails where a row fails or a compiler warns. The table holds
+# each row as it ran last, and stays in build/portability/table.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -20,7 +21,7 @@ failed=0
 # What a user of the header may compile with. Frames count in the library alone: the tests' own are large.
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align"
 frames=-Wframe-larger-than=1024
-tests=${TESTS:-context dense eigen coding learning patches cubes pca ica faults}
+tests=${TESTS:-context dense eigen coding learning patches pixels cubes pca ica extremes faults threads}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -55,7 +56,7 @@ begin() { # row, tools ...
 }
 
 line() { # built, warnings, tests
-    printf '%-24s %-9s %-9s %-44s %5s s\n' "$row" "$1" "$2" "$3" $(($(date +%s) - started)) | tee -a "$table"
+    printf '%-24s %-9s %-9s %-44s %5s s\n' "$row" "$1" "$2" "$3" $(($(date +%s) - started)) | tee "$out/lines/$row"
 }
 
 # Compiles one program or object; its output goes to a log of its own.
@@ -130,8 +131,7 @@ every_part() { # what runs the program, suffix, sets of flags, compiler and flag
     finish
 }
 
-mkdir -p "$out"
-[ "$wanted" = --list ] || : >"$table"
+mkdir -p "$out/lines"
 # Rows run one after another, programs side by side: threads in each would only wait for each other.
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
@@ -164,10 +164,15 @@ begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -
 begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
 begin c-standards gcc && every_part "" "" \
     "-std=c99 -pedantic,-std=c11 -pedantic,-std=c17 -pedantic,-std=gnu99,-std=gnu17" gcc -O2
-begin switches gcc && every_part "" "" "-DSPARSEHS_STATIC,-DSPARSEHS_DOUBLE,-DSPARSEHS_NO_DOUBLE,-DSPARSEHS_NO_STDLIB,\
--DCOUNTING_ALLOCATOR,-DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,\
--DSPARSEHS_NO_SIMD,-DSPARSEHS_ONLY_CODING,-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB,\
--DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC" gcc -std=c99 -O2
+# Every switch of the README. The last one names a copy of the file.
+if begin switches gcc; then
+    cp sparsehs.h "$dir/renamed.h"
+    every_part "" "" "-DSPARSEHS_STATIC,-DSPARSEHS_DOUBLE,-DSPARSEHS_NO_DOUBLE,-DSPARSEHS_NO_STDLIB,-DCOUNTING_ALLOCATOR,\
+-DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,-DSPARSEHS_NO_SIMD,\
+-DSPARSEHS_ONLY_CODING,-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB,-DSPARSEHS_NO_DISPATCH,\
+-DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC,\
+-I$dir -DSPARSEHS_FILE=\"renamed.h\"" gcc -std=c99 -O2
+fi
 if begin links gcc nm; then
     compile "$dir/links.build" sh tests/check_links.sh
     finish "two copies, float and double in one program"
@@ -181,7 +186,7 @@ fi
 # In C++ also what is C: casts, NULL, and __ inside names; and what C++98 did not have.
 everything="-Weverything -Wno-padded -Wno-comma -Wno-float-equal -Wno-used-but-marked-unused -Wno-switch-enum"
 everything="$everything -Wno-unused-macros -Wno-bad-function-cast -Wno-vector-conversion"
-everything_plus="-Wno-c++98-compat -Wno-old-style-cast -Wno-zero-as-null-pointer-constant"
+everything_plus="-Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-old-style-cast -Wno-zero-as-null-pointer-constant"
 everything_plus="$everything_plus -Wno-reserved-identifier -Wno-reserved-macro-identifier"
 implementation=-DSPARSEHS_IMPLEMENTATION
 if begin clang-everything clang clang++; then
@@ -265,6 +270,9 @@ begin wasm emcc node && suite node .js emcc -std=gnu99 -O2
 begin wasm-simd emcc node && suite node .js emcc -std=gnu99 -O2 -msimd128
 
 [ "$wanted" = --list ] && exit 0
+for row in $(sh "$0" --list); do
+    [ ! -f "$out/lines/$row" ] || cat "$out/lines/$row"
+done >"$table"
 echo
 cat "$table"
 exit $failed
