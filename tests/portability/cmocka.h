@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct CMUnitTest {
     const char *name;
@@ -115,15 +116,16 @@ static inline int check_all(const char *name, const struct CMUnitTest *tests, si
     if (setup && setup(&state)) return (int)count;
     for (i = 0; i < count; i++) {
         int how;
+        clock_t started = clock();
         print_message("[ RUN      ] %s\n", tests[i].name);
         how = check_left_out(tests[i].name) ? CHECK_SKIPPED : check_one(tests + i, &state);
         failed += how == CHECK_FAILED;
         skipped += how == CHECK_SKIPPED;
-        print_message("[  %s ] %s\n",
+        print_message("[  %s ] %s (%.1f s)\n",
                       how == CHECK_FAILED    ? "FAILED "
                       : how == CHECK_SKIPPED ? "SKIPPED"
                                              : "     OK",
-                      tests[i].name);
+                      tests[i].name, (double)(clock() - started) / CLOCKS_PER_SEC);
     }
     if (teardown) teardown(&state);
     print_message("[  PASSED  ] %d test(s).\n", (int)count - failed - skipped);
