@@ -112,6 +112,7 @@ static inline int check_all(const char *name, const struct CMUnitTest *tests, si
     static void *state;
     static int failed, skipped;
     static size_t i;
+    failed = skipped = 0;
     print_message("[==========] %s: Running %d test(s).\n", name, (int)count);
     if (setup && setup(&state)) return (int)count;
     for (i = 0; i < count; i++) {
