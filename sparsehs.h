@@ -1472,6 +1472,21 @@ SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A
 }
 
 #ifdef SHS__ALL_PARTS
+/* Whether n values of shs_wide are all finite. */
+SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
+#ifdef SPARSEHS_NO_DOUBLE
+    return shs__finite(n, x);
+#else
+    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, x + i, sizeof bits);
+        bad |= (bits & mask) == mask;
+    }
+    return bad == 0;
+#endif
+}
+
 /* ================================================================================================================== */
 /* 3  RANDOM NUMBERS                                                                                                  */
 /* ================================================================================================================== */
@@ -7102,7 +7117,7 @@ SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, 
 }
 
 /* d_new = normalise(E_I x' + d_old |x|^2) for the group in sums and energy; an unused atom, or one whose sum vanishes or
-   is no number, stays. */
+   is no number, as the products of large signals leave the range, stays. */
 SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
     int j, i;
     for (j = 0; j < count; j++) {
@@ -7113,11 +7128,11 @@ SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
             sum[i] += (shs_wide)before[i] * w->energy[j];
             norm2 += sum[i] * sum[i];
         }
-        scale = 1 / SHS__WSQRT(norm2); /* zero where the products of large signals have left the range */
-        if (!(w->energy[j] > 0) || !(norm2 > 0) || !(scale > 0)) {
+        if (!(w->energy[j] > 0) || !(norm2 > 0) || !shs__wide_finite(1, &norm2)) {
             memcpy(after, before, (size_t)w->p * sizeof(shs_real));
             continue;
         }
+        scale = 1 / SHS__WSQRT(norm2);
         for (i = 0; i < w->p; i++) after[i] = (shs_real)(sum[i] * scale);
     }
     memcpy(w->D + (size_t)first * (size_t)w->p, w->atoms, (size_t)count * (size_t)w->p * sizeof(shs_real));
@@ -8134,21 +8149,6 @@ typedef struct shs__view {
     const unsigned char *base;
     int first_line, count_lines; /* the block at hand */
 } shs__view;
-
-/* Whether n values of shs_wide are all finite. */
-SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
-#ifdef SPARSEHS_NO_DOUBLE
-    return shs__finite(n, x);
-#else
-    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & mask) == mask;
-    }
-    return bad == 0;
-#endif
-}
 
 SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
 #ifdef SPARSEHS_NO_DOUBLE
@@ -10587,7 +10587,7 @@ SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide 
             for (i = 0; i < m; i++) w[i] -= along * v[i];
         }
     norm2 = shs__wide_dot(m, w, w);
-    if (!(norm2 > 0) || !(1 / norm2 > 0)) return 0;
+    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
     for (i = 0; i < m; i++) w[i] /= SHS__WSQRT(norm2);
     return 1;
 }
