@@ -299,6 +299,31 @@ static void test_maps_of_every_order(void **state) {
         }
 }
 
+#ifdef __FAST_MATH__
+static double value_at(shs_type type, const void *values, int i) {
+    return type == SHS_U8    ? ((const uint8_t *)values)[i]
+           : type == SHS_I16 ? ((const int16_t *)values)[i]
+           : type == SHS_U16 ? ((const uint16_t *)values)[i]
+           : type == SHS_F32 ? (double)((const float *)values)[i]
+                             : (double)((const shs_real *)values)[i];
+}
+#endif
+
+/* The same bytes. Under -ffast-math one formula is not evaluated alike in two places: a value may round to the next then. */
+static void assert_same_values(shs_type type, int n, const void *got, const void *expected) {
+#ifdef __FAST_MATH__
+    size_t size = shs_type_size(type);
+    int i;
+    for (i = 0; i < n; i++) {
+        double a = value_at(type, got, i), b = value_at(type, expected, i);
+        if (memcmp((const char *)got + (size_t)i * size, (const char *)expected + (size_t)i * size, size) == 0) continue;
+        assert_close(a, b, type == SHS_F32 || type == SHS_REAL ? 4 * (double)SHS__EPS * (1 + fabs(b)) : 1);
+    }
+#else
+    assert_memory_equal(got, expected, (size_t)n * shs_type_size(type));
+#endif
+}
+
 /* Against the plain routines, to the bit, where rounding and saturation begin and beyond. */
 static void test_store_rounds_like_its_twin(void **state) {
     static const double edges[] = {0,     -0.0,  0.5,     -0.5,    0.49999997, 1.5,      2.5,       -1.5,   -2.5,  254.5,  255,
@@ -307,11 +332,11 @@ static void test_store_rounds_like_its_twin(void **state) {
     static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_F32, SHS_REAL};
     enum { N = sizeof edges / sizeof *edges };
     shs_real y[N + 16];
-    unsigned char got[N * 8], expected[N * 8], none[N];
+    unsigned char got[N * 8], expected[N * 8], none[N * 8];
     shs_wide value[N], constant[N], low[N], range[N], old[N];
     shs_sink sink = SHS_ZERO;
     int n, i, stretch, each;
-    size_t t;
+    size_t t, used;
     (void)state;
     memset(none, 0, sizeof none);
     for (i = 0; i < N; i++) y[i] = (shs_real)edges[i], constant[i] = (shs_wide)(i % 3) / 4;
@@ -330,7 +355,9 @@ static void test_store_rounds_like_its_twin(void **state) {
                     if (stretch) shs__stretch_values(&sink, n, -1, 2, value);
                     shs__store_values(types[t], n, value, none, 0, expected, 1);
                     shs__kernels_pixels()->store(types[t], n, y, &s, got);
-                    assert_memory_equal(got, expected, sizeof got);
+                    assert_same_values(types[t], n, got, expected);
+                    used = (size_t)n * shs_type_size(types[t]);
+                    assert_memory_equal(got + used, none, sizeof got - used);
                 }
 }
 
@@ -362,12 +389,23 @@ static void test_extremes(void **state) {
 
 /* ---- contrasts ---------------------------------------------------------------------------------------------------- */
 
-/* Distance in units in the last place of the expected value; below the least normal number in units of the subnormals. */
+/* Distance in units in the last place of the expected value; below the least normal number in units of the subnormals, or
+   none to a zero where there are no subnormals. */
 static long double units(shs_real got, long double expected) {
     int exponent;
     long double least = (long double)SHS__REAL_MIN, size = fabsl(expected) < least ? least : fabsl(expected);
+    if (fabsl(expected) < least && !(shs__abs(got) > 0) && subnormals_vanish()) return 0;
     (void)frexpl(size, &exponent);
     return fabsl((long double)got - expected) / ldexpl((long double)SHS__EPS, exponent - 1);
+}
+
+/* Of exp(-x). Under -ffast-math, which takes the reduction of x apart, as if x had been rounded once more. */
+static long double units_of_exp(shs_real got, shs_real x) {
+    long double off = units(got, expl(-(long double)x));
+#ifdef __FAST_MATH__
+    off = off > (long double)x ? off - (long double)x : 0;
+#endif
+    return off;
 }
 
 enum { STEPS = 200000 };
@@ -389,7 +427,7 @@ static void test_tanh_and_exp_are_accurate(void **state) {
         for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
         for (l = 0; l < 16; l++) y[l] = x[l] = shs__abs(x[l]);
         k->decay(16, y);
-        for (l = 0; l < 16; l++) off = units(y[l], expl(-(long double)x[l])), worst_exp = off > worst_exp ? off : worst_exp;
+        for (l = 0; l < 16; l++) off = units_of_exp(y[l], x[l]), worst_exp = off > worst_exp ? off : worst_exp;
     }
     for (i = 0; i < STEPS; i += 16) { /* where they bend */
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)12 / STEPS;
@@ -397,7 +435,7 @@ static void test_tanh_and_exp_are_accurate(void **state) {
         for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)BY_TYPE(110, 750) / STEPS;
         k->decay(16, y);
-        for (l = 0; l < 16; l++) off = units(y[l], expl(-(long double)x[l])), worst_exp = off > worst_exp ? off : worst_exp;
+        for (l = 0; l < 16; l++) off = units_of_exp(y[l], x[l]), worst_exp = off > worst_exp ? off : worst_exp;
     }
     print_message("tanh %.2Lf, exp %.2Lf units in the last place\n", worst_tanh, worst_exp);
     assert_true(worst_tanh <= 2);
@@ -417,14 +455,18 @@ static void test_contrasts_of_special_values(void **state) {
     (void)k->apply(SHS_TANH, 16, y);
     assert_close(y[0], 1, 0);
     assert_close(y[1], -1, 0);
-    assert_true(is_nan((double)y[2]));
     assert_close(y[3], 0, 0);
+#ifndef __FAST_MATH__ /* which knows one zero and no NaN: pixels are searched for it before they come here */
+    assert_true(is_nan((double)y[2]));
     assert_true(signbit(y[4]));
+#endif
     assert_close(y[5], 1, 0);
     y[0] = infinity, y[1] = nan, y[2] = SHS__REAL_MAX, y[3] = 0;
     k->decay(4, y);
     assert_close(y[0], 0, 0);
+#ifndef __FAST_MATH__
     assert_true(is_nan((double)y[1]));
+#endif
     assert_close(y[2], 0, 0);
     assert_close(y[3], 1, 0);
 }
