@@ -92,6 +92,7 @@ finish() { # what the tests are where they are not counted
                 if (broken) printf ", %d programs FAILED", broken
                 if (!programs) printf ", nothing ran: FAILED"
             }')
+        said="$said in $(find "$dir" -name '*.run' | wc -l | tr -d ' ') programs"
     fi
     case $said in *FAILED*) failed=1 ;; esac
     line "$built" "$warned" "$said"
