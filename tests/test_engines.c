@@ -1,0 +1,647 @@
+/* test_engines.c - an engine in plain C, stage by stage as section ENGINES describes it: the drivers come to the CPU's results
+   with it, and whichever of its calls fails ends the driver with that status, its sessions closed. */
+#include "test_cube_tools.h"
+
+/* What the engine is told, and what it has seen. */
+typedef struct plan {
+    int fail_at;       /* the call that fails, from 0; negative: none */
+    shs_status answer; /* with this */
+    int calls, open;   /* calls made; sessions not closed */
+    int maps;          /* maps and ranges it has done */
+} plan;
+
+static int fails(plan *p) { return p->calls++ == p->fail_at; }
+
+/* ---- signals ------------------------------------------------------------------------------------------------------ */
+
+typedef struct signals {
+    plan *told;
+    shs_signals_job job;
+    shs_real *D, *E;
+    shs_codes codes;
+} signals;
+
+static shs_status signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    plan *told = (plan *)user;
+    signals *s;
+    (void)ctx;
+    if (fails(told)) return told->answer;
+    s = NEW(signals, 1);
+    s->told = told, s->job = *job;
+    s->D = NEW(shs_real, job->p * job->n), s->E = NEW(shs_real, (size_t)job->p * job->m);
+    if (job->m) assert_ok(shs_codes_create(NULL, job->m, job->stride, &s->codes));
+    told->open++;
+    *session = s;
+    return SHS_OK;
+}
+
+static void signals_close(void *session) {
+    signals *s = (signals *)session;
+    s->told->open--;
+    shs_codes_free(NULL, &s->codes);
+    free(s->D), free(s->E), free(s);
+}
+
+static shs_status signals_dictionary(void *session, const shs_real *D, int ldd) {
+    signals *s = (signals *)session;
+    int j;
+    if (fails(s->told)) return s->told->answer;
+    for (j = 0; j < s->job.n; j++) memcpy(s->D + j * s->job.p, D + j * ldd, (size_t)s->job.p * sizeof *D);
+    return SHS_OK;
+}
+
+static shs_status signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+    signals *s = (signals *)session;
+    shs_status status = s->job.m == 0 ? SHS_OK : shs_omp_ex(NULL, s->job.p, s->job.n, s->D, s->job.p, s->job.m, s->job.Y, s->job.ldy,
+                                   s->job.coding, &s->codes, errors2, report);
+    size_t i;
+    int k;
+    if (fails(s->told)) return s->told->answer;
+    if (usage) memset(usage, 0, (size_t)s->job.n * sizeof *usage);
+    for (i = 0; usage && i < s->job.m; i++)
+        for (k = 0; k < s->codes.used[i]; k++) usage[s->codes.atoms[i * (size_t)s->codes.stride + (size_t)k]]++;
+    return status;
+}
+
+static shs_status signals_residual(void *session, shs_wide *sum2) {
+    signals *s = (signals *)session;
+    if (fails(s->told)) return s->told->answer;
+    return shs_codes_residual(NULL, s->job.p, s->job.n, s->D, s->job.p, s->job.m, s->job.Y, s->job.ldy, &s->codes, s->E,
+                              s->job.p, sum2);
+}
+
+/* The coefficient of an atom in signal i, or NULL. */
+static shs_real *coefficient(const signals *s, size_t i, int atom) {
+    size_t at = i * (size_t)s->codes.stride;
+    int k;
+    for (k = 0; k < s->codes.used[i]; k++)
+        if (s->codes.atoms[at + (size_t)k] == atom) return s->codes.coefs + at + k;
+    return NULL;
+}
+
+static shs_status signals_gather(void *session, int first, int count, shs_wide *sums, shs_wide *energy) {
+    signals *s = (signals *)session;
+    int p = s->job.p, j, q;
+    size_t i;
+    if (fails(s->told)) return s->told->answer;
+    for (j = 0; j < count; j++) {
+        for (q = 0; q < p; q++) sums[j * p + q] = 0;
+        energy[j] = 0;
+        for (i = 0; i < s->job.m; i++) {
+            const shs_real *x = coefficient(s, i, first + j), *e = s->E + i * (size_t)p;
+            if (!x) continue;
+            for (q = 0; q < p; q++) sums[j * p + q] += (double)*x * (double)e[q];
+            energy[j] += (double)*x * (double)*x;
+        }
+    }
+    return SHS_OK;
+}
+
+static shs_status signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes, int want_residual) {
+    signals *s = (signals *)session;
+    int p = s->job.p, j, q;
+    size_t i;
+    (void)want_codes, (void)want_residual; /* both are brought up to date anyway */
+    if (fails(s->told)) return s->told->answer;
+    for (i = 0; i < s->job.m; i++) {
+        shs_real *e = s->E + i * (size_t)p, *change = NEW(shs_real, p);
+        for (j = 0; j < count; j++) {
+            const shs_real *before = s->D + (first + j) * p, *after = atoms + j * p;
+            shs_real *x = coefficient(s, i, first + j);
+            double x_new = 0, overlap = 0;
+            if (!x) continue;
+            for (q = 0; q < p; q++) x_new += (double)e[q] * (double)after[q], overlap += (double)before[q] * (double)after[q];
+            x_new += (double)*x * overlap;
+            for (q = 0; q < p; q++) change[q] += *x * before[q] - (shs_real)x_new * after[q];
+            *x = (shs_real)x_new;
+        }
+        for (q = 0; q < p; q++) e[q] += change[q];
+        free(change);
+    }
+    memcpy(s->D + first * p, atoms, (size_t)(count * p) * sizeof *atoms);
+    return SHS_OK;
+}
+
+static shs_status signals_fetch(void *session, shs_codes *codes) {
+    signals *s = (signals *)session;
+    size_t i;
+    if (fails(s->told)) return s->told->answer;
+    for (i = 0; i < s->job.m; i++) {
+        size_t from = i * (size_t)s->codes.stride, to = i * (size_t)codes->stride, n = (size_t)s->codes.used[i];
+        codes->used[i] = s->codes.used[i];
+        memcpy(codes->atoms + to, s->codes.atoms + from, n * sizeof(int));
+        memcpy(codes->coefs + to, s->codes.coefs + from, n * sizeof(shs_real));
+    }
+    return SHS_OK;
+}
+
+/* ---- pixels ------------------------------------------------------------------------------------------------------- */
+
+typedef struct pixels {
+    plan *told;
+    const shs_cube *cube;
+    plain_cube all;
+    unsigned char *valid;
+    plain_cube z; /* whitened; those of missing pixels are zero */
+} pixels;
+
+static shs_status pixels_open(void *user, const shs_context *ctx, const shs_cube *cube, void **session) {
+    plan *told = (plan *)user;
+    pixels *s;
+    size_t i;
+    (void)ctx;
+    if (fails(told)) return told->answer;
+    s = NEW(pixels, 1);
+    s->told = told, s->cube = cube, s->all = plain_of(cube);
+    s->valid = NEW(unsigned char, pixels_of(&s->all));
+    for (i = 0; i < pixels_of(&s->all); i++) {
+        int b;
+        s->valid[i] = !cube->mask || cube->mask[i];
+        for (b = 0; b < s->all.bands; b++) s->valid[i] &= (unsigned char)is_finite(pixel_of(&s->all, i)[b]);
+    }
+    told->open++;
+    *session = s;
+    return SHS_OK;
+}
+
+static void pixels_close(void *session) {
+    pixels *s = (pixels *)session;
+    s->told->open--;
+    free(s->all.x), free(s->valid), free(s->z.x), free(s);
+}
+
+/* sums += 1, d, the lower triangle of d d' */
+static void add_moments(int n, const double *d, double *sums) {
+    int a, b;
+    sums[0] += 1;
+    for (b = 0; b < n; b++) {
+        sums[1 + b] += d[b];
+        for (a = b; a < n; a++) sums[1 + n + b * n + a] += d[a] * d[b];
+    }
+}
+
+static shs_status pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
+    pixels *s = (pixels *)session;
+    int n = s->all.bands, b, found = known;
+    double *d = NEW(double, n);
+    size_t i;
+    (void)precise;
+    memset(sums, 0, (size_t)(1 + n + n * n) * sizeof *sums);
+    for (i = 0; i < pixels_of(&s->all); i++) {
+        if (!s->valid[i]) continue;
+        for (b = 0; b < n && !found; b++) shift[b] = (shs_real)pixel_of(&s->all, i)[b];
+        found = 1;
+        for (b = 0; b < n; b++) d[b] = pixel_of(&s->all, i)[b] - (double)shift[b];
+        add_moments(n, d, sums);
+    }
+    free(d);
+    return fails(s->told) ? s->told->answer : SHS_OK;
+}
+
+static shs_status pixels_noise(void *session, shs_wide *sums) {
+    pixels *s = (pixels *)session;
+    int n = s->all.bands, b;
+    double *d = NEW(double, n);
+    size_t i;
+    memset(sums, 0, (size_t)(1 + n + n * n) * sizeof *sums);
+    for (i = 0; i + 1 < pixels_of(&s->all); i++) {
+        if ((i + 1) % (size_t)s->all.samples == 0 || !s->valid[i] || !s->valid[i + 1]) continue;
+        for (b = 0; b < n; b++) d[b] = pixel_of(&s->all, i + 1)[b] - pixel_of(&s->all, i)[b];
+        add_moments(n, d, sums);
+    }
+    free(d);
+    return fails(s->told) ? s->told->answer : SHS_OK;
+}
+
+/* What the map makes of every pixel: outputs, or with squares one. */
+static plain_cube mapped(const pixels *s, const shs_pixel_map *map, int squares) {
+    plain_cube out = new_plain(s->all.lines, s->all.samples, map->outputs);
+    plain_cube one = new_plain(s->all.lines, s->all.samples, 1);
+    size_t i;
+    int k;
+    naive_map(&s->all, map->outputs, map->matrix, map->centre, map->offset, out.x);
+    for (i = 0; i < pixels_of(&out); i++)
+        for (k = 0; k < out.bands; k++) one.x[i] += pixel_of(&out, i)[k] * pixel_of(&out, i)[k];
+    free(squares ? out.x : one.x);
+    return squares ? one : out;
+}
+
+static shs_status pixels_range(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low, shs_wide *high) {
+    pixels *s = (pixels *)session;
+    plain_cube out;
+    size_t i;
+    int k;
+    (void)precise;
+    if (fails(s->told)) return s->told->answer;
+    s->told->maps++;
+    out = mapped(s, map, squares);
+    for (k = 0; k < out.bands; k++) low[k] = ENDLESS, high[k] = -ENDLESS;
+    for (i = 0; i < pixels_of(&out); i++)
+        for (k = 0; k < out.bands && s->valid[i]; k++) {
+            low[k] = fmin(low[k], pixel_of(&out, i)[k]);
+            high[k] = fmax(high[k], pixel_of(&out, i)[k]);
+        }
+    free(out.x);
+    return SHS_OK;
+}
+
+/* Into sinks in memory of SHS_F64 by pixel, which is what the tests ask for. */
+static shs_status pixels_map(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
+                             const shs_wide *low, const shs_wide *high, shs_wide missing) {
+    pixels *s = (pixels *)session;
+    plain_cube out;
+    size_t i;
+    int k;
+    (void)precise;
+    if (fails(s->told)) return s->told->answer;
+    s->told->maps++;
+    out = mapped(s, map, squares);
+    for (i = 0; i < pixels_of(&out); i++)
+        for (k = 0; k < out.bands; k++) {
+            double x = pixel_of(&out, i)[k];
+            if (sink->rescale) x = (sink->high - sink->low) * (x - low[k]) / (high[k] - low[k]) + sink->low;
+            ((double *)sink->pixels)[i * (size_t)out.bands + (size_t)k] = s->valid[i] ? x : missing;
+        }
+    free(out.x);
+    return SHS_OK;
+}
+
+static shs_status pixels_whiten(void *session, const shs_pixel_map *whitening, int fourth, shs_wide *sums) {
+    pixels *s = (pixels *)session;
+    int m = whitening->outputs, n = m * (m + 1) / 2, a, b, j;
+    double *q = NEW(double, n), *all = NEW(double, 1 + n + n * n);
+    size_t i;
+    free(s->z.x);
+    s->z = mapped(s, whitening, 0);
+    for (i = 0; i < pixels_of(&s->z); i++) {
+        if (!s->valid[i]) continue;
+        for (b = j = 0; b < m; b++)
+            for (a = 0; a <= b; a++) q[j++] = pixel_of(&s->z, i)[a] * pixel_of(&s->z, i)[b];
+        add_moments(n, q, all);
+    }
+    sums[0] = all[0];
+    if (fourth) memcpy(sums + 1, all + 1 + n, (size_t)(n * n) * sizeof *sums);
+    free(q), free(all);
+    return fails(s->told) ? s->told->answer : SHS_OK;
+}
+
+static double projected(const pixels *s, size_t i, const double *w) {
+    double y = 0;
+    int a;
+    for (a = 0; a < s->z.bands; a++) y += w[a] * pixel_of(&s->z, i)[a];
+    return y;
+}
+
+static shs_status pixels_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums) {
+    pixels *s = (pixels *)session;
+    int m = s->z.bands, d, a;
+    size_t i;
+    memset(sums, 0, (size_t)(1 + c + m * c) * sizeof *sums);
+    for (i = 0; i < pixels_of(&s->z); i++) {
+        if (!s->valid[i]) continue;
+        sums[0] += 1;
+        for (d = 0; d < c; d++) {
+            double y = projected(s, i, W + d * m), g, slope;
+            if (contrast == SHS_POW3) g = y * y * y, slope = 3 * y * y;
+            else if (contrast == SHS_TANH) g = tanh(y), slope = 1 - g * g;
+            else g = y * exp(-y * y / 2), slope = (1 - y * y) * exp(-y * y / 2);
+            sums[1 + d] += slope;
+            for (a = 0; a < m; a++) sums[1 + c + d * m + a] += g * pixel_of(&s->z, i)[a];
+        }
+    }
+    return fails(s->told) ? s->told->answer : SHS_OK;
+}
+
+static shs_status pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {
+    pixels *s = (pixels *)session;
+    int m = s->z.bands, d;
+    size_t i;
+    memset(sums, 0, (size_t)(1 + 2 * m) * sizeof *sums);
+    for (i = 0; i < pixels_of(&s->z); i++) {
+        if (!s->valid[i]) continue;
+        sums[0] += 1;
+        for (d = 0; d < m; d++) {
+            double y = projected(s, i, W + d * m);
+            sums[1 + d] += y * y * y * y;
+            sums[1 + m + d] += log(cosh(y));
+        }
+    }
+    return fails(s->told) ? s->told->answer : SHS_OK;
+}
+
+static const shs_engine plain_engine = {
+    NULL,          0,              signals_open, signals_dictionary, signals_code, signals_residual, signals_gather,
+    signals_update, signals_fetch, signals_close, pixels_open,       pixels_moments, pixels_noise,   pixels_range,
+    pixels_map,    pixels_whiten,  pixels_sweep, pixels_rate,        pixels_close,
+};
+
+static shs_engine engine_of(plan *told) {
+    shs_engine e = plain_engine;
+    memset(told, 0, sizeof *told);
+    told->fail_at = -1, told->answer = SHS_DEVICE_LOST;
+    e.user = told;
+    return e;
+}
+
+/* ---- what is asked of both --------------------------------------------------------------------------------------- */
+
+enum { P = 12, N = 20, M = 150, S = 3, LINES = 9, SAMPLES = 11, BANDS = 5, SIDE = 14 };
+
+/* Inputs of all calls, and what they give. */
+typedef struct scene {
+    shs_real *D, *Y, *picture;
+    plain_cube plain;
+    shs_cube cube;
+    shs_image image;
+} scene;
+
+typedef struct results {
+    shs_real D[P * N], coefs[M * S], errors2[M], picture[SIDE * SIDE];
+    int used[M], atoms[M * S], components;
+    shs_wide values[64], moments[64];
+    double pixels[LINES * SAMPLES * BANDS];
+} results;
+
+typedef shs_status (*call_fn)(const shs_context *ctx, const scene *s, results *r);
+
+static shs_codes codes_in(results *r) {
+    shs_codes codes = SHS_ZERO;
+    codes.m = M, codes.stride = S, codes.used = r->used, codes.atoms = r->atoms, codes.coefs = r->coefs;
+    return codes;
+}
+
+static shs_status call_omp(const shs_context *ctx, const scene *s, results *r) {
+    shs_codes codes = codes_in(r);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report = SHS_ZERO;
+    shs_status status;
+    o.sparsity = S;
+    status = shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, r->errors2, &report);
+    if (status == SHS_OK) r->values[0] = report.sum2, r->values[1] = (shs_wide)report.nonzeros;
+    return status;
+}
+
+static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) {
+    shs_codes codes = codes_in(r);
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_status status;
+    o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S, o.keep = SHS_KEEP_LAST;
+    status = shs_ksvd_ex(ctx, P, N, r->D, P, M, s->Y, P, &o, &codes, &report);
+    r->values[0] = report.rmse, r->values[1] = report.mean_atoms;
+    return status;
+}
+
+static shs_status call_approximate(const shs_context *ctx, const scene *s, results *r) {
+    shs_patches set = SHS_ZERO;
+    shs_omp_options o = SHS_ZERO;
+    set.width = 4, set.height = 3, o.sparsity = S;
+    return shs_patches_approximate(ctx, &s->image, &set, N, s->D, P, &o, 1, r->picture, NULL);
+}
+
+static shs_sink sink_in(results *r) {
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = r->pixels, sink.type = SHS_F64, sink.interleave = SHS_BIP;
+    return sink;
+}
+
+static void keep_pca(const shs_context *ctx, shs_status status, shs_pca *pca, results *r) {
+    if (status != SHS_OK) return;
+    memcpy(r->values, pca->eigenvalues, (size_t)pca->eigenvalue_count * sizeof *r->values);
+    memcpy(r->moments, pca->forward, (size_t)(pca->bands * pca->components) * sizeof *r->moments);
+    shs_pca_free(ctx, pca);
+}
+
+static shs_status call_moments(const shs_context *ctx, const scene *s, results *r) {
+    shs_moments m;
+    shs_status status = shs_moments_create(NULL, BANDS, &m);
+    assert_ok(status);
+    status = shs_moments_update(ctx, &m, &s->cube, 0);
+    if (status == SHS_OK) status = shs_moments_update(ctx, &m, &s->cube, 1); /* onto a known shift */
+    if (status == SHS_OK) assert_ok(shs_moments_finish(&m, 0, r->values, r->moments, BANDS));
+    shs_moments_free(NULL, &m);
+    return status;
+}
+
+static shs_status call_pca_run(const shs_context *ctx, const scene *s, results *r) {
+    shs_pca pca = SHS_ZERO;
+    shs_sink sink = sink_in(r);
+    shs_status status = shs_pca_run(ctx, &s->cube, NULL, &sink, &pca);
+    keep_pca(ctx, status, &pca, r);
+    return status;
+}
+
+static shs_status call_rescaled(const shs_context *ctx, const scene *s, results *r) {
+    shs_sink sink = sink_in(r);
+    sink.rescale = 1, sink.low = -1, sink.high = 3;
+    return shs_pca_run(ctx, &s->cube, NULL, &sink, NULL);
+}
+
+static shs_status call_mnf(const shs_context *ctx, const scene *s, results *r) {
+    shs_pca mnf = SHS_ZERO;
+    shs_status status = shs_mnf_fit(ctx, &s->cube, NULL, &mnf);
+    keep_pca(ctx, status, &mnf, r);
+    return status;
+}
+
+static shs_status call_rx(const shs_context *ctx, const scene *s, results *r) {
+    shs_sink sink = sink_in(r);
+    return shs_rx(ctx, &s->cube, NULL, &sink, &r->components);
+}
+
+static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, shs_contrast contrast, shs_ica_route route) {
+    shs_ica_options o = SHS_ZERO;
+    shs_ica ica = SHS_ZERO;
+    shs_sink sink = sink_in(r);
+    shs_status status;
+    o.components = 3, o.contrast = contrast, o.route = route, o.approach = SHS_SYMMETRIC, o.order = SHS_BY_EXTRACTION;
+    status = shs_ica_run(ctx, &s->cube, &o, &sink, &ica);
+    if (status == SHS_OK) {
+        assert_int_equal(ica.used_moments, route == SHS_ROUTE_MOMENTS);
+        memcpy(r->moments, ica.unmixing, 3 * BANDS * sizeof *r->moments);
+        r->values[0] = ica.component[0].kurtosis, r->values[1] = ica.component[2].negentropy;
+        shs_ica_free(ctx, &ica);
+    }
+    return status;
+}
+
+static shs_status call_ica_moments(const shs_context *ctx, const scene *s, results *r) {
+    return call_ica(ctx, s, r, SHS_POW3, SHS_ROUTE_MOMENTS);
+}
+static shs_status call_ica_sweeps(const shs_context *ctx, const scene *s, results *r) {
+    return call_ica(ctx, s, r, SHS_TANH, SHS_ROUTE_SWEEP);
+}
+
+/* bound: how far results may be apart, relative to the largest; 0: to the last bit. */
+static const struct {
+    const char *name;
+    call_fn call;
+    double bound;
+} calls[] = {
+    {"shs_omp_ex", call_omp, 0},
+    {"shs_ksvd_ex", call_ksvd, BY_TYPE(2e-3, 1e-10)},
+    {"shs_patches_approximate", call_approximate, 0},
+    {"shs_moments_update", call_moments, BY_TYPE(1e-5, 1e-12)},
+    {"shs_pca_run", call_pca_run, BY_TYPE(1e-4, 1e-10)},
+    {"shs_pca_run, rescaled", call_rescaled, BY_TYPE(1e-4, 1e-10)},
+    {"shs_mnf_fit", call_mnf, BY_TYPE(1e-4, 1e-9)},
+    {"shs_rx", call_rx, BY_TYPE(1e-4, 1e-9)},
+    {"shs_ica_run, fourth moments", call_ica_moments, BY_TYPE(1e-3, 1e-7)},
+    {"shs_ica_run, sweeps", call_ica_sweeps, BY_TYPE(1e-3, 1e-7)},
+};
+#define CALLS (sizeof calls / sizeof calls[0])
+
+static void scene_create(scene *s) {
+    int i;
+    memset(s, 0, sizeof *s);
+    s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
+    assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
+    s->picture = new_normal(SIDE * SIDE, 3);
+    s->image.pixels = s->picture, s->image.type = SHS_REAL, s->image.width = s->image.height = SIDE;
+    s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.5, 4);
+    for (i = 0; i < BANDS; i++) pixel_of(&s->plain, 17)[i] = NOT_A_NUMBER;
+    s->cube = cube_of(&s->plain, SHS_F64, SHS_BIP, 0);
+}
+
+static void scene_free(scene *s) {
+    free(s->D), free(s->Y), free(s->picture), free(s->plain.x);
+    cube_free(&s->cube);
+}
+
+static void compare_reals(const char *name, size_t n, const shs_real *a, const shs_real *b, double bound) {
+    double *x = NEW(double, n), *y = NEW(double, n);
+    size_t i;
+    for (i = 0; i < n; i++) x[i] = (double)a[i], y[i] = (double)b[i];
+    check_near(name, n, x, y, bound * largest_of(n, y));
+    free(x), free(y);
+}
+
+static void compare(const char *name, const results *a, const results *b, double bound) {
+    check_near(name, 64, a->values, b->values, bound * largest_of(64, b->values));
+    check_near(name, 64, a->moments, b->moments, bound * largest_of(64, b->moments));
+    check_near(name, LINES * SAMPLES * BANDS, a->pixels, b->pixels, bound * 10);
+    compare_reals(name, P * N, a->D, b->D, bound);
+    compare_reals(name, M * S, a->coefs, b->coefs, bound);
+    compare_reals(name, M, a->errors2, b->errors2, bound);
+    compare_reals(name, SIDE * SIDE, a->picture, b->picture, bound);
+    assert_memory_equal(a->used, b->used, sizeof a->used);
+    assert_memory_equal(a->atoms, b->atoms, sizeof a->atoms);
+    assert_int_equal(a->components, b->components);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static void test_same_results(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *there = NEW(results, 1);
+    size_t c;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        shs_context ctx = SHS_ZERO;
+        plan told;
+        shs_engine e = engine_of(&told);
+        ctx.engine = &e;
+        memset(here, 0, sizeof *here), memset(there, 0, sizeof *there);
+        assert_ok(calls[c].call(NULL, &s, here));
+        assert_ok(calls[c].call(&ctx, &s, there));
+        compare(calls[c].name, there, here, calls[c].bound);
+        assert_true(told.calls >= 2); /* it was asked */
+        assert_int_equal(told.open, 0);
+    }
+    free(here), free(there);
+    scene_free(&s);
+}
+
+/* Whichever call fails, its status is the driver's, and what was opened is closed. */
+static void test_each_call_fails(void **state) {
+    scene s;
+    results *r = NEW(results, 1);
+    size_t c;
+    int k, fallback;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (fallback = 0; fallback < 2; fallback++)
+            for (k = 0;; k++) {
+                shs_context ctx = SHS_ZERO;
+                faulty f;
+                plan told;
+                shs_engine e = engine_of(&told);
+                shs_status status;
+                told.fail_at = k, e.fallback = fallback;
+                ctx.engine = &e;
+                faulty_attach(&f, -1, &ctx);
+                memset(r, 0, sizeof *r);
+                status = calls[c].call(&ctx, &s, r);
+                assert_int_equal(told.open, 0);
+                assert_int_equal(f.outstanding, 0);
+                if (told.calls <= k) {
+                    assert_ok(status);
+                    break;
+                }
+                if (status != SHS_DEVICE_LOST) fail_msg("%s, call %d: %s", calls[c].name, k, shs_status_name(status));
+            }
+    free(r);
+    scene_free(&s);
+}
+
+/* Where an engine cannot do a stage the CPU stands in, if it may, and the result is the same. What cannot be stood in for says
+   so. */
+static void test_each_call_is_unsupported(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    size_t c;
+    int k;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        memset(here, 0, sizeof *here);
+        assert_ok(calls[c].call(NULL, &s, here));
+        for (k = 0;; k++) {
+            shs_context ctx = SHS_ZERO;
+            plan told;
+            shs_engine e = engine_of(&told);
+            shs_status status;
+            told.fail_at = k, told.answer = SHS_UNSUPPORTED, e.fallback = 1;
+            ctx.engine = &e;
+            memset(r, 0, sizeof *r);
+            status = calls[c].call(&ctx, &s, r);
+            assert_int_equal(told.open, 0);
+            if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
+            else assert_status(status, SHS_UNSUPPORTED);
+            if (k == 0) assert_ok(status); /* an opening can always be stood in for */
+            if (told.calls <= k) break;
+        }
+    }
+    free(here), free(r);
+    scene_free(&s);
+}
+
+/* An engine without pixels leaves them to the CPU. */
+static void test_signals_only(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    shs_context ctx = SHS_ZERO;
+    plan told;
+    shs_engine e = engine_of(&told);
+    (void)state;
+    scene_create(&s);
+    e.pixels_open = NULL;
+    ctx.engine = &e;
+    assert_ok(call_pca_run(NULL, &s, here));
+    assert_ok(call_pca_run(&ctx, &s, r));
+    compare("shs_pca_run", r, here, 0);
+    assert_int_equal(told.calls, 0);
+    free(here), free(r);
+    scene_free(&s);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_results), cmocka_unit_test(test_each_call_fails),
+        cmocka_unit_test(test_each_call_is_unsupported),
+        cmocka_unit_test(test_signals_only),
+    };
+    return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
+}
