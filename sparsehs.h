@@ -7637,7 +7637,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_rea
         for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
         if (report) *report = course.best;
     }
-    if (w.remote) shs__engine_of(&w)->signals_close(w.remote);
+    if (w.engine) w.engine->signals_close(w.remote);
     shs__release(ctx, &l);
     return status;
 }

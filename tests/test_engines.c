@@ -29,7 +29,7 @@ static shs_status signals_open(void *user, const shs_context *ctx, const shs_sig
     s = NEW(signals, 1);
     s->told = told, s->job = *job;
     s->D = NEW(shs_real, job->p * job->n), s->E = NEW(shs_real, (size_t)job->p * job->m);
-    if (job->m) assert_ok(shs_codes_create(NULL, job->m, job->stride, &s->codes));
+    assert_ok(shs_codes_create(NULL, job->m, job->stride, &s->codes));
     told->open++;
     *session = s;
     return SHS_OK;
@@ -52,8 +52,8 @@ static shs_status signals_dictionary(void *session, const shs_real *D, int ldd) 
 
 static shs_status signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
     signals *s = (signals *)session;
-    shs_status status = s->job.m == 0 ? SHS_OK : shs_omp_ex(NULL, s->job.p, s->job.n, s->D, s->job.p, s->job.m, s->job.Y, s->job.ldy,
-                                   s->job.coding, &s->codes, errors2, report);
+    shs_status status = shs_omp_ex(NULL, s->job.p, s->job.n, s->D, s->job.p, s->job.m, s->job.Y, s->job.ldy, s->job.coding,
+                                   &s->codes, errors2, report);
     size_t i;
     int k;
     if (fails(s->told)) return s->told->answer;
@@ -97,7 +97,8 @@ static shs_status signals_gather(void *session, int first, int count, shs_wide *
     return SHS_OK;
 }
 
-static shs_status signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes, int want_residual) {
+static shs_status signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes,
+                                 int want_residual) {
     signals *s = (signals *)session;
     int p = s->job.p, j, q;
     size_t i;
@@ -226,7 +227,8 @@ static plain_cube mapped(const pixels *s, const shs_pixel_map *map, int squares)
     return squares ? one : out;
 }
 
-static shs_status pixels_range(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low, shs_wide *high) {
+static shs_status pixels_range(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
+                               shs_wide *high) {
     pixels *s = (pixels *)session;
     plain_cube out;
     size_t i;
@@ -386,7 +388,8 @@ static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) 
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     shs_status status;
-    o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S, o.keep = SHS_KEEP_LAST;
+    o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S;
+    o.keep = SHS_KEEP_LAST;
     status = shs_ksvd_ex(ctx, P, N, r->D, P, M, s->Y, P, &o, &codes, &report);
     r->values[0] = report.rmse, r->values[1] = report.mean_atoms;
     return status;
@@ -618,6 +621,33 @@ static void test_each_call_is_unsupported(void **state) {
     scene_free(&s);
 }
 
+/* An opening that fails may have written to the session's address all the same: nobody uses what is there. */
+static shs_status opens_half(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    (void)ctx, (void)job;
+    *session = user;
+    return SHS_UNSUPPORTED;
+}
+
+static void test_half_opened(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    shs_context ctx = SHS_ZERO;
+    plan told;
+    shs_engine e = engine_of(&told);
+    (void)state;
+    scene_create(&s);
+    e.signals_open = opens_half, e.fallback = 1;
+    ctx.engine = &e;
+    assert_ok(call_ksvd(NULL, &s, here));
+    assert_ok(call_ksvd(&ctx, &s, r));
+    compare("shs_ksvd_ex", r, here, 0);
+    e.fallback = 0;
+    assert_status(call_ksvd(&ctx, &s, r), SHS_UNSUPPORTED);
+    assert_int_equal(told.open, 0);
+    free(here), free(r);
+    scene_free(&s);
+}
+
 /* An engine without pixels leaves them to the CPU. */
 static void test_signals_only(void **state) {
     scene s;
@@ -640,7 +670,7 @@ static void test_signals_only(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_results), cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_unsupported),
+        cmocka_unit_test(test_each_call_is_unsupported), cmocka_unit_test(test_half_opened),
         cmocka_unit_test(test_signals_only),
     };
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
