@@ -1,6 +1,7 @@
 #!/bin/sh
-# The lines and branches of sparsehs.h that the tests reach ($TESTS; by gcov, at -O0 with all instances of the kernels), and the
-# lines that they do not: build/coverage/uncovered. A line counts as reached where any program and any instance reaches it.
+# The lines and branches of sparsehs.h that the tests reach ($TESTS, in float and in double; by gcov, at -O0, with all instances
+# of the kernels). What they do not reach is listed in build/coverage: lines in `uncovered`, branches by function in
+# `branches_left`. A line or a branch counts as reached where any program and any instance takes it.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -8,37 +9,70 @@ CC=${CC:-cc}
 out=build/coverage
 command -v gcov >/dev/null || { echo "skipped: there is no gcov here"; exit 0; }
 rm -rf "$out"
-mkdir -p "$out"
-for t in $TESTS; do
-    # Only at -O0 each line keeps its own count; the instances are left out there unless the macro says otherwise.
-    "$CC" -std=c99 -O0 -D__OPTIMIZE__=1 --coverage -DSPARSEHS_NO_OPENMP ${CPPFLAGS:-} -o "$out/$t" "tests/$t.c" -lcmocka -lm -lpthread
-    "$out/$t" >"$out/$t.log" 2>&1 || { echo "coverage: $t fails"; tail -5 "$out/$t.log"; exit 1; }
-    gcov -b -c -t "$out/$t.gcda" 2>/dev/null |
-        awk '/^ *-: *0:Source:/ { ours = /sparsehs\.h$/ } ours' >"$out/$t.gcov"
-    [ -s "$out/$t.gcov" ] || { echo "coverage: gcov says nothing of $t"; exit 1; }
-done
-# Function by function gcov repeats lines of inlined or repeated text: the largest count of a line is taken.
+
+# Only at -O0 each line keeps its own count; the instances are left out there unless the macro says otherwise, and what would
+# be inlined at every call, and counted at each of them, is a function.
+flags="-std=c99 -O0 -D__OPTIMIZE__=1 -Dalways_inline=unused -Wno-psabi --coverage ${CPPFLAGS:-}"
+
+# cover VARIANT FLAGS PROGRAMS: runs the programs, and leaves what gcov says of sparsehs.h in $out/VARIANT.
+cover() {
+    into=$out/$1 more=$2
+    shift 2
+    mkdir -p "$into"
+    for t in "$@"; do
+        "$CC" $flags $more -o "$into/$t" "tests/$t.c" -lcmocka -lm -lpthread || return 1
+        "$into/$t" >"$into/$t.log" 2>&1 || { echo "coverage: $into/$t fails"; tail -5 "$into/$t.log"; return 1; }
+        gcov -b -c -t "$into/$t.gcda" 2>/dev/null |
+            awk '/^ *-: *0:Source:/ { ours = /sparsehs\.h$/ } ours' >"$into/$t.gcov"
+        [ -s "$into/$t.gcov" ] || { echo "coverage: gcov says nothing of $into/$t"; return 1; }
+    done
+}
+
+# The two take about as long: side by side.
+cover double "-DSPARSEHS_NO_OPENMP -DSPARSEHS_DOUBLE" $TESTS &
+double=$!
+cover float "-DSPARSEHS_NO_OPENMP" $TESTS || { kill "$double" 2>/dev/null; exit 1; }
+wait "$double"
+
+# gcov lists the text of an instance once for each, then all of its lines together and without branches. A branch is known by
+# its line, how many there are in that listing of the line (macros and constants make it differ), and its place among them.
 awk -F: '
+    function settle(   b) {
+        for (b = 1; b <= branch; b++) {
+            branches[line "," branch "," b] = 1
+            if (went[b]) taken[line "," branch "," b] = 1
+        }
+        branch = 0
+    }
+    /^function / { settle(); split($0, words, " "); name = words[2]; next }
     /^ *[0-9#=-]+\*?:/ {
+        settle()
         line = $2 + 0; count = $1; sub(/\*/, "", count); gsub(/ /, "", count)
-        if (count == "-") { current = 0; next }
-        current = line; branch = 0
+        if (count == "-") next
         seen[line] = 1
         if (count !~ /^[#=]/ && count + 0 > 0) hit[line] = 1
         text[line] = substr($0, index($0, $2 ":") + length($2) + 1)
+        of[line] = name
         next
     }
-    /^branch/ && current {
-        branch++; key = current " " branch; branches[key] = 1
-        if ($0 !~ /never executed|taken 0/) taken[key] = 1
-        next
-    }
+    /^branch/ { branch++; went[branch] = $0 !~ /never executed|taken 0/; next }
     END {
-        for (l in seen) { all++; if (l in hit) reached++; else printf "%6d %s\n", l, text[l] | "sort -n > '"$out"'/uncovered" }
-        for (b in branches) { all_b++; if (b in taken) reached_b++ }
-        close("sort -n > '"$out"'/uncovered")
+        settle()
+        sort_lines = "sort -n >'"$out"'/uncovered"
+        sort_branches = "sort -n >'"$out"'/branches_left"
+        for (l in seen) { all++; if (l in hit) reached++; else printf "%6d %s\n", l, text[l] | sort_lines }
+        for (b in branches) {
+            all_b++
+            if (b in taken) { reached_b++; continue }
+            split(b, part, ",")
+            left[part[1] "," part[2]] = left[part[1] "," part[2]] " " part[3]
+        }
+        for (l in left) {
+            split(l, part, ",")
+            printf "%6d %s:%s of %d: %s\n", part[1], of[part[1]], left[l], part[2], text[part[1]] | sort_branches
+        }
         printf "sparsehs.h: %d of %d lines (%.2f %%), %d of %d branches (%.2f %%)\n", reached, all, 100 * reached / all,
             reached_b, all_b, 100 * reached_b / all_b
-    }' "$out"/*.gcov
-touch "$out/uncovered"
+    }' "$out"/*/*.gcov
+touch "$out/uncovered" "$out/branches_left"
 cat "$out/uncovered"
