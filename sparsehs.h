@@ -2997,8 +2997,7 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const shs_real *y, con
     case SHS_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
     case SHS_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
     case SHS_F32: SHS__PX_STORE_REAL(float, part_f32)
-    case SHS_REAL: SHS__PX_STORE_REAL(shs_real, px_part)
-    default: break;
+    default: SHS__PX_STORE_REAL(shs_real, px_part)
     }
 }
 #undef SHS__PX_STORE
@@ -3094,8 +3093,7 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
     switch (type) {
     case SHS_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
     case SHS_I16: SHS__PACK_PAIRS(words_i16, int16_t)
-    case SHS_U16: SHS__PACK_PAIRS(words_u16, uint16_t)
-    default: break;
+    default: SHS__PACK_PAIRS(words_u16, uint16_t)
     }
     memcpy(lane, &most, sizeof lane);
     for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
@@ -4141,7 +4139,7 @@ SHS__PRIVATE void shs__slab_sum_chunk(void *arg, size_t chunk, int worker) {
     shs_real *c = SHS__AT(g->C, g->ldc, 0, column);
     (void)worker;
     shs__wanted(g->part, 0, g->m, column, &first, &last);
-    if (g->from == 0 && last > first) shs__scale(last - first, g->beta, c + first, 1);
+    if (g->from == 0) shs__scale(last - first, g->beta, c + first, 1);
     for (slot = 0; slot < g->columns; slot++) {
         const shs_real *from = g->slot + ((size_t)slot * (size_t)g->n + (size_t)column) * (size_t)g->m;
         for (i = first; i < last; i++) c[i] += from[i];
@@ -5537,18 +5535,15 @@ SHS__PRIVATE void shs__jacobi_rotate(int n, shs_wide *A, shs_wide *V, int p, int
 /* Sweeps over all elements off the diagonal until none is left to rotate. */
 SHS__PRIVATE shs_status shs__jacobi(int n, shs_wide *A, shs_wide *V) {
     shs_wide least = SHS__WEPS / (shs_wide)n; /* the largest element is 1 or more: together these are below eps ||A|| */
-    int p, q, sweep;
-    for (sweep = 0; sweep < 60; sweep++) {
-        int rotated = 0;
-        for (q = 1; q < n; q++)
+    int p, q, sweep, rotated = 1;
+    for (sweep = 0; sweep < 60 && rotated; sweep++)
+        for (rotated = 0, q = 1; q < n; q++)
             for (p = 0; p < q; p++)
                 if (shs__wabs(*SHS__AT(A, n, p, q)) > least) {
                     shs__jacobi_rotate(n, A, V, p, q);
                     rotated = 1;
                 }
-        if (!rotated) return SHS_OK;
-    }
-    return SHS_NO_CONVERGENCE;
+    return rotated ? SHS_NO_CONVERGENCE : SHS_OK;
 }
 
 SHS__PRIVATE void shs__jacobi_layout(shs__layout *l, int n, shs_wide **A, shs_wide **V, shs_wide **values,
@@ -5621,7 +5616,7 @@ SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int st
     if (m < 1) return SHS_BAD_M;
     if (stride < 1) return SHS_BAD_SPARSITY;
     if (!codes) return SHS_BAD_CODES;
-    if (shs__mul_overflows(cells, sizeof(shs_real)) || shs__mul_overflows(m, sizeof(int))) return SHS_TOO_LARGE;
+    if (shs__mul_overflows(cells, sizeof(shs_real))) return SHS_TOO_LARGE;
     made.m = m;
     made.stride = stride;
     made.used = (int *)shs__alloc(ctx, m * sizeof(int));
@@ -8266,8 +8261,7 @@ typedef struct shs__run {
         case SHS_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
         case SHS_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
         SHS__CASE_F64(out_type)                                                                                        \
-        case SHS_REAL: SHS__CONVERT(shs_real, out_type, out_type)                                                      \
-        default: break;                                                                                                \
+        default: SHS__CONVERT(shs_real, out_type, out_type)                                                            \
         }                                                                                                              \
     }
 
@@ -8293,8 +8287,7 @@ SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__run *run, shs_wide 
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_F64: SHS__MARK(double)
 #endif
-    case SHS_REAL: SHS__MARK(shs_real)
-    default: break;
+    default: SHS__MARK(shs_real)
     }
 }
 
@@ -8869,7 +8862,6 @@ SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass)
 
 SHS__PRIVATE void shs__pass_begin(shs__pass *pass) {
     size_t i;
-    if (!pass->slot_values) pass->slots = NULL;
     for (i = 0; i < pass->slot_values; i++)
         pass->total[i] = !pass->extremes ? 0 : (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
 }
@@ -9507,8 +9499,7 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_F64: SHS__STORE_REALS(double)
 #endif
-    case SHS_REAL: SHS__STORE_REALS(shs_real)
-    default: break;
+    default: SHS__STORE_REALS(shs_real)
     }
 }
 
@@ -10142,14 +10133,13 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         }
 }
 
-/* The entry of largest magnitude of a column is made positive, the first of equals; `with` (may be NULL) follows. */
-SHS__PRIVATE void shs__fix_sign(int n, shs_wide *v, int n_with, shs_wide *with) {
+/* The entry of largest magnitude of a column is made positive, the first of equals; `with` follows. */
+SHS__PRIVATE void shs__fix_sign(int n, shs_wide *v, shs_wide *with) {
     int i, at = 0;
     for (i = 1; i < n; i++)
         if (shs__wabs(v[i]) > shs__wabs(v[at])) at = i;
     if (v[at] >= 0) return;
-    for (i = 0; i < n; i++) v[i] = -v[i];
-    for (i = 0; with && i < n_with; i++) with[i] = -with[i];
+    for (i = 0; i < n; i++) v[i] = -v[i], with[i] = -with[i];
 }
 
 SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, const shs_pca_options *o, int n, int rank,
@@ -10171,7 +10161,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     shs__wide_product(n, k, rank, f->room, f->vectors, made.backward);
     for (i = 0; i < n; i++) made.scale[i] = 1;
     for (j = 0; j < k; j++) {
-        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), n, SHS__AT(made.backward, n, 0, j));
+        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), SHS__AT(made.backward, n, 0, j));
         for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
     }
     *mnf = made;
