@@ -1494,6 +1494,87 @@ static void test_residual(void **state) {
     problem_free(&q);
 }
 
+/* ---- where the recurrence cannot tell ------------------------------------------------------------------------------ */
+
+/* The second atom lies almost in the span of the first, and a large signal across both: the first is taken, the second refused,
+   and the tolerance said to be missed. */
+static void test_refused_atom(void **state) {
+    const double small = BY_TYPE(1e-3, 1e-7), across = 1 / small;
+    shs_real D[4] = {1, 0, 0, 0}, y[2] = {1, 0};
+    shs_codes codes = new_codes(1, 2);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    int mode;
+    (void)state;
+    D[2] = (shs_real)sqrt(1 - small * small), D[3] = (shs_real)small, y[1] = (shs_real)across;
+    o.tolerance = 1;
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        assert_ok(shs_omp_ex(NULL, 2, 2, D, 2, 1, y, 2, &o, &codes, NULL, &report));
+        assert_true(codes.used[0] == 1 && codes.atoms[0] == 1);
+        assert_close(codes.coefs[0], 2, 1e-5);
+        assert_int_equal(report.not_reached, 1);
+        assert_close(report.sum2, across * across - 3, 1e-5 * across * across);
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+/* Coefficients that fall so fast that each lies beyond what the recurrence can tell of the one before, and more of them than
+   times that pursuit begins again from the explicit residual. All are found. */
+static void test_falling_coefficients(void **state) {
+    enum { n = SHS__OMP_REFRESHES + 2 };
+    shs_real D[n * n] = {0}, y[n];
+    shs_codes codes = new_codes(1, n);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    int mode, i;
+    (void)state;
+    for (i = 0; i < n; i++) D[i * n + i] = 1, y[i] = (shs_real)pow(BY_TYPE(2e-3, 1e-7), i);
+    o.tolerance = (shs_real)BY_TYPE(1e-30, 1e-80);
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        assert_ok(shs_omp_ex(NULL, n, n, D, n, 1, y, n, &o, &codes, NULL, &report));
+        assert_int_equal(codes.used[0], n);
+        for (i = 0; i < n; i++) assert_true(codes.atoms[i] == i && codes.coefs[i] == y[i]);
+        assert_true(report.not_reached == 0 && report.sum2 == 0);
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+/* A Gram matrix of more than 1 GB is not formed unless asked for. */
+static void test_no_huge_gram(void **state) {
+    shs_omp_options o = SHS_ZERO;
+    size_t automatic = shs_omp_workspace(NULL, 8, 40000, (size_t)1 << 30, 2, &o), always;
+    (void)state;
+    o.gram_mode = SHS_GRAM_ALWAYS;
+    always = shs_omp_workspace(NULL, 8, 40000, (size_t)1 << 30, 2, &o);
+    assert_true(automatic < (size_t)1 << 30);
+    assert_true(always > (size_t)1 << 30);
+}
+
+/* Cancelled after the first of several rounds of signals: those are coded, and counted, the others not. */
+static void test_cancelled_between_rounds(void **state) {
+    problem q = random_problem(6, 10, 600, 460);
+    shs_codes codes = new_codes(600, 2);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    shs_context ctx = SHS_ZERO;
+    watch w;
+    int i, kept = 0;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    o.sparsity = 2, o.signals_per_group = 1;
+    for (i = 0; i < 600; i++) codes.used[i] = 2;
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    assert_status(shs_omp_ex(&ctx, 6, 10, q.D, 6, 600, q.Y, 6, &o, &codes, NULL, &report), SHS_CANCELLED);
+    while (kept < 600 && codes.used[kept]) kept++;
+    assert_in_range(kept, 1, 599);
+    for (i = kept; i < 600; i++) assert_int_equal(codes.used[i], 0);
+    assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed_sparsity),
@@ -1533,6 +1614,10 @@ int main(void) {
         cmocka_unit_test(test_csc),
         cmocka_unit_test(test_synthesize),
         cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_refused_atom),
+        cmocka_unit_test(test_falling_coefficients),
+        cmocka_unit_test(test_no_huge_gram),
+        cmocka_unit_test(test_cancelled_between_rounds),
     };
     return run_with_every_instance("sparse coding", tests);
 }

@@ -502,11 +502,90 @@ static void test_repeatable(void **state) {
     free_problem(&p);
 }
 
+/* ---- what a good matrix never asks for ---------------------------------------------------------------------------- */
+
+/* A sweep whose bulge vanishes turns by nothing: the rotations stay rotations, and the trace stays. */
+static void test_vanishing_bulge(void **state) {
+#ifdef SPARSEHS_NO_DOUBLE
+    const shs_wide tiny = 1e-30f;
+#else
+    const shs_wide tiny = 1e-200;
+#endif
+    shs_wide d[3] = {1, 0, 0}, e[3] = {(shs_wide)0.5, 0, 0}, c[2], s[2], trace;
+    int i;
+    (void)state;
+    e[1] = tiny;
+    d[2] = shs__ql_shift(d, e); /* so that the sweep begins with zero */
+    trace = d[0] + d[1] + d[2];
+    shs__ql_sweep(0, 2, d, e, c, s);
+    assert_true(c[1] == 1 && s[1] == 0);
+    for (i = 0; i < 2; i++) assert_close(c[i] * c[i] + s[i] * s[i], 1, 10 * EPS);
+    assert_close(d[0] + d[1] + d[2], trace, 10 * EPS);
+}
+
+/* Kernels whose products with the vectors found so far are off by far, and nothing else. */
+static void wrong_minus(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y) {
+    const shs__eigh_kernels *kernels = shs__kernels_eigh();
+    kernels->minus(m, k, M, ld, t, y);
+    if (k == 1) y[m / 2] += 1; /* the second eigenvector; the reflections take an even number off */
+}
+
+/* Where inverse iteration comes to nothing all pairs are computed, and the result is as good. */
+static void test_inverse_iteration_fails(void **state) {
+    problem p = new_problem(RANDOM, 40);
+    shs__eigh_kernels wrong = *shs__kernels_eigh();
+    shs__layout l = SHS_ZERO;
+    shs__eigh w = SHS_ZERO;
+    shs_wide largest;
+    (void)state;
+    wrong.minus = wrong_minus;
+    shs__eigh_layout(&l, p.n, 1, &w);
+    assert_ok(shs__acquire(NULL, &l));
+    shs__eigh_layout(&l, p.n, 1, &w);
+    assert_true(shs__eigh_largest(p.n, p.A, p.ld, &largest));
+    w.kernels = &wrong;
+    w.scale = shs__eigh_scale(largest);
+    shs__eigh_copy(&w, p.A, p.ld);
+    assert_ok(shs__eigh_solve(&w, 3, p.values, p.vectors, p.ld));
+    check_residuals(&p, 3);
+    check_orthonormal(&p, p.vectors, 3);
+    check_order_and_signs(&p, 3);
+    /* it did come to nothing: of a vector without length, and of a value that is none */
+    shs__eigh_copy(&w, p.A, p.ld);
+    shs__tridiagonalize(&w);
+    assert_int_equal(shs__few(&w, 3, 1), 0);
+    w.values[0] = 1000;
+    shs__clear(w.S, w.ld, 1);
+    assert_int_equal(shs__inverse_iteration(&w, 0, 1), 0);
+    w.values[0] = (shs_wide)NAN;
+    assert_int_equal(shs__inverse_iteration(&w, 0, 1), 0);
+    shs__release(NULL, &l);
+    free_problem(&p);
+}
+
+/* As many pairs as are bisected side by side, and one more; and a matrix of zeros. */
+static void test_numbers_of_few(void **state) {
+    static const int ks[] = {15, 16, 17, 20};
+    int q;
+    (void)state;
+    for (q = 0; q < 4; q++) {
+        problem p = new_problem(q == 3 ? ZERO : RANDOM, 100);
+        solve(&p, ks[q]);
+        check_residuals(&p, ks[q]);
+        check_orthonormal(&p, p.vectors, ks[q]);
+        check_order_and_signs(&p, ks[q]);
+        free_problem(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),    cmocka_unit_test(test_jacobi),        cmocka_unit_test(test_known_values),
         cmocka_unit_test(test_exact),     cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_workspace),     cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_vanishing_bulge),
+        cmocka_unit_test(test_inverse_iteration_fails),
+        cmocka_unit_test(test_numbers_of_few),
     };
     return run_with_every_instance("symmetric eigenproblem", tests);
 }
