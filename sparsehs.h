@@ -9269,37 +9269,45 @@ SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *f
     return SHS_OK;
 }
 
-/* The ranks agree on a shift, the mean of theirs, and add up. */
+SHS__PRIVATE void shs__reduce_layout(shs__layout *l, shs_moments *all, shs_wide **shift, int bands) {
+    shs__moments_layout(l, all, bands);
+    *shift = SHS__CARVE(l, shs_wide, (size_t)bands);
+}
+
+/* The ranks agree on a shift, the mean of theirs, and add up: in a copy, so that a failure midway leaves the moments alone. */
 SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
-    shs_wide count;
-    size_t n;
+    shs_moments all = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide count = 0, *shift;
+    size_t n, i;
     shs_status status = shs__check_context(ctx);
-    int i;
     if (status != SHS_OK) return status;
     status = shs__agree(ctx, moments && moments->products ? SHS_OK : SHS_BAD_MOMENTS);
     if (status != SHS_OK || !shs__distributed(ctx)) return status;
     n = (size_t)moments->bands;
-    {
-        shs__layout l = SHS_ZERO;
-        shs_wide *shift;
-        (void)SHS__CARVE(&l, shs_wide, n);
-        status = shs__agree(ctx, shs__acquire(ctx, &l));
-        if (status != SHS_OK) {
-            shs__release(ctx, &l);
-            return status;
-        }
-        shift = SHS__CARVE(&l, shs_wide, n);
-        count = moments->count;
-        for (i = 0; i < moments->bands; i++) shift[i] = moments->shift[i] * count;
+    shs__reduce_layout(&l, &all, &shift, moments->bands);
+    status = shs__agree(ctx, shs__acquire(ctx, &l));
+    if (status == SHS_OK) {
+        shs__reduce_layout(&l, &all, &shift, moments->bands);
+        all.count = count = moments->count;
+        memcpy(all.shift, moments->shift, n * sizeof(shs_wide));
+        memcpy(all.sum, moments->sum, n * sizeof(shs_wide));
+        memcpy(all.products, moments->products, n * n * sizeof(shs_wide));
+        for (i = 0; i < n; i++) shift[i] = all.shift[i] * count;
         status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
-        for (i = 0; i < moments->bands; i++) shift[i] = count > 0 ? shift[i] / count : 0;
-        shs__moments_shift(moments, shift);
-        moments->count = count;
-        if (status == SHS_OK) status = shs__reduce(ctx, moments->sum, n, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(ctx, moments->products, n * n, SHS_REDUCE_SUM);
-        shs__release(ctx, &l);
+        for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
+        shs__moments_shift(&all, shift);
+        if (status == SHS_OK) status = shs__reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
     }
+    if (status == SHS_OK) {
+        moments->count = count;
+        memcpy(moments->shift, all.shift, n * sizeof(shs_wide));
+        memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
+        memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
+    }
+    shs__release(ctx, &l);
     return status;
 }
 

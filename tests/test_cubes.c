@@ -1224,6 +1224,55 @@ static void test_failing_reduce(void **state) {
     cube_free(&cube);
 }
 
+/* Two ranks with the same values; the k-th call breaks down. */
+static int reduce_breaks(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    size_t i;
+    if ((*(int *)user)-- == 0) return 1;
+    for (i = 0; i < count && op == SHS_REDUCE_SUM; i++) values[i] *= 2;
+    return 0;
+}
+
+/* Wherever the reduction breaks down the moments stay as they were, to the last bit; and without pixels there is nothing to
+   divide. */
+static void test_reduce_breaks_midway(void **state) {
+    plain_cube p = random_values(SHS_F64, 5, 7, 3, 371);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_context ctx = SHS_ZERO;
+    shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0), empty;
+    shs_pixel_map map = random_map(3, 2, 372);
+    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 5, 7, 2);
+    shs_status status = SHS_REDUCE_FAILED;
+    int k, left;
+    (void)state;
+    ctx.reduce_fn = reduce_breaks, ctx.reduce_user = &left, ctx.ranks = 2;
+    for (k = 0; status != SHS_OK; k++) {
+        left = k;
+        status = shs_moments_reduce(&ctx, &m);
+        if (status == SHS_OK) break;
+        assert_status(status, SHS_REDUCE_FAILED);
+        assert_true(same_moments(&m, &before));
+    }
+    assert_true(k >= 4); /* two agreements, and the sums */
+    assert_true(m.count == 2 * before.count);
+    for (k = 0; k < 3; k++)
+        assert_close(m.count * m.shift[k] + m.sum[k], 2 * (before.count * before.shift[k] + before.sum[k]), 1e-9);
+    sink.rescale = 1, sink.low = 0, sink.high = 255;
+    for (k = 0, status = SHS_REDUCE_FAILED; status != SHS_OK; k++) {
+        left = k;
+        status = shs_cube_map(&ctx, &cube, &map, 0, &sink);
+        if (status != SHS_OK) assert_status(status, SHS_REDUCE_FAILED);
+    }
+    assert_true(k >= 4);
+    assert_ok(shs_moments_create(NULL, 3, &empty));
+    left = -1;
+    assert_ok(shs_moments_reduce(&ctx, &empty));
+    for (k = 0; k < 3; k++) assert_true(empty.count == 0 && empty.shift[k] == 0 && empty.sum[k] == 0);
+    shs_moments_free(NULL, &m), shs_moments_free(NULL, &before), shs_moments_free(NULL, &empty);
+    map_free(&map), sink_free(&sink);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* ---- bad arguments ----------------------------------------------------------------------------------------------- */
 
 /* What every call must say of this cube. */
@@ -1413,6 +1462,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_add_up),
         cmocka_unit_test(test_ranks_rescale_alike),
         cmocka_unit_test(test_failing_reduce),
+        cmocka_unit_test(test_reduce_breaks_midway),
         cmocka_unit_test(test_bad_cubes),
         cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_bad_maps_sinks_and_moments),
