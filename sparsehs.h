@@ -6843,7 +6843,7 @@ typedef struct shs__signals {
     shs__stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
     /* the group at work */
-    int first, count, want_codes, want_residual;
+    int first, count, want_residual; /* of the new codes; who asks for it wants these too */
     const shs_real *D_new; /* p x count */
     shs_wide *overlap;     /* d_old'd_new of each atom of the group */
 } shs__signals;
@@ -6903,7 +6903,7 @@ SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *
     shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     shs__count_uses(s);
-    for (j = 0; usage && j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
+    for (j = 0; j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
     return status;
 }
 
@@ -7029,13 +7029,13 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
                                       int want_codes, int want_residual) {
     int j, i;
     s->first = first, s->count = count, s->D_new = atoms;
-    s->want_codes = want_codes, s->want_residual = want_residual;
+    s->want_residual = want_residual;
     for (j = 0; j < count; j++) {
         const shs_real *before = s->D + (size_t)(first + j) * (size_t)s->p, *after = atoms + (size_t)j * (size_t)s->p;
         s->overlap[j] = 0;
         for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
-    if (want_codes || want_residual)
+    if (want_codes)
         shs__parallel_worth(ctx, 3 * shs__group_operations(s, first, count),
                             count > 1 ? shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH)
                                       : shs__chunk_count(s->uses.start[first + 1] - s->uses.start[first], SHS__USES_A_PATCH),
@@ -9654,6 +9654,7 @@ SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map 
     if (status != SHS_OK) return status;
     if (!map || map->bands < 1 || map->outputs < 1 || !map->matrix) return SHS_BAD_MAP;
     if (map->bands != pass->reader.view.used) return SHS_BAD_BANDS;
+    if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
@@ -9671,7 +9672,6 @@ SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map 
     pass->job = job;
     pass->reader.precise = precise != 0;
     pass->slot_values = sink->rescale ? 2 * (size_t)job->written : 0;
-    if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     job->ldy = shs__round_up(map->outputs, 16);
     pass->product_values = precise ? 0 : shs__product((size_t)job->ldy, SHS__PANEL_PIXELS, 1);
     pass->row_values = pass->product_values;

@@ -1273,6 +1273,129 @@ static void test_reduce_breaks_midway(void **state) {
     cube_free(&cube);
 }
 
+/* ---- conversions, strides, shifts, sizes --------------------------------------------------------------------------- */
+
+/* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each, close together or apart:
+   all exact. */
+static void test_conversions(void **state) {
+    static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
+    shs_real shift[5] = {3, 1, 4, 1, 5}, y[20];
+    shs_wide w[20];
+    unsigned char memory[16 * 8];
+    int t, k, i;
+    (void)state;
+    for (t = 0; t < TYPES; t++)
+        for (k = 0; k < 12; k++) {
+            shs__run run;
+            size_t step = k & 1 ? 3 : 1;
+            int each = k >> 1 & 1;
+            run.from = memory, run.count = 5, run.stride = k / 4 == 1 ? 2 : 1, run.offset = k / 4 == 2 ? offset : NULL;
+            for (i = 0; i < 16; i++) store_value(memory + (size_t)i * shs_type_size(types[t]), types[t], 0, 7 * i % 11);
+            shs__convert(types[t], &run, shift, each, y, step);
+            shs__convert_wide(types[t], &run, shift, each, w, step);
+            for (i = 0; i < 5; i++) {
+                int at = (int)(run.offset ? offset[i] : i * run.stride);
+                assert_true(y[(size_t)i * step] == (shs_real)(7 * at % 11) - shift[each ? i : 0]);
+                assert_true(w[(size_t)i * step] == (shs_wide)y[(size_t)i * step]);
+            }
+        }
+}
+
+/* Cubes of several panels: spectra with a gap after them, planes of every other value, spectra of every other value, lines with
+   a gap; neither their moments nor their maps know. */
+static void test_long_strides(void **state) {
+    enum { LINES = 30, SAMPLES = 40, BANDS = 4, ROOM = 60000 };
+    static const ptrdiff_t strides[][3] = {{6, 6 * SAMPLES, 1}, {2, 2 * SAMPLES, 2 * SAMPLES * LINES}, {8, 8 * SAMPLES, 2},
+                                           {4, 4 * SAMPLES + 4, 1}, {1, SAMPLES + 2, (SAMPLES + 2) * LINES}};
+    int k, t, precise;
+    size_t i;
+    (void)state;
+    for (k = 0; k < 5; k++)
+        for (t = 0; t < TYPES; t++) {
+            plain_cube q = random_values(types[t], LINES, SAMPLES, BANDS, 374);
+            size_t size = shs_type_size(types[t]);
+            unsigned char *memory = NEW(unsigned char, ROOM *size);
+            shs_cube cube = SHS_ZERO;
+            cube.pixels = memory, cube.type = types[t], cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
+            cube.sample_stride = strides[k][0], cube.line_stride = strides[k][1], cube.band_stride = strides[k][2];
+            for (i = 0; i < values_of(&q); i++) {
+                size_t b = i % BANDS, s = i / BANDS % SAMPLES, l = i / BANDS / SAMPLES;
+                size_t at = l * (size_t)strides[k][1] + s * (size_t)strides[k][0] + b * (size_t)strides[k][2];
+                store_value(memory + at * size, types[t], 0, q.x[i]);
+            }
+            for (precise = 0; precise < 2; precise++) {
+                check_moments(NULL, &cube, &q, NULL, precise);
+                check_map(NULL, &cube, &q, precise, precise ? SHS_BIP : SHS_BSQ);
+            }
+            free(memory), free(q.x);
+        }
+}
+
+/* Moments of one type of pixels go on with another's, whatever shift they began with: whole, or not, or beyond the type. */
+static void test_shift_of_another_type(void **state) {
+    static const double levels[] = {-40000.25, -3.5, 0, 12.5, 127, 128, 300, 70000.75};
+    static const shs_type next[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32};
+    int k, t;
+    size_t i;
+    (void)state;
+    for (k = 0; k < 8; k++)
+        for (t = 0; t < 5; t++) {
+            plain_cube p = new_plain(20, 25, 3), more = random_values(next[t], 20, 25, 3, 375), all = new_plain(40, 25, 3);
+            double *mean = NEW(double, 3), *covariance = NEW(double, 9), m[3], c[9], largest;
+            shs_cube first, second;
+            shs_moments moments;
+            for (i = 0; i < values_of(&p); i++) p.x[i] = levels[k];
+            memcpy(all.x, p.x, values_of(&p) * sizeof *p.x);
+            memcpy(all.x + values_of(&p), more.x, values_of(&p) * sizeof *p.x);
+            naive_moments(&all, NULL, mean, covariance);
+            first = cube_of(&p, SHS_F32, SHS_BIP, 0), second = cube_of(&more, next[t], SHS_BIP, 0);
+            moments = moments_of(NULL, &first, 0);
+            assert_ok(shs_moments_update(NULL, &moments, &second, 0));
+            assert_ok(shs_moments_finish(&moments, 0, m, c, 3));
+            largest = largest_of(values_of(&all), all.x);
+            check_near("mean", 3, m, mean, MEAN_BOUND * largest);
+            check_near("covariance", 9, c, covariance, BY_TYPE(2e-6, 1e-12) * largest * largest);
+            shs_moments_free(NULL, &moments);
+            cube_free(&first), cube_free(&second);
+            free(p.x), free(more.x), free(all.x), free(mean), free(covariance);
+        }
+}
+
+/* So many pixels that chunks are large, and more than are summed at a time: right, and cancelled in between. */
+static void test_large_chunks(void **state) {
+    plain_cube p = random_values(SHS_U8, 320, 330, 1, 376);
+    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    shs_context ctx = SHS_ZERO;
+    shs_moments m;
+    watch w;
+    (void)state;
+    check_moments(NULL, &cube, &p, NULL, 0);
+    assert_ok(shs_moments_create(NULL, 1, &m));
+    watch_attach(&w, 0, &ctx);
+    assert_status(shs_moments_update(&ctx, &m, &cube, 0), SHS_CANCELLED);
+    assert_true(m.count == 0 && m.sum[0] == 0);
+    assert_int_equal(w.calls, 1);
+    watch_attach(&w, -1, &ctx);
+    assert_ok(shs_moments_update(&ctx, &m, &cube, 0));
+    assert_true(w.calls > 1 && !w.wrong);
+    shs_moments_free(NULL, &m);
+    cube_free(&cube), free(p.x);
+}
+
+/* Outputs that have no room in an int are refused before their matrix is looked at. */
+static void test_too_many_outputs(void **state) {
+    plain_cube p = random_values(SHS_U8, 2, 2, 1, 377);
+    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 2, 2, 1);
+    shs_pixel_map map = SHS_ZERO;
+    shs_wide one = 1;
+    (void)state;
+    map.bands = 1, map.outputs = INT_MAX, map.matrix = &one;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_TOO_LARGE);
+    assert_true(shs_cube_map_workspace(NULL, &cube, &map, 0, &sink) == SIZE_MAX);
+    cube_free(&cube), free(p.x), sink_free(&sink);
+}
+
 /* ---- bad arguments ----------------------------------------------------------------------------------------------- */
 
 /* What every call must say of this cube. */
@@ -1463,6 +1586,11 @@ int main(void) {
         cmocka_unit_test(test_ranks_rescale_alike),
         cmocka_unit_test(test_failing_reduce),
         cmocka_unit_test(test_reduce_breaks_midway),
+        cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_long_strides),
+        cmocka_unit_test(test_shift_of_another_type),
+        cmocka_unit_test(test_large_chunks),
+        cmocka_unit_test(test_too_many_outputs),
         cmocka_unit_test(test_bad_cubes),
         cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_bad_maps_sinks_and_moments),
