@@ -10638,8 +10638,12 @@ SHS__PRIVATE shs_status shs__deflate(shs__sources *s, const shs_ica_options *o, 
         memcpy(it->earlier, it->before, bytes);
         memcpy(it->before, w, bytes);
         shs__ica_step(m, w, it->S, it->slope[0], mu);
-        if (!shs__project_off(m, d, it->W, w)) memcpy(w, it->before, bytes);
         c->iterations = k;
+        if (!shs__project_off(m, d, it->W, w)) { /* nowhere to go from here: not converged */
+            memcpy(w, it->before, bytes);
+            c->converged = 0, c->change = 1;
+            break;
+        }
         c->change = shs__turn(m, w, it->before);
         c->converged = c->change <= tolerance;
         if (c->converged && o->tolerance >= 0) break;
@@ -10753,7 +10757,7 @@ SHS__PRIVATE shs_status shs__symmetric_start(shs__sources *s, const shs_ica_opti
             shs__ica_step(m, it->W + (size_t)d * (size_t)m, it->S + (size_t)d * (size_t)m, it->slope[d], mu);
         if (!shs__orthonormalise(m, it)) { /* nowhere to go from here: not converged */
             memcpy(it->W, it->before, bytes);
-            for (d = 0; d < m; d++) c[d].converged = 0, c[d].change = 1;
+            for (d = 0; d < m; d++) c[d].converged = 0, c[d].change = 1, c[d].extraction = d;
             *change = 1;
             break;
         }

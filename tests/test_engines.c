@@ -667,11 +667,77 @@ static void test_signals_only(void **state) {
     scene_free(&s);
 }
 
+/* Where a step leaves nothing of a direction (here E z g = w E g') there is nowhere to go: said, and no more than that. */
+static shs_status pixels_stand_still(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums) {
+    int m = ((pixels *)session)->z.bands, i;
+    (void)contrast;
+    for (i = 0; i < 1 + c; i++) sums[i] = 1;
+    for (i = 0; i < m * c; i++) sums[1 + c + i] = W[i];
+    return SHS_OK;
+}
+
+static void test_nowhere_to_go(void **state) {
+    scene s;
+    shs_context ctx = SHS_ZERO;
+    plan told;
+    shs_engine e = engine_of(&told);
+    int approach, d, i;
+    (void)state;
+    scene_create(&s);
+    e.pixels_sweep = pixels_stand_still;
+    ctx.engine = &e;
+    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
+        shs_ica_options o = SHS_ZERO;
+        shs_ica ica;
+        o.components = 3, o.contrast = SHS_TANH, o.approach = (shs_ica_approach)approach, o.order = SHS_BY_EXTRACTION;
+        assert_ok(shs_ica_fit(&ctx, &s.cube, &o, &ica));
+        assert_false(ica.converged);
+        for (d = 0; d < 3; d++) {
+            double length = 0;
+            for (i = 0; i < 3; i++) length += ica.rotation[3 * d + i] * ica.rotation[3 * d + i];
+            assert_close(length, 1, 1e-12);
+            assert_int_equal(ica.component[d].extraction, d);
+            assert_true(ica.component[d].change == 1 && ica.component[d].iterations <= 1);
+        }
+        shs_ica_free(&ctx, &ica);
+    }
+    assert_int_equal(told.open, 0);
+    scene_free(&s);
+}
+
+/* Cancelled on the engine: what was coded before is fetched. */
+static void test_cancelled_coding(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *there = NEW(results, 1);
+    shs_context ctx = SHS_ZERO;
+    plan told;
+    shs_engine e = engine_of(&told);
+    shs_codes codes;
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    (void)state;
+    scene_create(&s);
+    told.fail_at = 2, told.answer = SHS_CANCELLED; /* after opening and dictionary */
+    ctx.engine = &e, o.sparsity = S;
+    assert_ok(call_omp(NULL, &s, here));
+    codes = codes_in(there);
+    assert_status(shs_omp_ex(&ctx, P, N, s.D, P, M, s.Y, P, &o, &codes, there->errors2, &report), SHS_CANCELLED);
+    assert_memory_equal(there->atoms, here->atoms, sizeof here->atoms);
+    assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
+    assert_int_equal(told.open, 0);
+    free(here), free(there);
+    scene_free(&s);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_results), cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_unsupported), cmocka_unit_test(test_half_opened),
+        cmocka_unit_test(test_same_results),
+        cmocka_unit_test(test_each_call_fails),
+        cmocka_unit_test(test_each_call_is_unsupported),
+        cmocka_unit_test(test_half_opened),
         cmocka_unit_test(test_signals_only),
+        cmocka_unit_test(test_nowhere_to_go),
+        cmocka_unit_test(test_cancelled_coding),
     };
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
 }
