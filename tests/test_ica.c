@@ -1259,6 +1259,78 @@ static void test_a_failing_rank_ends_both(void **state) {
     cube_free(&cube);
 }
 
+/* ---- sources from pixels that were kept, or not --------------------------------------------------------------------- */
+
+/* Fit and transform in one call against one after the other, into memory and streams, stretched or not: of whole numbers none of
+   which is missing, of pixels whose first panels are, and of a stream, whose pixels are not kept. */
+static void test_run_everywhere(void **state) {
+    plain_cube p = test_scene();
+    unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+    int kind, to;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++) p.x[i] = floor(20 * p.x[i]);
+    for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * SHS__PANEL_PIXELS + 5;
+    for (kind = 0; kind < 3; kind++)
+        for (to = 0; to < 3; to++) {
+            shs_cube whole = cube_of(&p, SHS_I32, SHS_BIP, 0), cube = whole;
+            shs_ica_options o = options_of(3, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_sink a = new_sink(SHS_F64, SHS_BIP, 41, 43, 3), b = new_sink(SHS_F64, SHS_BIP, 41, 43, 3), into;
+            shs_ica ica;
+            stream s;
+            collector c;
+            if (kind == 1) whole.mask = mask, cube = whole;
+            if (kind == 2) cube = streamed(&whole, 10, &s);
+            a.rescale = b.rescale = to == 2, a.high = b.high = 1;
+            into = to == 1 ? collecting(&b, 41, 43, 3, &c) : b;
+            assert_ok(shs_ica_run(NULL, &cube, &o, &into, &ica));
+            assert_ok(shs_ica_transform(NULL, &ica, &whole, &a));
+            check_near("sources", 41 * 43 * 3, (const double *)b.pixels, (const double *)a.pixels, BY_TYPE(1e-4, 1e-10));
+            if (kind == 1) assert_true(is_nan(((const double *)b.pixels)[0]) && ica.count < (shs_wide)pixels_of(&p));
+            shs_ica_free(NULL, &ica);
+            cube_free(&whole), sink_free(&a), sink_free(&b);
+        }
+    free(p.x), free(mask);
+}
+
+/* By default: all components. Many of them are not worth their fourth moments. */
+static void test_defaults_and_many_components(void **state) {
+    plain_cube p = test_scene(), wide = mixed_cube(20, 30, 34, 5, 1, 8);
+    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), many = cube_of(&wide, SHS_F64, SHS_BIP, 0);
+    shs_ica_options o = options_of(0, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 41, 43, 7);
+    shs_ica a, b;
+    (void)state;
+    assert_ok(shs_ica_run(NULL, &cube, NULL, &sink, &a));
+    assert_true(a.components == 7 && a.used_moments);
+    o.iterations = 1, o.tolerance = -1;
+    b = fit(NULL, &many, &o);
+    assert_true(b.components == 34 && !b.used_moments && b.component[0].iterations == 1);
+    free(p.x), free(wide.x);
+    shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
+    cube_free(&cube), cube_free(&many), sink_free(&sink);
+}
+
+/* The step: halved where the iterate jumps between two places, though not for ever, and once halfway; along a curvature of
+   nothing it is the plain one. */
+static void test_steps(void **state) {
+    shs_ica_options o = SHS_ZERO;
+    shs_wide w[2] = {1, 0}, S[2] = {3, 0};
+    (void)state;
+    assert_true(shs__damp(&o, 1, 2, 200, 1, 0) == (shs_wide)0.5);
+    assert_true(shs__damp(&o, 1, 1, 200, 1, 0) == 1);
+    assert_true(shs__damp(&o, 1, 2, 200, 1, 1) == 1);
+    assert_true(shs__damp(&o, 1, 100, 200, 1, 1) == (shs_wide)0.5);
+    assert_true(shs__damp(&o, (shs_wide)1 / 64, 2, 200, 1, 0) == (shs_wide)1 / 64);
+    o.plain_steps = 1;
+    assert_true(shs__damp(&o, 1, 2, 200, 1, 0) == 1);
+    shs__ica_step(2, w, S, 3, (shs_wide)0.5);
+    assert_true(w[0] == 0 && w[1] == 0);
+    w[0] = 1, S[1] = 1;
+    shs__ica_step(2, w, S, 5, (shs_wide)0.5); /* beta 3: w - (S - 3 w) / 4 */
+    assert_true(w[0] == 1 && w[1] == (shs_wide)-0.25);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_symmetric_beach),
@@ -1293,6 +1365,9 @@ int main(void) {
         cmocka_unit_test(test_results_in_an_arena),
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
+        cmocka_unit_test(test_run_everywhere),
+        cmocka_unit_test(test_defaults_and_many_components),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests_name("ica", tests, NULL, NULL);
 }

@@ -1523,6 +1523,64 @@ static void test_workspace_overflow(void **state) {
     assert_true(shs_ksvd_workspace(NULL, INT_MAX, INT_MAX, SIZE_MAX / 2, &o) == SIZE_MAX);
 }
 
+/* ---- endings in odd places ----------------------------------------------------------------------------------------- */
+
+/* The same with atoms that are replaced, which ranks agree on too; and from signals, which are fetched by a reduction. What was
+   finished stands in the history, what broke down does not. */
+static void test_broken_replacement(void **state) {
+    shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 87), *D = copy_of(P * N, D0);
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record history[2];
+    shs_context ctx = SHS_ZERO;
+    int k, left, start;
+    (void)state;
+    o.iterations = 2, o.prune_coherence = (shs_real)0.3, o.history = history;
+    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
+    for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start += SHS_START_GIVEN - SHS_START_SIGNALS)
+        for (k = 0;; k++) {
+            shs_status status;
+            int done = 0;
+            left = k;
+            o.start = (shs_start)start;
+            memset(history, 0x5a, sizeof history);
+            memcpy(D, D0, P * N * sizeof *D);
+            status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL);
+            while (done < 2 && history[done].atoms_used != 0x5a5a5a5a) done++;
+            if (status == SHS_OK) {
+                assert_int_equal(done, 2);
+                assert_true(history[0].pruned + history[0].replaced > 0);
+                break;
+            }
+            assert_status(status, SHS_REDUCE_FAILED);
+            assert_memory_equal(D, D0, P * N * sizeof *D);
+            if (k < 10) assert_int_equal(done, 0);
+        }
+    free(Y), free(D0), free(D);
+}
+
+/* A cancelled run has a history as far as it went. No rank has a signal: there is nothing to learn from. */
+static void test_history_when_cancelled(void **state) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 88), *before = copy_of(P * N, D);
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record history[5];
+    shs_context ctx = SHS_ZERO;
+    watch w;
+    int k, left = 1000;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    o.history = history, w.cancel_at = 2;
+    memset(history, 0x5a, sizeof history);
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_CANCELLED);
+    for (k = 0; k < 5; k++) assert_int_equal(history[k].atoms_used == 0x5a5a5a5a, k > 2);
+    memcpy(D, before, P * N * sizeof *D);
+    memset(&ctx, 0, sizeof ctx);
+    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = 1;
+    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, 0, NULL, P, &o, NULL, NULL), SHS_BAD_M);
+    assert_memory_equal(D, before, P * N * sizeof *D);
+    free(Y), free(D), free(before);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_aksvd),
@@ -1567,6 +1625,8 @@ int main(void) {
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_workspace_overflow),
+        cmocka_unit_test(test_broken_replacement),
+        cmocka_unit_test(test_history_when_cancelled),
     };
     return cmocka_run_group_tests_name("dictionary learning", tests, NULL, NULL);
 }

@@ -748,6 +748,24 @@ static void test_not_finite(void **state) {
     free(pixels), free(D), free(out), free(kept);
 }
 
+/* Cancelled after the first of two blocks of patches: nothing is written. */
+static void test_cancelled_between_blocks(void **state) {
+    shs_image image = new_image(SHS_U8, 100, 95, 1, 0, 40);
+    shs_patches set = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *D = new_dictionary(4, 6, 41), *out = new_normal(9500, 42), *kept = new_normal(9500, 42);
+    shs_context ctx = SHS_ZERO;
+    int left = 0;
+    (void)state;
+    set.width = set.height = 2, coding.sparsity = 1;
+    assert_true(shs_patches_count(&image, &set, NULL) > SHS__PATCHES_A_BLOCK);
+    ctx.progress_fn = cancel_later, ctx.progress_user = &left;
+    assert_status(shs_patches_approximate(&ctx, &image, &set, 6, D, 4, &coding, 1, out, NULL), SHS_CANCELLED);
+    assert_memory_equal(out, kept, 9500 * sizeof *out);
+    free(D), free(out), free(kept);
+    image_free(&image);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid_positions),
@@ -770,6 +788,7 @@ int main(void) {
         cmocka_unit_test(test_bad_sets),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_cancelled_between_blocks),
     };
     return cmocka_run_group_tests_name("patches", tests, NULL, NULL);
 }

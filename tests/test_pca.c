@@ -1373,6 +1373,27 @@ static void test_bad_arguments(void **state) {
     cube_free(&cube), sink_free(&sink);
 }
 
+/* Scores can be stretched like any output; and more components than the pixels have are refused. */
+static void test_rx_rescaled(void **state) {
+    plain_cube p = mixed_cube(33, 41, 9, 3, 0, 13), out, plain;
+    shs_cube cube = cube_f64(&p);
+    shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1), stretched = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+    shs_pca_options o = options_of(4, 0, 0, 0);
+    double low = ENDLESS, high = -ENDLESS;
+    size_t i;
+    (void)state;
+    assert_status(shs_rx(NULL, &cube, &o, &sink, NULL), SHS_RANK_TOO_LOW);
+    o.components = 3;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
+    stretched.rescale = 1, stretched.low = 10, stretched.high = 20;
+    assert_ok(shs_rx(NULL, &cube, &o, &stretched, NULL));
+    plain = sink_values(&sink, 33, 41, 1), out = sink_values(&stretched, 33, 41, 1);
+    for (i = 0; i < pixels_of(&p); i++) low = fmin(low, plain.x[i]), high = fmax(high, plain.x[i]);
+    for (i = 0; i < pixels_of(&p); i++) assert_close(out.x[i], 10 + 10 * (plain.x[i] - low) / (high - low), 1e-9);
+    free(p.x), free(out.x), free(plain.x);
+    cube_free(&cube), sink_free(&sink), sink_free(&stretched);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sandiego),
@@ -1410,6 +1431,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_rx_rescaled),
     };
     return cmocka_run_group_tests_name("pca", tests, NULL, NULL);
 }
