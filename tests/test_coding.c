@@ -1496,6 +1496,38 @@ static void test_residual(void **state) {
 
 /* ---- where the recurrence cannot tell ------------------------------------------------------------------------------ */
 
+/* Tolerances just above, at, and just below what three atoms leave: where the recurrence cannot tell, the residual itself does,
+   and what counts as reached is reached by the coefficients as stored. */
+static void test_tolerance_at_the_residual(void **state) {
+    static const double off[] = {-30, -3, -1, -0.3, 0, 0.3, 1, 3, 30}; /* in the spacing of the type */
+    problem q = random_problem(24, 60, 200, 470);
+    shs_codes three = new_codes(200, 3), codes = new_codes(200, 24);
+    shs_real *tolerance = (shs_real *)malloc(200 * sizeof *tolerance);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    int mode, k;
+    size_t i;
+    (void)state;
+    assert_ok(shs_omp(NULL, 24, 60, q.D, 200, q.Y, 3, &three));
+    o.tolerance_each = tolerance;
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++)
+        for (k = 0; k < 9; k++) {
+            o.gram_mode = (shs_gram_mode)mode;
+            for (i = 0; i < 200; i++)
+                tolerance[i] = (shs_real)(sqrt(error2_of(&q, &three, i)) * (1 + off[k] * (double)SHS__EPS));
+            assert_ok(shs_omp_ex(NULL, 24, 60, q.D, 24, 200, q.Y, 24, &o, &codes, NULL, &report));
+            assert_int_equal(report.not_reached, 0);
+            for (i = 0; i < 200; i++) {
+                double t = (double)tolerance[i];
+                assert_true(error2_of(&q, &codes, i) <= t * t * (1 + 1e-15));
+                assert_in_range(codes.used[i], 3, off[k] > 20 ? 3 : 4);
+            }
+        }
+    free(tolerance);
+    shs_codes_free(NULL, &three), shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 /* The second atom lies almost in the span of the first, and a large signal across both: the first is taken, the second refused,
    and the tolerance said to be missed. */
 static void test_refused_atom(void **state) {
@@ -1614,6 +1646,7 @@ int main(void) {
         cmocka_unit_test(test_csc),
         cmocka_unit_test(test_synthesize),
         cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_tolerance_at_the_residual),
         cmocka_unit_test(test_refused_atom),
         cmocka_unit_test(test_falling_coefficients),
         cmocka_unit_test(test_no_huge_gram),

@@ -1261,8 +1261,8 @@ static void test_a_failing_rank_ends_both(void **state) {
 
 /* ---- sources from pixels that were kept, or not --------------------------------------------------------------------- */
 
-/* Fit and transform in one call against one after the other, into memory and streams, stretched or not: of whole numbers none of
-   which is missing, of pixels whose first panels are, and of a stream, whose pixels are not kept. */
+/* Fit and transform in one call against one after the other, into memory and streams, stretched or not: of whole numbers, none
+   of which is missing, of pixels whose first panels are, and of a stream, whose pixels are not kept. */
 static void test_run_everywhere(void **state) {
     plain_cube p = test_scene();
     unsigned char *mask = NEW(unsigned char, pixels_of(&p));
