@@ -48,7 +48,7 @@ help:
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
 	@echo "make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)"
 	@echo "make portability-deps  install what that takes, nearly 1 GB"
-	@echo "make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang)"
+	@echo "make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang; RUNS=N, FUZZ_REAL=double)"
 	@echo "make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not"
 	@echo "make test-tsan       the tests of threads under ThreadSanitizer"
 	@echo "make test-valgrind   the tests of faults under valgrind"
@@ -301,37 +301,53 @@ cortex-m: | build $(BEFORE)
 
 # ---- fuzzing: random inputs, sanitizers on -----------------------------------------------------------------------------
 
+# FUZZ_REAL=double fuzzes the library in double, below build/fuzz-double.
 FUZZ_CC ?= clang
+FUZZ_REAL ?=
+FUZZ_DIR := build/fuzz$(FUZZ_REAL:%=-%)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_FLAGS := -std=c99 -Wall -Wextra -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+FUZZ_FLAGS := -std=c99 -Wall -Wextra -gline-tables-only -O2 -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	$(if $(FUZZ_REAL),-DSPARSEHS_DOUBLE)
+# Only the reader compares what it reads with words: elsewhere a call at every comparison costs more than it finds.
+FUZZ_TRACE := -fsanitize=address,undefined -fsanitize-coverage=inline-8bit-counters,indirect-calls,pc-table
 FUZZ = $(eval FUZZ := $$(shell mkdir -p build; echo 'int LLVMFuzzerTestOneInput(const char *, unsigned long); \
 	int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return (void)d, (void)n, 0; }' | \
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -x c - -o build/probe.fuzz 2>/dev/null && echo yes; rm -f build/probe.fuzz))$(FUZZ)
+# A target ends after so many seconds (0: never) or executions (-1: never), whichever comes first.
 SECONDS ?= 60
+RUNS ?= -1
+FUZZ_TIMEOUT ?= 10
+# Executions are short: what the fuzzer and the sanitizers do for each of them counts.
+FUZZ_OPTIONS = -max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=$(FUZZ_TIMEOUT) -max_len=400 -rss_limit_mb=4000 -entropic=0 \
+	-reload=0 -print_final_stats=1
+FUZZ_SANITIZERS := ASAN_OPTIONS=quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0
 
 fuzz: | build
 	$(if $(FUZZ),@$(MAKE) --no-print-directory run-fuzz,@echo "skipped: there is no $(FUZZ_CC) with libFuzzer here")
 
 # What is new is collected below build/; the kept inputs are run first. A finding stays there, and ends it.
-run-fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz_%)
+run-fuzz: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%)
 	@for t in $(FUZZ_TARGETS); do \
-		mkdir -p build/fuzz/corpus/$$t; dict=; \
+		mkdir -p $(FUZZ_DIR)/corpus/$$t; dict=; \
 		[ ! -f tests/fuzz/$$t.dict ] || dict=-dict=tests/fuzz/$$t.dict; \
-		build/fuzz/fuzz_$$t -max_total_time=$(SECONDS) -max_len=400 -timeout=10 -rss_limit_mb=4000 -print_final_stats=1 $$dict \
-			-artifact_prefix=build/fuzz/$$t- build/fuzz/corpus/$$t tests/fuzz/corpus/$$t >build/fuzz/$$t.log 2>&1 || \
-			{ tail -40 build/fuzz/$$t.log; exit 1; }; \
-		sed -n "s/stat::number_of_executed_units: */fuzz $$t: executions without a finding: /p" build/fuzz/$$t.log; \
+		$(FUZZ_SANITIZERS) $(FUZZ_DIR)/fuzz_$$t $(FUZZ_OPTIONS) $$dict -artifact_prefix=$(FUZZ_DIR)/$$t- \
+			$(FUZZ_DIR)/corpus/$$t tests/fuzz/corpus/$$t >$(FUZZ_DIR)/$$t.log 2>&1 || { tail -40 $(FUZZ_DIR)/$$t.log; exit 1; }; \
+		sed -n "s/stat::number_of_executed_units: */fuzz $$t: executions without a finding: /p" $(FUZZ_DIR)/$$t.log; \
 	done
 
 # Writes anew what is kept: the smallest set of inputs that reaches as much, cut to two dozen.
-fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/fuzz_%)
+fuzz-corpus: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%)
 	@for t in $(FUZZ_TARGETS); do FUZZ_TARGET=$$t sh tests/fuzz/keep.sh || exit 1; done
 
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/library.o $(wildcard tests/fuzz/*.h examples/*.h examples/hypercube.c)
-	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/library.o -lm
+$(FUZZ_DIR)/fuzz_reader: private FUZZ_TRACE := -fsanitize=fuzzer-no-link,address,undefined
 
-build/fuzz/library.o: tests/fuzz/library.c $(HEADER) | build/fuzz
-	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -c $< -o $@
+$(FUZZ_DIR)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_DIR)/library.o $(wildcard tests/fuzz/*.h examples/*.h examples/hypercube.c)
+	$(FUZZ_CC) $(FUZZ_FLAGS) $(FUZZ_TRACE) -c $< -o $@.o
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $@.o $(FUZZ_DIR)/library.o -lm
+
+$(FUZZ_DIR)/library.o: tests/fuzz/library.c $(HEADER)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_FLAGS) $(FUZZ_TRACE) -c $< -o $@
 
 # ---- threads, memory, coverage -----------------------------------------------------------------------------------------
 
@@ -386,7 +402,7 @@ bench-deps:
 deps:
 	@sh tests/install_deps.sh
 
-build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings tsan valgrind fuzz):
+build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings tsan valgrind):
 	@mkdir -p $@
 
 clean:

@@ -176,7 +176,7 @@ typedef struct world {
 static inline void *counted_alloc(void *user, size_t size) {
     world *w = (world *)user;
     void *block;
-    if (w->allocations_left == 0 || size > (size_t)1 << 28) {
+    if (w->allocations_left == 0 || size > (size_t)1 << 22) {
         w->refused = 1;
         return NULL;
     }

@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static jmp_buf stopped;
 static void *blocks[4096];
+static size_t block_count; /* places that were ever used */
 static FILE *files[8], *nothing;
 static const uint8_t *contents[2]; /* of the header, of the data */
 static size_t lengths[2];
@@ -26,15 +27,15 @@ __attribute__((noreturn)) static void stop(int code) { longjmp(stopped, code ? c
 
 static void *keep(void *block) {
     size_t i = 0;
-    while (i < 4095 && blocks[i]) i++;
-    if (i == 4095) abort();
+    while (i < block_count && blocks[i]) i++;
+    if (i == block_count && block_count++ == sizeof blocks / sizeof *blocks) abort();
     return blocks[i] = block;
 }
 
 static void forget(void *block) {
     size_t i = 0;
-    while (i < 4096 && blocks[i] != block) i++;
-    if (block && i < 4096) blocks[i] = NULL;
+    while (i < block_count && blocks[i] != block) i++;
+    if (block && i < block_count) blocks[i] = NULL;
 }
 
 static void *kept_calloc(size_t count, size_t size) {
@@ -159,9 +160,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (data[0] == 'P') read_picture(data, size);
         else if (data[0] == 'E') read_cube();
         else read_lists(text);
-        for (i = 0; i < 4096; i++) must(!blocks[i]); /* nothing is forgotten where all went well */
+        for (i = 0; i < block_count; i++) must(!blocks[i]); /* nothing is forgotten where all went well */
     }
-    for (i = 0; i < 4096; i++) free(blocks[i]), blocks[i] = NULL;
+    while (block_count) free(blocks[--block_count]), blocks[block_count] = NULL;
     for (i = 0; i < 8; i++) {
         if (files[i]) fclose(files[i]);
         files[i] = NULL;
