@@ -1,54 +1,42 @@
-/* test_faults.c - every allocation of every public call fails once: no crash, no leak, outputs untouched. */
-#include "test.h"
-
-/* ---- an allocator that fails at will ----------------------------------------------------------------------------- */
-
-typedef struct faulty {
-    int left;        /* allocations that still succeed */
-    int outstanding; /* blocks not given back */
-    int failed;      /* allocations refused */
-} faulty;
-
-static void *faulty_alloc(void *user, size_t size) {
-    faulty *f = (faulty *)user;
-    void *block;
-    if (f->left-- <= 0) {
-        f->failed++;
-        return NULL;
-    }
-    block = malloc(size);
-    assert_non_null(block);
-    memset(block, 0xa5, size); /* nobody may count on zeros */
-    f->outstanding++;
-    return block;
-}
-
-static void faulty_free(void *user, void *block) {
-    faulty *f = (faulty *)user;
-    if (block) f->outstanding--;
-    free(block);
-}
+/* test_faults.c - every public call with what can go wrong around it: each allocation, read, write, step and reduction
+   fails once, and streams say that all is well and give anything. No crash, no leak, outputs as promised. */
+#include "test_cube_tools.h"
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
-
-/* Inputs that all calls share, and the memory that they write to. */
-typedef struct scene {
-    shs_real *D, *Y, *gram, *dty, *norms2, *triangle;
-    shs_wide *symmetric;
-    unsigned char *pixels;
-    shs_image image;
-    shs_codes codes;     /* input: codes of Y over D */
-    unsigned char *out;  /* ROOM bytes for outputs, each at OUT(k) */
-    shs_codes out_codes; /* output: its arrays lie in out */
-} scene;
 
 #define P 16
 #define N 40
 #define M 300
 #define S 4
+#define DEEP (2 * SHS__SLAB_DEPTH + 100) /* where products are shared out by slabs of the depth */
+#define LINES 11
+#define SAMPLES 24
+#define BANDS 4
 #define SLOT 65536
 #define SLOTS 4
 #define OUT(scene, k, type) ((type *)(void *)((scene)->out + (size_t)(k)*SLOT))
+
+/* Inputs that all calls share, and the memory that they write to. */
+typedef struct scene {
+    shs_real *D, *Y, *gram, *dty, *norms2, *triangle, *deep;
+    shs_wide *symmetric;
+    unsigned char *pixels;
+    shs_image image;
+    shs_codes codes;     /* input: codes of Y over D */
+    unsigned char *out;  /* SLOTS * SLOT bytes for outputs, each at OUT(k) */
+    shs_codes out_codes; /* output: its arrays lie in out */
+
+    /* cubes: a stream of blocks, and what was made of the cube before; results are at OUT(1) */
+    plain_cube plain;
+    shs_cube cube, lines;
+    stream read;
+    shs_moments moments;
+    shs_wide noise[BANDS * BANDS];
+    shs_pca pca;
+    shs_ica ica;
+    shs_sink memory, sink; /* written in blocks that are put together in OUT(0) */
+    collector written;
+} scene;
 
 typedef shs_status (*call_fn)(const shs_context *ctx, scene *s);
 
@@ -58,6 +46,19 @@ static shs_status call_gemm(const shs_context *ctx, scene *s) {
 
 static shs_status call_syrk(const shs_context *ctx, scene *s) {
     return shs_syrk(ctx, SHS_LOWER, SHS_TRANS, N, P, 1, s->D, P, 0, OUT(s, 0, shs_real), N);
+}
+
+/* Six slabs over two workers and more. */
+static shs_status call_gemm_deep(const shs_context *ctx, scene *s) {
+    return shs_gemm(ctx, SHS_NO_TRANS, SHS_TRANS, 3, 2, DEEP, 1, s->deep, 3, s->deep, 2, 0, OUT(s, 0, shs_real), 3);
+}
+
+static shs_status call_syrk_deep(const shs_context *ctx, scene *s) {
+    return shs_syrk(ctx, SHS_UPPER, SHS_NO_TRANS, 3, DEEP, 1, s->deep, 3, 0, OUT(s, 0, shs_real), 3);
+}
+
+static shs_status call_trsm_right(const shs_context *ctx, scene *s) {
+    return shs_trsm(ctx, SHS_RIGHT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, N, P, 1, s->triangle, P, OUT(s, 0, shs_real), N);
 }
 
 static void prepare_trsm(scene *s) { memcpy(OUT(s, 0, shs_real), s->D, P * N * sizeof *s->D); }
@@ -175,33 +176,176 @@ static shs_status call_patches_approximate(const shs_context *ctx, scene *s) {
                                    OUT(s, 1, shs_omp_report));
 }
 
+/* ---- the calls that read cubes ------------------------------------------------------------------------------------ */
+
+static shs_status call_moments_create(const shs_context *ctx, scene *s) {
+    shs_status status = shs_moments_create(ctx, BANDS, OUT(s, 1, shs_moments));
+    if (status == SHS_OK) shs_moments_free(ctx, OUT(s, 1, shs_moments));
+    return status;
+}
+
+/* Moments that are as they were where the call fails, else copied to the outputs. */
+static shs_status moments_after(scene *s, shs_moments *m, shs_wide count_before, shs_status status) {
+    if (status == SHS_OK) memcpy(OUT(s, 1, shs_wide), m->products, BANDS * BANDS * sizeof(shs_wide));
+    else if (m->count < count_before || m->count > count_before) fail_msg("moments changed: %s", shs_status_name(status));
+    shs_moments_free(NULL, m);
+    return status;
+}
+
+static shs_status call_moments_update(const shs_context *ctx, scene *s) {
+    shs_moments m = SHS_ZERO;
+    assert_ok(shs_moments_create(NULL, BANDS, &m));
+    return moments_after(s, &m, 0, shs_moments_update(ctx, &m, &s->lines, 0));
+}
+
+static shs_status call_moments_reduce(const shs_context *ctx, scene *s) {
+    shs_moments m = SHS_ZERO;
+    assert_ok(shs_moments_create(NULL, BANDS, &m));
+    assert_ok(shs_moments_merge(&m, &s->moments));
+    return moments_after(s, &m, s->moments.count, shs_moments_reduce(ctx, &m));
+}
+
+static shs_status call_map(const shs_context *ctx, scene *s) {
+    shs_pixel_map map = SHS_ZERO;
+    map.bands = map.outputs = BANDS, map.matrix = s->noise;
+    s->sink.rescale = 1, s->sink.high = 255;
+    return shs_cube_map(ctx, &s->lines, &map, 1, &s->sink);
+}
+
+static shs_status pca_made(const shs_context *ctx, scene *s, shs_status status);
+static shs_status ica_made(const shs_context *ctx, scene *s, shs_status status);
+
+static shs_status call_pca_fit(const shs_context *ctx, scene *s) {
+    return pca_made(ctx, s, shs_pca_fit(ctx, &s->lines, NULL, OUT(s, 1, shs_pca)));
+}
+
+static shs_status call_pca_from_moments(const shs_context *ctx, scene *s) {
+    return pca_made(ctx, s, shs_pca_from_moments(ctx, &s->moments, NULL, OUT(s, 1, shs_pca)));
+}
+
+static shs_status call_mnf_fit(const shs_context *ctx, scene *s) {
+    return pca_made(ctx, s, shs_mnf_fit(ctx, &s->lines, NULL, OUT(s, 1, shs_pca)));
+}
+
+static shs_status call_mnf_from_noise(const shs_context *ctx, scene *s) {
+    return pca_made(ctx, s, shs_mnf_from_noise(ctx, &s->moments, s->noise, BANDS, NULL, OUT(s, 1, shs_pca)));
+}
+
+static shs_status call_pca_run(const shs_context *ctx, scene *s) {
+    s->sink.rescale = 1, s->sink.high = 255;
+    return pca_made(ctx, s, shs_pca_run(ctx, &s->lines, NULL, &s->sink, OUT(s, 1, shs_pca)));
+}
+
+static shs_status call_pca_transform(const shs_context *ctx, scene *s) {
+    return shs_pca_transform(ctx, &s->pca, &s->lines, &s->sink);
+}
+
+static shs_status call_pca_denoise(const shs_context *ctx, scene *s) {
+    return shs_pca_denoise(ctx, &s->pca, 2, &s->lines, &s->sink);
+}
+
+static shs_status call_pca_inverse(const shs_context *ctx, scene *s) {
+    return shs_pca_inverse(ctx, &s->pca, &s->lines, &s->sink);
+}
+
+static shs_status call_rx(const shs_context *ctx, scene *s) {
+    s->written.outputs = 1;
+    return shs_rx(ctx, &s->lines, NULL, &s->sink, OUT(s, 1, int));
+}
+
+static shs_ica_options ica_options(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = 3, o.contrast = contrast, o.approach = approach, o.route = route, o.iterations = 6;
+    return o;
+}
+
+static shs_status ica_with(const shs_context *ctx, scene *s, shs_contrast contrast, shs_ica_approach approach,
+                           shs_ica_route route) {
+    shs_ica_options o = ica_options(contrast, approach, route);
+    return ica_made(ctx, s, shs_ica_fit(ctx, &s->lines, &o, OUT(s, 1, shs_ica)));
+}
+
+static shs_status call_ica_moments(const shs_context *ctx, scene *s) {
+    return ica_with(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+}
+
+static shs_status call_ica_sweep(const shs_context *ctx, scene *s) {
+    return ica_with(ctx, s, SHS_TANH, SHS_DEFLATION, SHS_ROUTE_SWEEP);
+}
+
+static shs_status call_ica_symmetric(const shs_context *ctx, scene *s) {
+    return ica_with(ctx, s, SHS_GAUSS, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+}
+
+static shs_status call_ica_run(const shs_context *ctx, scene *s) {
+    shs_ica_options o = ica_options(SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    s->written.outputs = 3;
+    return ica_made(ctx, s, shs_ica_run(ctx, &s->lines, &o, &s->sink, OUT(s, 1, shs_ica)));
+}
+
+static shs_status call_ica_transform(const shs_context *ctx, scene *s) {
+    s->written.outputs = 3;
+    return shs_ica_transform(ctx, &s->ica, &s->lines, &s->sink);
+}
+
+static shs_status call_ica_inverse(const shs_context *ctx, scene *s) {
+    shs_cube sources = s->lines; /* of three bands, written as one of all */
+    static const int three[] = {0, 2, 3};
+    sources.band_list = three, sources.band_count = 3;
+    return shs_ica_inverse(ctx, &s->ica, &sources, &s->sink);
+}
+
+/* The calls. blocks: as many as the call may take, 0 where nothing is said of it. reads, writes: block by block. */
 static const struct {
     const char *name;
     call_fn call;
     void (*prepare)(scene *s); /* for calls that work in place; NULL: the outputs hold a pattern */
+    int blocks, reads, writes; /* reads: 2 where something is made of the pixels, so that there must be some */
 } calls[] = {
-    {"shs_gemm", call_gemm, NULL},
-    {"shs_syrk", call_syrk, NULL},
-    {"shs_trsm", call_trsm, prepare_trsm},
-    {"shs_cholesky", call_cholesky, prepare_cholesky},
-    {"shs_eigh", call_eigh, NULL},
-    {"shs_eigh, few", call_eigh_few, NULL},
-    {"shs_eigh_jacobi", call_eigh_jacobi, NULL},
-    {"shs_codes_create", call_codes_create, NULL},
-    {"shs_codes_synthesize", call_synthesize, NULL},
-    {"shs_codes_residual", call_residual, NULL},
-    {"shs_omp", call_omp, NULL},
-    {"shs_omp_ex, Gram matrix", call_omp_always, NULL},
-    {"shs_omp_ex, no Gram matrix", call_omp_never, NULL},
-    {"shs_omp_ex, tolerance", call_omp_tolerance, NULL},
-    {"shs_omp_gram", call_omp_gram, NULL},
-    {"shs_ksvd", call_ksvd, NULL},
-    {"shs_ksvd_ex", call_ksvd_ex, NULL},
-    {"shs_dictionary_coherence", call_coherence, NULL},
-    {"shs_patches_get", call_patches_get, NULL},
-    {"shs_patches_put", call_patches_put, NULL},
-    {"shs_patches_average", call_patches_average, NULL},
-    {"shs_patches_approximate", call_patches_approximate, NULL},
+    {"shs_gemm", call_gemm, NULL, 1, 0, 0},
+    {"shs_syrk", call_syrk, NULL, 1, 0, 0},
+    {"shs_gemm, deep", call_gemm_deep, NULL, 1, 0, 0},
+    {"shs_syrk, deep", call_syrk_deep, NULL, 1, 0, 0},
+    {"shs_trsm", call_trsm, prepare_trsm, 1, 0, 0},
+    {"shs_trsm, right", call_trsm_right, prepare_trsm, 1, 0, 0},
+    {"shs_cholesky", call_cholesky, prepare_cholesky, 1, 0, 0},
+    {"shs_eigh", call_eigh, NULL, 1, 0, 0},
+    {"shs_eigh, few", call_eigh_few, NULL, 1, 0, 0},
+    {"shs_eigh_jacobi", call_eigh_jacobi, NULL, 1, 0, 0},
+    {"shs_codes_create", call_codes_create, NULL, 3, 0, 0},
+    {"shs_codes_synthesize", call_synthesize, NULL, 1, 0, 0},
+    {"shs_codes_residual", call_residual, NULL, 1, 0, 0},
+    {"shs_omp", call_omp, NULL, 1, 0, 0},
+    {"shs_omp_ex, Gram matrix", call_omp_always, NULL, 1, 0, 0},
+    {"shs_omp_ex, no Gram matrix", call_omp_never, NULL, 1, 0, 0},
+    {"shs_omp_ex, tolerance", call_omp_tolerance, NULL, 1, 0, 0},
+    {"shs_omp_gram", call_omp_gram, NULL, 1, 0, 0},
+    {"shs_ksvd", call_ksvd, NULL, 1, 0, 0},
+    {"shs_ksvd_ex", call_ksvd_ex, NULL, 1, 0, 0},
+    {"shs_dictionary_coherence", call_coherence, NULL, 1, 0, 0},
+    {"shs_patches_get", call_patches_get, NULL, 1, 0, 0},
+    {"shs_patches_put", call_patches_put, NULL, 1, 0, 0},
+    {"shs_patches_average", call_patches_average, NULL, 1, 0, 0},
+    {"shs_patches_approximate", call_patches_approximate, NULL, 1, 0, 0},
+    {"shs_moments_create", call_moments_create, NULL, 1, 0, 0},
+    {"shs_moments_update", call_moments_update, NULL, 1, 1, 0},
+    {"shs_moments_reduce", call_moments_reduce, NULL, 1, 0, 0},
+    {"shs_cube_map", call_map, NULL, 1, 1, 1},
+    {"shs_pca_fit", call_pca_fit, NULL, 0, 2, 0},
+    {"shs_pca_from_moments", call_pca_from_moments, NULL, 0, 0, 0},
+    {"shs_mnf_fit", call_mnf_fit, NULL, 0, 2, 0},
+    {"shs_mnf_from_noise", call_mnf_from_noise, NULL, 0, 0, 0},
+    {"shs_pca_run", call_pca_run, NULL, 0, 2, 1},
+    {"shs_pca_transform", call_pca_transform, NULL, 0, 1, 1},
+    {"shs_pca_denoise", call_pca_denoise, NULL, 0, 1, 1},
+    {"shs_pca_inverse", call_pca_inverse, NULL, 0, 1, 1},
+    {"shs_rx", call_rx, NULL, 0, 2, 1},
+    {"shs_ica_fit, moments", call_ica_moments, NULL, 0, 2, 0},
+    {"shs_ica_fit, sweep", call_ica_sweep, NULL, 0, 2, 0},
+    {"shs_ica_fit, symmetric", call_ica_symmetric, NULL, 0, 2, 0},
+    {"shs_ica_run", call_ica_run, NULL, 0, 2, 1},
+    {"shs_ica_transform", call_ica_transform, NULL, 0, 1, 1},
+    {"shs_ica_inverse", call_ica_inverse, NULL, 0, 1, 1},
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 
@@ -220,6 +364,21 @@ static void fill_matrices(scene *s) {
         }
 }
 
+/* The moments, components and sources of a cube, for the calls that take them. */
+static void make_cube(scene *s) {
+    shs_ica_options o = ica_options(SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    int i, j;
+    s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.1, 9);
+    s->cube = cube_of(&s->plain, SHS_F32, SHS_BIL, 0);
+    memset(&s->moments, 0, sizeof s->moments), memset(&s->pca, 0, sizeof s->pca), memset(&s->ica, 0, sizeof s->ica);
+    assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
+    assert_ok(shs_moments_update(NULL, &s->moments, &s->cube, 1));
+    assert_ok(shs_pca_fit(NULL, &s->cube, NULL, &s->pca));
+    assert_ok(shs_ica_fit(NULL, &s->cube, &o, &s->ica));
+    for (j = 0; j < BANDS; j++)
+        for (i = 0; i < BANDS; i++) s->noise[BANDS * j + i] = (i == j) + 0.125;
+}
+
 static void scene_create(scene *s) {
     int i;
     s->D = new_normal(P * N, 1);
@@ -229,6 +388,7 @@ static void scene_create(scene *s) {
     s->norms2 = new_normal(M, 5);
     s->triangle = new_normal(P * P, 6);
     s->symmetric = (shs_wide *)malloc(P * P * sizeof *s->symmetric);
+    s->deep = new_normal(3 * DEEP, 7);
     fill_matrices(s);
     s->pixels = (unsigned char *)malloc(40 * 30);
     for (i = 0; i < 40 * 30; i++) s->pixels[i] = (unsigned char)(i * 7);
@@ -236,58 +396,177 @@ static void scene_create(scene *s) {
     s->image.pixels = s->pixels, s->image.type = SHS_U8, s->image.width = 40, s->image.height = 30;
     assert_ok(shs_codes_create(NULL, M, S, &s->codes));
     assert_ok(shs_omp(NULL, P, N, s->D, M, s->Y, S, &s->codes));
+    make_cube(s);
     s->out = (unsigned char *)malloc(SLOTS * SLOT);
+    memset(&s->memory, 0, sizeof s->memory);
+    s->memory.pixels = s->out, s->memory.type = SHS_F32, s->memory.interleave = SHS_BIP;
     s->out_codes.m = M, s->out_codes.stride = S;
     s->out_codes.used = OUT(s, 0, int), s->out_codes.atoms = OUT(s, 1, int), s->out_codes.coefs = OUT(s, 2, shs_real);
 }
 
 static void scene_free(scene *s) {
     free(s->D), free(s->Y), free(s->gram), free(s->dty), free(s->norms2), free(s->triangle), free(s->symmetric);
-    free(s->pixels), free(s->out);
+    free(s->deep), free(s->pixels), free(s->out);
     shs_codes_free(NULL, &s->codes);
+    shs_moments_free(NULL, &s->moments), shs_pca_free(NULL, &s->pca), shs_ica_free(NULL, &s->ica);
+    cube_free(&s->cube), free(s->plain.x);
 }
 
-/* Fills the outputs for call c, and keeps a copy to compare them with. */
+/* Fills the outputs for call c, and keeps a copy to compare them with; the stream begins anew. */
 static void prepare(scene *s, size_t c, unsigned char *before) {
-    memset(s->out, 0x5a, SLOTS * SLOT);
+    memset(s->out, UNTOUCHED, SLOTS * SLOT);
     if (calls[c].prepare) calls[c].prepare(s);
     memcpy(before, s->out, SLOTS * SLOT);
+    s->lines = streamed(&s->cube, 3, &s->read);
+    s->sink = collecting(&s->memory, LINES, SAMPLES, BANDS, &s->written);
 }
 
 static int untouched(const scene *s, const unsigned char *before) { return memcmp(s->out, before, SLOTS * SLOT) == 0; }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* Learning that stops on the way leaves no codes, and the dictionary and the report as they were. */
+static int no_codes_left(const scene *s, const unsigned char *before) {
+    int i = 0;
+    while (i < M && s->out_codes.used[i] == 0) i++;
+    return i == M && memcmp(OUT(s, 3, unsigned char), before + 3 * SLOT, SLOT) == 0;
+}
 
-static void test_each_allocation_fails(void **state) {
+static int handed_over(const scene *s, size_t size) {
+    size_t i = 0;
+    while (i < size && s->out[SLOT + i] == UNTOUCHED) i++;
+    return i < size;
+}
+
+static int all_finite(size_t count, const shs_wide *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!is_finite((double)x[i])) return 0;
+    return 1;
+}
+
+/* A result belongs to the caller where there is one: it holds together, and is given back. */
+static shs_status pca_made(const shs_context *ctx, scene *s, shs_status status) {
+    shs_pca *r = OUT(s, 1, shs_pca);
+    if (status != SHS_OK) return status;
+    assert_true(r->bands == BANDS && r->components >= 0 && r->components <= BANDS);
+    assert_true(all_finite(BANDS, r->mean) && all_finite((size_t)r->eigenvalue_count, r->eigenvalues));
+    assert_true(all_finite((size_t)(BANDS * r->components), r->forward));
+    assert_true(all_finite((size_t)(BANDS * r->components), r->backward));
+    shs_pca_free(ctx, r);
+    return status;
+}
+
+static shs_status ica_made(const shs_context *ctx, scene *s, shs_status status) {
+    shs_ica *r = OUT(s, 1, shs_ica);
+    if (status != SHS_OK && !(status == SHS_CANCELLED && handed_over(s, sizeof *r))) return status;
+    assert_true(r->bands == BANDS && r->components == 3);
+    assert_true(all_finite(BANDS * 3, r->unmixing) && all_finite(BANDS * 3, r->mixing) && all_finite(9, r->rotation));
+    shs_ica_free(ctx, r);
+    return status;
+}
+
+/* ---- one fault --------------------------------------------------------------------------------------------------- */
+
+enum { ALLOCATION = 0, READ, WRITE, STEP, REDUCTION, FAULTS };
+enum { ALONE = 0, OF_OPENMP, OF_THE_CALLER, LOOPS };
+
+typedef struct world {
+    shs_context ctx;
+    faulty memory;
+    watch progress;
+    int reductions, fail_reduction;
+    int finished; /* at the last step all is done: too late to cancel */
+} world;
+
+static int count_step(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    world *w = (world *)user;
+    w->finished = step == steps;
+    return -watch_progress(&w->progress, phase, step, steps, error);
+}
+
+static int count_reduction(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    world *w = (world *)user;
+    (void)values, (void)count, (void)op;
+    return w->reductions++ == w->fail_reduction ? -1 : 0;
+}
+
+/* One thread, but as many workers as it likes; the last chunk first. */
+static void backwards(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    (void)user;
+    while (chunks-- > 0) body(arg, chunks, (int)(chunks % (size_t)threads));
+}
+
+static void world_create(world *w, scene *s, int loop, int fault, int k) {
+    memset(w, 0, sizeof *w);
+    w->ctx.threads = loop == ALONE ? 1 : loop == OF_OPENMP ? 2 : 3;
+    if (loop == OF_THE_CALLER) w->ctx.parallel_fn = backwards;
+    faulty_attach(&w->memory, fault == ALLOCATION ? k : -1, &w->ctx);
+    w->progress.cancel_at = fault == STEP ? k : -1;
+    w->ctx.progress_fn = count_step, w->ctx.progress_user = w;
+    w->fail_reduction = fault == REDUCTION ? k : -1;
+    if (fault == REDUCTION) w->ctx.reduce_fn = count_reduction, w->ctx.reduce_user = w, w->ctx.ranks = 1;
+    if (fault == READ) s->read.fail_at = k;
+    if (fault == WRITE) s->written.fail_at = k;
+}
+
+/* What holds after every call. */
+static void check_world(const world *w, const scene *s, size_t c, shs_status status) {
+    if (w->memory.outstanding)
+        fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), w->memory.outstanding);
+    if (s->read.wrong || s->written.wrong) fail_msg("%s: lines out of order", calls[c].name);
+    if (w->progress.wrong) fail_msg("%s: steps that make no sense", calls[c].name);
+    if (status == SHS_OK && calls[c].writes && s->written.next_line != LINES) fail_msg("%s: lines left out", calls[c].name);
+}
+
+/* Whether the k-th of these came to pass; then the call has said so, and did not go on. */
+static int fault_happened(const world *w, const scene *s, int fault, int k, int *more) {
+    int happened[FAULTS];
+    happened[ALLOCATION] = w->memory.refused, happened[READ] = s->read.calls - k, happened[WRITE] = s->written.calls - k;
+    happened[STEP] = w->progress.calls - k, happened[REDUCTION] = w->reductions - k;
+    *more = (fault == READ || fault == WRITE || fault == STEP) && happened[fault] > 1; /* ranks still tell each other */
+    return happened[fault] > 0;
+}
+
+/* The k-th allocation, read, write, step or reduction of every call fails, for every k until the call goes through. */
+static void check_faults(int fault) {
+    static const shs_status expected[FAULTS] = {SHS_NO_MEMORY, SHS_READ_FAILED, SHS_WRITE_FAILED, SHS_CANCELLED,
+                                                SHS_REDUCE_FAILED};
     scene s;
     unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT);
     size_t c;
-    int threads, k;
-    (void)state;
+    int loop, k, more;
     scene_create(&s);
     for (c = 0; c < CALLS; c++)
-        for (threads = 1; threads <= 2; threads++)
+        for (loop = 0; loop < LOOPS; loop++)
             for (k = 0;; k++) {
-                shs_context ctx = SHS_ZERO;
+                world w;
                 shs_status status;
-                faulty f = {0, 0, 0};
-                f.left = k;
-                ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = &f, ctx.threads = threads;
                 prepare(&s, c, before);
-                status = calls[c].call(&ctx, &s);
-                if (f.outstanding != 0)
-                    fail_msg("%s leaks %d blocks at allocation %d", calls[c].name, f.outstanding, k);
-                if (status == SHS_OK) {
-                    if (f.failed) fail_msg("%s succeeds although allocation %d failed", calls[c].name, k);
+                world_create(&w, &s, loop, fault, k);
+                status = calls[c].call(&w.ctx, &s);
+                check_world(&w, &s, c, status);
+                if (!fault_happened(&w, &s, fault, k, &more)) {
+                    if (status != SHS_OK) fail_msg("%s: %s without a cause", calls[c].name, shs_status_name(status));
+                    if (k == 0 && ((fault == READ && calls[c].reads) || (fault == WRITE && calls[c].writes)))
+                        fail_msg("%s neither reads nor writes", calls[c].name);
                     break;
                 }
-                if (status != SHS_NO_MEMORY)
-                    fail_msg("%s: %s at allocation %d", calls[c].name, shs_status_name(status), k);
-                if (!untouched(&s, before)) fail_msg("%s wrote to its output at allocation %d", calls[c].name, k);
+                if (status != expected[fault] && !(status == SHS_OK && fault == STEP && w.finished))
+                    fail_msg("%s: %s at %d", calls[c].name, shs_status_name(status), k);
+                if (more) fail_msg("%s goes on after failure %d", calls[c].name, k);
+                /* cancelled, it hands over the best so far; what was written out remains; else nothing is touched */
+                if (fault == ALLOCATION || (fault != STEP && !calls[c].writes))
+                    if (!untouched(&s, before) && !(fault == REDUCTION && no_codes_left(&s, before)))
+                        fail_msg("%s wrote to its output at failure %d", calls[c].name, k);
             }
     free(before);
     scene_free(&s);
 }
+
+static void test_each_allocation_fails(void **state) { (void)state, check_faults(ALLOCATION); }
+static void test_each_read_fails(void **state) { (void)state, check_faults(READ); }
+static void test_each_write_fails(void **state) { (void)state, check_faults(WRITE); }
+static void test_cancelled_at_each_step(void **state) { (void)state, check_faults(STEP); }
+static void test_each_reduction_fails(void **state) { (void)state, check_faults(REDUCTION); }
 
 /* One call, one block: that is what the workspace queries promise. shs_codes_create makes what outlives it. */
 static void test_one_block_a_call(void **state) {
@@ -297,15 +576,97 @@ static void test_one_block_a_call(void **state) {
     (void)state;
     scene_create(&s);
     for (c = 0; c < CALLS; c++) {
-        shs_context ctx = SHS_ZERO;
-        faulty f = {0, 0, 0};
-        f.left = 1000;
-        ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = &f, ctx.threads = 2;
+        world w;
         prepare(&s, c, before);
-        assert_ok(calls[c].call(&ctx, &s));
-        if (1000 - f.left > (calls[c].call == call_codes_create ? 3 : 1))
-            fail_msg("%s took %d blocks", calls[c].name, 1000 - f.left);
+        world_create(&w, &s, OF_OPENMP, FAULTS, 0);
+        assert_ok(calls[c].call(&w.ctx, &s));
+        if (calls[c].blocks && w.memory.taken > calls[c].blocks)
+            fail_msg("%s took %d blocks", calls[c].name, w.memory.taken);
     }
+    free(before);
+    scene_free(&s);
+}
+
+/* ---- streams that say that all is well ---------------------------------------------------------------------------- */
+
+enum { ENDS_EARLY = 0, ALL_MISSING, ALL_INFINITE, ALL_ALIKE, OTHER_PIXELS, FEWER_PIXELS, LARGE, ANY_BITS, KINDS };
+
+typedef struct liar {
+    stream *inner;
+    int kind, from; /* the first pass that is not what it should be */
+    shs_random bits;
+} liar;
+
+static float lie(liar *l, float x) {
+    uint32_t bits;
+    switch (l->kind) {
+    case ALL_MISSING: return (float)NOT_A_NUMBER;
+    case ALL_INFINITE: return (float)ENDLESS;
+    case ALL_ALIKE: return 7;
+    case OTHER_PIXELS: return (float)shs_random_normal(&l->bits) * 1000 + x;
+    case FEWER_PIXELS: return shs_random_bits(&l->bits) % 3 ? (float)NOT_A_NUMBER : x;
+    case LARGE: return x * 1e36f;
+    default:
+        bits = (uint32_t)shs_random_bits(&l->bits);
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+}
+
+static int lying_read(void *user, int first_line, int lines, void *block) {
+    liar *l = (liar *)user;
+    float *x = (float *)block;
+    int pass = l->inner->passes - (first_line != 0), i;
+    if (pass < l->from) return stream_read(l->inner, first_line, lines, block);
+    if (l->kind == ENDS_EARLY) { /* half of the lines: of the others the block keeps what was in it */
+        unsigned char rest[LINES * SAMPLES * BANDS * sizeof(float)];
+        size_t line = SAMPLES * BANDS * sizeof(float), good;
+        int left = LINES / 2 - first_line;
+        good = (size_t)(left < 0 ? 0 : left < lines ? left : lines) * line;
+        memcpy(rest, (unsigned char *)block + good, (size_t)lines * line - good);
+        if (stream_read(l->inner, first_line, lines, block)) return 1;
+        memcpy((unsigned char *)block + good, rest, (size_t)lines * line - good);
+        return 0;
+    }
+    if (stream_read(l->inner, first_line, lines, block)) return 1;
+    for (i = 0; i < lines * SAMPLES * BANDS; i++) x[i] = lie(l, x[i]);
+    return 0;
+}
+
+static int about_the_pixels(shs_status status) {
+    return status == SHS_OK || status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE || status == SHS_RANK_TOO_LOW ||
+           status == SHS_NOT_FINITE || status == SHS_NO_CONVERGENCE || status == SHS_BAD_MAP;
+}
+
+/* From the first pass on or from a later one: the call ends, in order, with a result that is made of numbers or with none. */
+static void test_streams_of_anything(void **state) {
+    scene s;
+    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT);
+    size_t c;
+    int kind, from, loop;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++)
+        for (kind = 0; kind < KINDS; kind++)
+            for (from = 0; from < 4 && calls[c].reads; from++)
+                for (loop = 0; loop < LOOPS; loop++) {
+                    world w;
+                    liar l;
+                    shs_status status;
+                    prepare(&s, c, before);
+                    world_create(&w, &s, loop, FAULTS, 0);
+                    l.inner = &s.read, l.kind = kind, l.from = from;
+                    shs_random_seed(&l.bits, 5);
+                    s.lines.read_fn = lying_read, s.lines.read_user = &l;
+                    status = calls[c].call(&w.ctx, &s);
+                    check_world(&w, &s, c, status);
+                    if (!about_the_pixels(status))
+                        fail_msg("%s: %s (kind %d from pass %d)", calls[c].name, shs_status_name(status), kind, from);
+                    if (from == 0 && calls[c].reads == 2 && (kind == ALL_MISSING || kind == ALL_INFINITE))
+                        assert_status(status, SHS_NO_PIXELS);
+                    if (status != SHS_OK && !calls[c].writes && !untouched(&s, before))
+                        fail_msg("%s: %s, but its output was touched", calls[c].name, shs_status_name(status));
+                }
     free(before);
     scene_free(&s);
 }
@@ -381,6 +742,11 @@ static void test_engine_does_not_open(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation_fails),
+        cmocka_unit_test(test_each_read_fails),
+        cmocka_unit_test(test_each_write_fails),
+        cmocka_unit_test(test_cancelled_at_each_step),
+        cmocka_unit_test(test_each_reduction_fails),
+        cmocka_unit_test(test_streams_of_anything),
         cmocka_unit_test(test_one_block_a_call),
         cmocka_unit_test(test_arena_exhaustion),
         cmocka_unit_test(test_engine_does_not_open),
