@@ -37,7 +37,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
 	check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
-	fuzz run-fuzz fuzz-corpus coverage test-tsan run-tsan test-valgrind
+	fuzz run-fuzz fuzz-corpus coverage test-tsan run-tsan run-tsan-openmp test-valgrind
 .DELETE_ON_ERROR:
 
 help:
@@ -351,15 +351,29 @@ $(FUZZ_DIR)/library.o: tests/fuzz/library.c $(HEADER)
 
 # ---- threads, memory, coverage -----------------------------------------------------------------------------------------
 
-# OpenMP's own runtime is not known to ThreadSanitizer: threads are the test's own there.
+# Threads of the test's own, and those of OpenMP where clang's runtime tells ThreadSanitizer what waits for what (Archer; gcc's
+# does not). The kernels are those of the compiler's flags: ThreadSanitizer does not see loads of more than 16 bytes.
+OMP_CC ?= clang
+ARCHER = $(eval ARCHER := $$(shell mkdir -p build; echo 'int main(void) { _Pragma("omp parallel") { } return 0; }' | \
+	$(OMP_CC) -fopenmp -fsanitize=thread -x c - -o build/probe.archer 2>/dev/null && \
+	ARCHER_OPTIONS=verbose=1 build/probe.archer 2>&1 | grep -q 'Archer detected' && echo yes; rm -f build/probe.archer))$(ARCHER)
+FLAGS_tsan := -g -O1 -DSPARSEHS_NO_DISPATCH -fsanitize=thread
+
 test-tsan: | build $(BEFORE)
 	$(if $(call probe,-fsanitize=thread),@$(MAKE) --no-print-directory run-tsan,@echo "skipped: $(CC) has no ThreadSanitizer here")
+	$(if $(ARCHER),@$(MAKE) --no-print-directory run-tsan-openmp,@echo "skipped: $(OMP_CC) has no OpenMP with Archer here")
 
 run-tsan: build/tsan/test_threads
 	$(call run,$^)
 
+run-tsan-openmp: build/tsan/openmp_test_threads
+	$(call run,$^,TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+
 build/tsan/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/tsan $(BEFORE)
-	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) -g -O1 -DSPARSEHS_NO_OPENMP -fsanitize=thread -o $@ $< $(LDFLAGS) -lcmocka -lm -lpthread
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_tsan) -DSPARSEHS_NO_OPENMP -o $@ $< $(LDFLAGS) -lcmocka -lm -lpthread
+
+build/tsan/openmp_%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/tsan $(BEFORE)
+	$(OMP_CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_tsan) -fopenmp -o $@ $< $(LDFLAGS) -lcmocka -lm -lpthread
 
 # valgrind does not know AVX-512: the kernels are those of the compiler's flags.
 test-valgrind: build/valgrind/test_faults

@@ -1,10 +1,10 @@
-/* test_threads.c - several contexts at once in several threads, and loops over threads of the caller's own: the results are
-   those of each call alone, to the bit. */
+/* test_threads.c - several contexts at once in several threads, and loops over threads: the caller's own and the compiler's.
+   The results are those of each call alone, to the bit, and every stage that is shared out is among them. */
 #include "test_cube_tools.h"
 
-#define P 12
-#define N 30
-#define M 400
+#define P 32
+#define N 160
+#define M 2000
 #define S 4
 #define WORKERS 4
 
@@ -21,6 +21,19 @@ typedef struct loop_worker {
     loop *of;
     int number;
 } loop_worker;
+
+/* What was ever shared out. */
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+static shs_chunk_fn seen[64];
+static int seen_count;
+
+static void see(shs_chunk_fn body) {
+    int i = 0;
+    pthread_mutex_lock(&seen_lock);
+    while (i < seen_count && seen[i] != body) i++;
+    if (i == seen_count && seen_count < 64) seen[seen_count++] = body;
+    pthread_mutex_unlock(&seen_lock);
+}
 
 static void *work(void *user) {
     const loop_worker *w = (const loop_worker *)user;
@@ -41,6 +54,7 @@ static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn bo
     int i;
     (void)user;
     if (threads < 1 || threads > WORKERS) abort();
+    see(body);
     pthread_mutex_init(&l.lock, NULL);
     l.next = 0, l.chunks = chunks, l.body = body, l.arg = arg;
     for (i = 0; i < threads; i++) {
@@ -55,130 +69,301 @@ static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn bo
 
 typedef struct scene {
     shs_real *D, *Y;
-    shs_cube cube;
+    unsigned char *pixels;
+    shs_image image;
+    shs_cube cube, wide; /* of 6 bands, of so many that their sums are added up by several */
 } scene;
 
-enum { CODING = 0, LEARNING, COMPONENTS, SOURCES, TASKS };
+enum { ALONE = 0, OF_THE_CALLER, OF_THE_COMPILER };
 
-/* One task, its context, and the bytes that come of it. */
-typedef struct task {
+/* One task, its context, and what comes of it. */
+typedef struct task task;
+struct task {
     const scene *s;
-    int what, threads;
+    void (*perform)(task *t);
+    shs_context ctx;
     shs_status status;
-    unsigned char result[65536];
-    size_t used;
-} task;
+    uint64_t result; /* a checksum of the bytes */
+    size_t bytes;
+};
+
+/* The next step, where all went well so far. */
+#define STEP(t, call)                                                                                                          \
+    do {                                                                                                                       \
+        if ((t)->status == SHS_OK) (t)->status = (call);                                                                       \
+    } while (0)
 
 static void note(task *t, const void *values, size_t bytes) {
-    if (bytes > sizeof t->result - t->used) abort();
-    memcpy(t->result + t->used, values, bytes);
-    t->used += bytes;
+    size_t i;
+    for (i = 0; i < bytes && t->status == SHS_OK; i++)
+        t->result = (t->result ^ ((const unsigned char *)values)[i]) * UINT64_C(1099511628211);
+    t->bytes += t->status == SHS_OK ? bytes : 0;
 }
 
-static void *perform(void *user) {
-    task *t = (task *)user;
+static shs_real *new_reals(size_t count) {
+    shs_real *x = (shs_real *)calloc(count, sizeof *x);
+    if (!x) abort();
+    return x;
+}
+
+static void code(task *t) {
     const scene *s = t->s;
-    shs_context ctx = SHS_ZERO;
-    ctx.threads = t->threads;
-    if (t->threads > 1) ctx.parallel_fn = parallel_for;
-    t->used = 0;
-    if (t->what == CODING) {
-        shs_codes codes;
-        t->status = shs_codes_create(&ctx, M, S, &codes);
-        if (t->status == SHS_OK) t->status = shs_omp(&ctx, P, N, s->D, M, s->Y, S, &codes);
-        note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-        shs_codes_free(&ctx, &codes);
-    } else if (t->what == LEARNING) {
-        shs_real D[P * N];
-        shs_ksvd_options o = SHS_ZERO;
-        o.iterations = 3, o.parallel_atoms = 8, o.coding.sparsity = S, o.seed = 9;
-        t->status = shs_ksvd_ex(&ctx, P, N, D, P, M, s->Y, P, &o, NULL, NULL);
-        note(t, D, sizeof D);
-    } else if (t->what == COMPONENTS) {
-        shs_pca pca = SHS_ZERO;
-        t->status = shs_pca_fit(&ctx, &s->cube, NULL, &pca);
-        if (t->status == SHS_OK) note(t, pca.vectors, (size_t)(pca.bands * pca.components) * sizeof *pca.vectors);
-        shs_pca_free(&ctx, &pca);
-    } else {
-        shs_ica ica = SHS_ZERO;
-        shs_ica_options o = SHS_ZERO;
-        o.components = 3, o.contrast = SHS_TANH;
-        t->status = shs_ica_fit(&ctx, &s->cube, &o, &ica);
-        if (t->status == SHS_OK) note(t, ica.unmixing, (size_t)(ica.bands * ica.components) * sizeof *ica.unmixing);
-        shs_ica_free(&ctx, &ica);
-    }
+    shs_real *Z = new_reals(P * M);
+    shs_wide sum2;
+    shs_codes codes = SHS_ZERO;
+    STEP(t, shs_codes_create(&t->ctx, M, S, &codes));
+    STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    STEP(t, shs_codes_residual(&t->ctx, P, N, s->D, P, M, s->Y, P, &codes, Z, P, &sum2));
+    note(t, Z, P * M * sizeof *Z), note(t, &sum2, sizeof sum2);
+    STEP(t, shs_codes_synthesize(&t->ctx, P, N, s->D, P, &codes, 0, M, Z, P));
+    note(t, Z, P * M * sizeof *Z);
+    shs_codes_free(&t->ctx, &codes);
+    free(Z);
+}
+
+/* Many atoms in large groups, and few atoms one by one. */
+static void learn(task *t) {
+    shs_real *D = new_reals(P * N);
+    shs_ksvd_options o = SHS_ZERO;
+    o.iterations = 2, o.parallel_atoms = N / 2, o.coding.sparsity = S, o.seed = 9;
+    STEP(t, shs_ksvd_ex(&t->ctx, P, N, D, P, M, t->s->Y, P, &o, NULL, NULL));
+    note(t, D, P * N * sizeof *D);
+    o.parallel_atoms = 1, o.coding.sparsity = 2;
+    STEP(t, shs_ksvd_ex(&t->ctx, P, 3, D, P, M, t->s->Y, P, &o, NULL, NULL));
+    note(t, D, P * 3 * sizeof *D);
+    free(D);
+}
+
+enum { ROWS = 200, COLUMNS = 400 };
+
+static void multiply(task *t) {
+    const shs_real *A = t->s->Y; /* ROWS x 40, 40 x COLUMNS */
+    shs_real *C = new_reals(ROWS * COLUMNS), *L = new_reals(ROWS * ROWS);
+    int i;
+    STEP(t, shs_gemm(&t->ctx, SHS_NO_TRANS, SHS_NO_TRANS, ROWS, COLUMNS, 40, 1, A, ROWS, A, 40, 0, C, ROWS));
+    STEP(t, shs_syrk(&t->ctx, SHS_LOWER, SHS_NO_TRANS, ROWS, 40, 1, A, ROWS, 0, L, ROWS));
+    for (i = 0; i < ROWS; i++) L[i * ROWS + i] += 100;
+    STEP(t, shs_cholesky(&t->ctx, SHS_LOWER, ROWS, L, ROWS));
+    STEP(t, shs_trsm(&t->ctx, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, ROWS, COLUMNS, 1, L, ROWS, C, ROWS));
+    note(t, C, ROWS * COLUMNS * sizeof *C), note(t, L, ROWS * ROWS * sizeof *L);
+    free(C), free(L);
+}
+
+enum { WIDTH = 40, HEIGHT = 36 };
+
+static void take_apart(task *t) {
+    const scene *s = t->s;
+    shs_patches set = SHS_ZERO;
+    shs_omp_options o = SHS_ZERO;
+    shs_real *Y, *out = new_reals(WIDTH * HEIGHT), *weight = new_reals(WIDTH * HEIGHT);
+    size_t count;
+    int p = 0;
+    set.width = 4, set.height = 8, set.keep_mean = 1;
+    count = shs_patches_count(&s->image, &set, &p);
+    Y = new_reals(count * (size_t)p);
+    STEP(t, shs_patches_get(&t->ctx, &s->image, &set, 0, count, Y, p, NULL, NULL));
+    note(t, Y, count * (size_t)p * sizeof *Y);
+    STEP(t, shs_patches_put(&t->ctx, &s->image, &set, 0, count, Y, p, NULL, NULL, out, weight));
+    STEP(t, shs_patches_average(&t->ctx, &s->image, 1, out, weight, out));
+    note(t, out, WIDTH * HEIGHT * sizeof *out);
+    set.keep_mean = 0, o.sparsity = 2;
+    STEP(t, shs_patches_approximate(&t->ctx, &s->image, &set, N, s->D, P, &o, 1, out, NULL));
+    note(t, out, WIDTH * HEIGHT * sizeof *out);
+    free(Y), free(out), free(weight);
+}
+
+/* The sink lies in memory, and holds as many bytes. */
+static void note_sink(task *t, const shs_sink *sink, const shs_cube *cube, int outputs) {
+    note(t, sink->pixels, (size_t)cube->lines * (size_t)cube->samples * (size_t)outputs * shs_type_size(sink->type));
+}
+
+static shs_sink sink_for(const shs_cube *cube, shs_type type, int outputs) {
+    shs_sink sink = SHS_ZERO;
+    sink.type = type, sink.interleave = SHS_BIP;
+    sink.pixels = new_reals((size_t)cube->lines * (size_t)cube->samples * (size_t)outputs);
+    return sink;
+}
+
+/* Components of many bands, stretched into bytes; of a stream, into floats. */
+static void find_components(task *t) {
+    const shs_cube *wide = &t->s->wide;
+    shs_sink bytes = sink_for(wide, SHS_U8, wide->bands), floats = sink_for(wide, SHS_F32, wide->bands);
+    shs_pca pca = SHS_ZERO;
+    stream read;
+    shs_cube lines = streamed(wide, 35, &read);
+    bytes.rescale = 1, bytes.high = 255;
+    STEP(t, shs_pca_run(&t->ctx, wide, NULL, &bytes, &pca));
+    note_sink(t, &bytes, wide, wide->bands);
+    STEP(t, shs_pca_transform(&t->ctx, &pca, &lines, &floats));
+    note_sink(t, &floats, wide, wide->bands);
+    shs_pca_free(&t->ctx, &pca);
+    sink_free(&bytes), sink_free(&floats);
+}
+
+static void reduce_noise(task *t) {
+    const shs_cube *cube = &t->s->cube;
+    shs_sink sink = sink_for(cube, SHS_F32, cube->bands);
+    shs_pca mnf = SHS_ZERO;
+    STEP(t, shs_mnf_fit(&t->ctx, cube, NULL, &mnf));
+    STEP(t, shs_pca_denoise(&t->ctx, &mnf, 3, cube, &sink));
+    note_sink(t, &sink, cube, cube->bands);
+    STEP(t, shs_rx(&t->ctx, cube, NULL, &sink, NULL));
+    note_sink(t, &sink, cube, 1);
+    shs_pca_free(&t->ctx, &mnf);
+    sink_free(&sink);
+}
+
+static void find_sources(task *t) {
+    const shs_cube *cube = &t->s->cube;
+    shs_sink sink = sink_for(cube, SHS_F32, 3);
+    shs_ica_options o = SHS_ZERO;
+    shs_ica ica = SHS_ZERO;
+    o.components = 3;
+    STEP(t, shs_ica_run(&t->ctx, cube, &o, &sink, &ica));
+    note_sink(t, &sink, cube, 3);
+    shs_ica_free(&t->ctx, &ica);
+    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
+    STEP(t, shs_ica_fit(&t->ctx, cube, &o, &ica));
+    if (t->status == SHS_OK) note(t, ica.unmixing, (size_t)(ica.bands * ica.components) * sizeof *ica.unmixing);
+    shs_ica_free(&t->ctx, &ica);
+    sink_free(&sink);
+}
+
+/* Deeper than wide, so that slabs of the depth are shared out, and so large that their sum is too. */
+static void multiply_deep(task *t) {
+    enum { SIDE = 260, DEPTH = 2 * SHS__SLAB_DEPTH + 1 };
+    shs_real *A = new_normal(SIDE, 7), *B = new_reals((size_t)SIDE * DEPTH), *C = new_reals(SIDE * SIDE);
+    size_t i;
+    for (i = 0; i < (size_t)SIDE * DEPTH; i++) B[i] = A[i % (SIDE - 1)];
+    STEP(t, shs_gemm(&t->ctx, SHS_NO_TRANS, SHS_TRANS, SIDE, SIDE, DEPTH, 1, B, SIDE, B, SIDE, 0, C, SIDE));
+    note(t, C, SIDE * SIDE * sizeof *C);
+    free(A), free(B), free(C);
+}
+
+static void (*const tasks[])(task *t) = {code, learn, multiply, take_apart, find_components, reduce_noise, find_sources};
+#define TASKS (int)(sizeof tasks / sizeof *tasks)
+
+static void *run(void *user) {
+    task *t = (task *)user;
+    t->perform(t);
     return NULL;
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void scene_create(scene *s) {
-    plain_cube p = mixed_cube(40, 50, 6, 3, 0.01, 17);
+    plain_cube p = mixed_cube(40, 50, 6, 3, 0.01, 17), q = mixed_cube(36, 45, 96, 3, 1, 18);
+    int i;
     s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
-    s->cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
-    free(p.x);
+    s->cube = cube_of(&p, SHS_F32, SHS_BIP, 0), s->wide = cube_of(&q, SHS_F32, SHS_BIL, 0);
+    s->pixels = NEW(unsigned char, WIDTH * HEIGHT);
+    for (i = 0; i < WIDTH * HEIGHT; i++) s->pixels[i] = (unsigned char)(i * i / 7);
+    memset(&s->image, 0, sizeof s->image);
+    s->image.pixels = s->pixels, s->image.type = SHS_U8, s->image.width = WIDTH, s->image.height = HEIGHT;
+    free(p.x), free(q.x);
 }
 
 static void scene_free(scene *s) {
-    free(s->D), free(s->Y);
-    cube_free(&s->cube);
+    free(s->D), free(s->Y), free(s->pixels);
+    cube_free(&s->cube), cube_free(&s->wide);
 }
 
-static task *new_tasks(const scene *s, int count, int threads) {
-    task *tasks = NEW(task, count);
-    int i;
-    for (i = 0; i < count; i++) tasks[i].s = s, tasks[i].what = i % TASKS, tasks[i].threads = threads;
-    return tasks;
+static task new_task(const scene *s, void (*perform)(task *t), int how) {
+    task t;
+    memset(&t, 0, sizeof t);
+    t.s = s, t.perform = perform;
+    t.ctx.threads = how == ALONE ? 1 : WORKERS;
+    if (how == OF_THE_CALLER) t.ctx.parallel_fn = parallel_for;
+    return t;
 }
 
 static void assert_same_result(const task *a, const task *b) {
     assert_ok(a->status);
-    assert_true(a->used > 0 && a->used == b->used);
-    assert_memory_equal(a->result, b->result, a->used);
+    assert_true(a->bytes > 0 && a->bytes == b->bytes);
+    assert_true(a->result == b->result);
 }
 
 /* Two of each task at the same time, each with threads of its own. */
 static void test_all_at_once(void **state) {
     scene s;
-    task *alone, *together;
+    task alone[TASKS], together[2 * TASKS];
     pthread_t thread[2 * TASKS];
-    int i, threads;
+    int i, how;
     (void)state;
     scene_create(&s);
-    alone = new_tasks(&s, TASKS, 1);
-    for (i = 0; i < TASKS; i++) perform(&alone[i]);
-    for (threads = 1; threads <= WORKERS; threads += 3) {
-        together = new_tasks(&s, 2 * TASKS, threads);
-        for (i = 0; i < 2 * TASKS; i++) assert_int_equal(pthread_create(&thread[i], NULL, perform, &together[i]), 0);
+    for (i = 0; i < TASKS; i++) alone[i] = new_task(&s, tasks[i], ALONE), run(&alone[i]);
+    for (how = ALONE; how <= OF_THE_COMPILER; how++) {
+        for (i = 0; i < 2 * TASKS; i++) together[i] = new_task(&s, tasks[i % TASKS], how);
+        for (i = 0; i < 2 * TASKS; i++) assert_int_equal(pthread_create(&thread[i], NULL, run, &together[i]), 0);
         for (i = 0; i < 2 * TASKS; i++) pthread_join(thread[i], NULL);
         for (i = 0; i < 2 * TASKS; i++) assert_same_result(&together[i], &alone[i % TASKS]);
-        free(together);
     }
-    free(alone);
     scene_free(&s);
 }
 
 /* The same loop over threads, one task after another. */
-static void test_loops_of_the_caller(void **state) {
+static void test_one_after_another(void **state) {
     scene s;
-    task *alone, *shared;
-    int i;
+    int i, how;
     (void)state;
     scene_create(&s);
-    alone = new_tasks(&s, TASKS, 1), shared = new_tasks(&s, TASKS, WORKERS);
-    for (i = 0; i < TASKS; i++) {
-        perform(&alone[i]), perform(&shared[i]);
-        assert_same_result(&shared[i], &alone[i]);
+    for (i = 0; i <= TASKS; i++) {
+        void (*perform)(task *t) = i < TASKS ? tasks[i] : multiply_deep;
+        task alone = new_task(&s, perform, ALONE);
+        run(&alone);
+        for (how = OF_THE_CALLER; how <= OF_THE_COMPILER; how++) {
+            task shared = new_task(&s, perform, how);
+            run(&shared);
+            assert_same_result(&shared, &alone);
+        }
     }
-    free(alone), free(shared);
     scene_free(&s);
+}
+
+/* The tests above have shared out every loop of the library. */
+static void test_every_stage_was_shared_out(void **state) {
+    static const struct {
+        const char *name;
+        shs_chunk_fn body;
+    } stages[] = {
+        {"packing", shs__gemm_pack_b},
+        {"tiles", shs__gemm_tile},
+        {"slabs", shs__slab_chunk},
+        {"sums of slabs", shs__slab_sum_chunk},
+        {"triangular systems", shs__trsm_chunk},
+        {"synthesis", shs__synthesis_chunk},
+        {"Gram matrix", shs__gram_chunk},
+        {"its other half", shs__mirror_chunk},
+        {"coding", shs__coder_chunk},
+        {"looking for NaN", shs__finite_chunk},
+        {"sums of an atom's signals", shs__gather_chunk},
+        {"residuals of a group", shs__update_chunk},
+        {"residuals of an atom", shs__update_one_chunk},
+        {"taking patches", shs__get_chunk},
+        {"putting patches", shs__put_chunk},
+        {"averaging", shs__average_chunk},
+        {"a pass over pixels", shs__pass_chunk},
+        {"adding up its sums", shs__collect_chunk},
+        {"a pass over whitened pixels", shs__cached_chunk},
+        {"writing sources", shs__store_sources_chunk},
+    };
+    size_t k;
+    int i;
+    (void)state;
+    for (k = 0; k < sizeof stages / sizeof *stages; k++) {
+        for (i = 0; i < seen_count && seen[i] != stages[k].body;) i++;
+        if (i == seen_count) fail_msg("%s: never shared out", stages[k].name);
+    }
+    assert_int_equal(seen_count, sizeof stages / sizeof *stages); /* a new one belongs in the list, and in a task */
 }
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_at_once),
-        cmocka_unit_test(test_loops_of_the_caller),
+        cmocka_unit_test(test_one_after_another),
+        cmocka_unit_test(test_every_stage_was_shared_out),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
