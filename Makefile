@@ -320,7 +320,8 @@ FUZZ_TIMEOUT ?= 10
 # Executions are short: what the fuzzer and the sanitizers do for each of them counts.
 FUZZ_OPTIONS = -max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=$(FUZZ_TIMEOUT) -max_len=400 -rss_limit_mb=4000 -entropic=0 \
 	-reload=0 -print_final_stats=1
-FUZZ_SANITIZERS := ASAN_OPTIONS=quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0
+FUZZ_SANITIZERS = \
+	ASAN_OPTIONS=quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:detect_leaks=$(LEAKS)
 
 fuzz: | build
 	$(if $(FUZZ),@$(MAKE) --no-print-directory run-fuzz,@echo "skipped: there is no $(FUZZ_CC) with libFuzzer here")
