@@ -242,7 +242,7 @@ extern "C" {
     X(SHS_BAD_INCX, "incx: zero")                                                                                      \
     X(SHS_BAD_INCY, "incy: zero")                                                                                      \
     X(SHS_BAD_ENUM, "trans, uplo, side or diag: not a value of its enumeration")                                       \
-    X(SHS_NOT_FINITE, "A or start: it holds NaN or infinity")                                                              \
+    X(SHS_NOT_FINITE, "A, start or sums of pixels: NaN or infinity is among them")                                     \
     X(SHS_SINGULAR, "A: a diagonal element is zero")                                                                   \
     X(SHS_NOT_POSITIVE_DEFINITE, "A: not positive definite")                                                           \
     X(SHS_NO_CONVERGENCE, "the iteration did not converge")                                                            \
@@ -10463,7 +10463,14 @@ SHS__PRIVATE void shs__cached_chunk(void *arg, size_t chunk, int worker) {
     }
 }
 
-/* One pass over the whitened pixels, kept or not, and the sum over the ranks; values: those of a slot in use. */
+/* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
+SHS__PRIVATE shs_status shs__sources_sum(shs__sources *s, shs_status status, size_t values) {
+    status = shs__agree(s->ctx, status);
+    if (status == SHS_OK) status = shs__reduce(s->ctx, s->pass.total, values, SHS_REDUCE_SUM);
+    return status == SHS_OK && !(s->pass.total[0] > 0) ? SHS_NO_PIXELS : status;
+}
+
+/* One pass over the whitened pixels, kept or not; values: those of a slot in use. */
 SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cached, shs__panel_fn fresh, size_t values) {
     shs__pass *pass = &s->pass;
     shs_status status = SHS_OK;
@@ -10483,26 +10490,19 @@ SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cache
         pass->work = fresh;
         status = shs__pass_run(s->ctx, pass);
     }
-    status = shs__agree(s->ctx, status);
-    return status == SHS_OK ? shs__reduce(s->ctx, pass->total, values, SHS_REDUCE_SUM) : status;
-}
-
-/* What the engine summed, over the ranks. */
-SHS__PRIVATE shs_status shs__remote_sums(shs__sources *s, shs_status status, size_t values) {
-    status = shs__agree(s->ctx, status);
-    return status == SHS_OK ? shs__reduce(s->ctx, s->pass.total, values, SHS_REDUCE_SUM) : status;
+    return shs__sources_sum(s, status, values);
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
-    size_t cells = (size_t)s->m * (size_t)c, i;
+    size_t cells = (size_t)s->m * (size_t)c, values = 1 + (size_t)c + cells, i;
     shs_status status;
     shs__set_rotation(s, c, W);
     if (s->px->engine)
-        status = shs__remote_sums(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total),
-                                  1 + (size_t)c + cells);
-    else status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, 1 + (size_t)c + cells);
+        status = shs__sources_sum(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total), values);
+    else status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, values);
     if (status != SHS_OK) return status;
+    if (!shs__wide_finite(values, s->pass.total)) return SHS_NOT_FINITE;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
     for (i = 0; i < cells; i++) S[i] = s->pass.total[1 + (size_t)c + i] / s->pass.total[0];
     return SHS_OK;
@@ -10866,7 +10866,7 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     if (s->cache && s->absent) memset(s->absent, 1, s->panels * SHS__PANEL_PIXELS);
     s->fill_cache = s->cache != NULL;
     if (s->px->engine)
-        status = shs__remote_sums(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
+        status = shs__sources_sum(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
                                   s->want_fourth ? 1 + n * n : 1);
     else status = shs__sources_pass(s, NULL, shs__whiten_panel, s->want_fourth ? 1 + n * n : 1);
     s->fill_cache = 0;
@@ -10875,7 +10875,7 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     s->pass.gram_order = 0;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->pass.total[1 + j * n + i] / s->pass.total[0];
-    return SHS_OK;
+    return shs__wide_finite(n * n, s->fourth) ? SHS_OK : SHS_NOT_FINITE;
 }
 
 /* Kurtosis and negentropy of the sources W'z. */
@@ -10887,9 +10887,10 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     if (status != SHS_OK) return status;
     shs__set_rotation(s, s->m, W);
     if (s->px->engine)
-        status = shs__remote_sums(s, s->px->engine->pixels_rate(s->px->remote, W, s->pass.total), 1 + 2 * m);
+        status = shs__sources_sum(s, s->px->engine->pixels_rate(s->px->remote, W, s->pass.total), 1 + 2 * m);
     else status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
     if (status != SHS_OK) return status;
+    if (!shs__wide_finite(1 + 2 * m, s->pass.total)) return SHS_NOT_FINITE;
     for (i = 0; i < m; i++) {
         shs_wide away = s->pass.total[1 + m + i] / s->pass.total[0] - gaussian;
         c[i].kurtosis = s->pass.total[1 + i] / s->pass.total[0] - 3;

@@ -457,9 +457,14 @@ static shs_status pca_made(const shs_context *ctx, scene *s, shs_status status) 
 
 static shs_status ica_made(const shs_context *ctx, scene *s, shs_status status) {
     shs_ica *r = OUT(s, 1, shs_ica);
+    int i;
     if (status != SHS_OK && !(status == SHS_CANCELLED && handed_over(s, sizeof *r))) return status;
     assert_true(r->bands == BANDS && r->components == 3);
     assert_true(all_finite(BANDS * 3, r->unmixing) && all_finite(BANDS * 3, r->mixing) && all_finite(9, r->rotation));
+    for (i = 0; i < 3; i++) {
+        const shs_ica_component *c = r->component + i;
+        assert_true(is_finite((double)c->kurtosis) && is_finite((double)c->negentropy) && is_finite((double)c->change));
+    }
     shs_ica_free(ctx, r);
     return status;
 }
