@@ -2779,7 +2779,8 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const shs_real *packed,
 #define SHS__PC 4
 #define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3)
 #endif
-#if SHS__PC == 4 && defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(__x86_64__) || defined(__i386__))
+#if SHS__PC == 4 && defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 &&                                          \
+    (defined(__x86_64__) || defined(__i386__) || defined(__arm__))
 #define SHS__PV 2 /* of 16 registers, and a product needs one of its own */
 #else
 #define SHS__PV 3
@@ -2825,7 +2826,7 @@ SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs_real *a, ptr
 #define SHS__PX_TILES(...)                                                                                             \
     if (vectors == 1) SHS__IN(px_tile)(1, __VA_ARGS__);                                                                \
     if (vectors == 2) SHS__IN(px_tile)(2, __VA_ARGS__);                                                                \
-    if (vectors == 3) SHS__IN(px_tile)(3, __VA_ARGS__)
+    if (vectors == 3 && SHS__PV == 3) SHS__IN(px_tile)(3, __VA_ARGS__)
 
 /* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
 SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add,
