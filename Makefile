@@ -385,7 +385,7 @@ build/valgrind/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | bui
 	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) -g -O1 -DSPARSEHS_NO_OPENMP -DSPARSEHS_NO_DISPATCH -o $@ $< $(LDFLAGS) -lcmocka -lm
 
 coverage: | build $(BEFORE)
-	@CC="$(CC)" TESTS="$(TESTS)" sh tests/coverage.sh
+	@CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
 
 # ---- measurements ----------------------------------------------------------------------------------------------------
 

@@ -2697,8 +2697,7 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
     case SHS_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
     case SHS_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
     case SHS_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
-    case SHS_REAL: SHS__PX_CONVERT(shs_real, SHS__PX_REAL)
-    default: break;
+    default: SHS__PX_CONVERT(shs_real, SHS__PX_REAL)
     }
 }
 #undef SHS__PX_CONVERT

@@ -1,7 +1,9 @@
 #!/bin/sh
-# The lines and branches of sparsehs.h that the tests reach ($TESTS, in float and in double; by gcov, at -O0, with all instances
-# of the kernels). What they do not reach is listed in build/coverage: lines in `uncovered`, branches by function in
-# `branches_left`. A line or a branch counts as reached where any program and any instance takes it.
+# The lines and branches of sparsehs.h that the tests reach ($TESTS, in float and in double, and the loops of OpenMP; by gcov, at
+# -O0, with all instances of the kernels). What they do not reach is listed in build/coverage: lines in `uncovered`, branches by
+# function in `branches_left`. A line or a branch counts as reached where any program and any instance takes it. What only other
+# processors and switches compile does not count: make portability runs it. The real data are left out unless DATA names
+# their folder: their tests take most of the time and reach nothing more.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -29,10 +31,12 @@ cover() {
 }
 
 # The two take about as long: side by side.
+export SHS_DATA="${DATA:-none}"
 cover double "-DSPARSEHS_NO_OPENMP -DSPARSEHS_DOUBLE" $TESTS &
 double=$!
 cover float "-DSPARSEHS_NO_OPENMP" $TESTS || { kill "$double" 2>/dev/null; exit 1; }
 wait "$double"
+[ -z "${OPENMP:-}" ] || cover openmp "$OPENMP -fprofile-update=atomic" test_context
 
 # gcov lists the text of an instance once for each, then all of its lines together and without branches. A branch is known by
 # its line, how many there are in that listing of the line (macros and constants make it differ), and its place among them.
@@ -76,3 +80,24 @@ awk -F: '
     }' "$out"/*/*.gcov
 touch "$out/uncovered" "$out/branches_left"
 cat "$out/uncovered"
+
+# What the tests are worth is seen by spoiling the source. Each of these changes, made by hand, fails the tests that follow it:
+#
+#   Batch-OMP: half of c_i^2 taken from d^2, by the Gram matrix       test_coding: test_fixed_sparsity, test_limits_each ...
+#   the stop by tolerance without the recurrence's error              test_coding: test_tolerance_at_the_residual
+#   AK-SVD: d_new without d_old |x|^2                                 test_learning: test_naive_update, test_learns ...
+#   AK-SVD: x_new without d_old'd_new                                 test_learning: test_naive_update
+#   PAK-SVD: the group before the last leaves E as it was             test_learning: test_naive_update
+#   of two coherent atoms the one with more uses goes                 test_learning: test_less_used_duplicate_goes
+#   syrk: a row too many above the diagonal of an edge tile           test_dense: syrk_matches_naive
+#   gemm: an edge block of A packed without its padding               test_dense: gemm_matches_naive_over_odd_sizes ...
+#   merged moments without n e e'                                     test_cubes: test_merge_in_any_order, test_split_anywhere
+#   no data: the last band alone decides                              test_cubes: test_nodata; test_pca: test_missing_pixels
+#   MNF: pairs whose right neighbour is missing count                 test_pca: test_mnf
+#   eigenvectors with the largest entry negative                      test_pca: test_mnf, test_mnf_from_noise
+#   ... the last of equals deciding                                   test_pca: test_sign_of_equals
+#   FastICA: the first component left out of the projection           test_ica: test_against_the_naive_iteration ...
+#   FastICA: the slope of y^3 taken as 2                              test_ica: test_every_contrast_converges ...
+#   patches averaged with 1 in place of lambda below                  test_patches: test_average
+#   patches: no position at the far edge                              test_patches: test_grid_positions
+#   arena: blocks not aligned                                         test_context: arena_blocks_are_aligned_and_apart

@@ -208,6 +208,8 @@ static void test_workspaces_of_coding(void **state) {
     o.sparsity = -1;
     assert_true(shs_omp_gram_workspace(NULL, 1, 1, 1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 1, 1, 1, 1, &o) == SIZE_MAX);
+    o.sparsity = 0;
+    assert_true(shs_ksvd_workspace(NULL, 1, 1, 1, NULL) < 65536);
     assert_true(shs_ksvd_workspace(NULL, 0, 1, 1, NULL) == SIZE_MAX && shs_ksvd_workspace(NULL, 1, 0, 1, NULL) == SIZE_MAX);
 }
 
@@ -512,6 +514,10 @@ static void test_moments(void **state) {
     ANSWERS(shs_mnf_from_noise(NULL, &m, NULL, 2, NULL, (shs_pca *)(void *)out), SHS_BAD_A);
     ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 1, NULL, (shs_pca *)(void *)out), SHS_BAD_LDA);
     ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 2, NULL, NULL), SHS_BAD_OUTPUT);
+    o.correlation = 1;
+    m.products[3] = m.sum[1] = 0; /* the second band is constant */
+    ANSWERS(shs_pca_from_moments(NULL, &m, &o, (shs_pca *)(void *)out), SHS_ZERO_VARIANCE);
+    o.correlation = 0;
     m.count = 1, o.sample = 1; /* one pixel has no sample covariance */
     ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 2, &o, (shs_pca *)(void *)out), SHS_NO_PIXELS);
     give_back_moments(&m), give_back_moments(&other);

@@ -1382,6 +1382,18 @@ static void test_large_chunks(void **state) {
     cube_free(&cube), free(p.x);
 }
 
+/* 16-bit pixels whose differences are so large that integer sums have to be flushed several times a panel. */
+static void test_sums_flushed_within_a_panel(void **state) {
+    plain_cube p = random_values(SHS_I16, 20, 50, 7, 378);
+    shs_cube cube;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] / 6);
+    cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
+    check_moments(NULL, &cube, &p, NULL, 0);
+    cube_free(&cube), free(p.x);
+}
+
 /* Outputs that have no room in an int are refused before their matrix is looked at. */
 static void test_too_many_outputs(void **state) {
     plain_cube p = random_values(SHS_U8, 2, 2, 1, 377);
@@ -1590,6 +1602,7 @@ int main(void) {
         cmocka_unit_test(test_long_strides),
         cmocka_unit_test(test_shift_of_another_type),
         cmocka_unit_test(test_large_chunks),
+        cmocka_unit_test(test_sums_flushed_within_a_panel),
         cmocka_unit_test(test_too_many_outputs),
         cmocka_unit_test(test_bad_cubes),
         cmocka_unit_test(test_impossible_sizes),

@@ -1581,6 +1581,36 @@ static void test_history_when_cancelled(void **state) {
     free(Y), free(D), free(before);
 }
 
+/* Of two atoms that nearly coincide the one with fewer uses goes, wherever it stands. */
+static void test_less_used_duplicate_goes(void **state) {
+    enum { p = 4, n = 3, m = 60 };
+    const double angle = 0.05;
+    shs_real Y[p * m] = {0}, D[p * n];
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_record history[1];
+    int i, less;
+    (void)state;
+    for (i = 0; i < m; i++) { /* 30 along the first atom, 10 along its near twin, 20 along the third */
+        shs_real length = (shs_real)(1 + 0.1 * i);
+        if (i < 30) Y[p * i] = length;
+        else if (i < 40) Y[p * i] = length * (shs_real)cos(angle), Y[p * i + 1] = length * (shs_real)sin(angle);
+        else Y[p * i + 3] = length;
+    }
+    o.iterations = 1, o.coding.sparsity = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_RANDOM;
+    o.prune_coherence = (shs_real)0.99, o.prune_uses = -1, o.keep = SHS_KEEP_LAST, o.history = history;
+    for (less = 0; less < 2; less++) {
+        memset(D, 0, sizeof D);
+        D[p * (1 - less)] = 1;
+        D[p * less] = (shs_real)cos(angle), D[p * less + 1] = (shs_real)sin(angle);
+        D[p * 2 + 3] = 1;
+        assert_ok(shs_ksvd_ex(&serial, p, n, D, p, m, Y, p, &o, NULL, NULL));
+        assert_int_equal(history[0].pruned, 1);
+        assert_close(fabs((double)D[p * (1 - less)]), 1, 1e-5);
+        assert_true(fabs((double)D[p * less]) < 0.9);
+        assert_close(fabs((double)D[p * 2 + 3]), 1, 1e-5);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_aksvd),
@@ -1625,6 +1655,7 @@ int main(void) {
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_workspace_overflow),
+        cmocka_unit_test(test_less_used_duplicate_goes),
         cmocka_unit_test(test_broken_replacement),
         cmocka_unit_test(test_history_when_cancelled),
     };
