@@ -1,8 +1,8 @@
 #!/bin/sh
-# The lines and branches of sparsehs.h that the tests reach ($TESTS, in float and in double, and the loops of OpenMP; by gcov, at
-# -O0, with all instances of the kernels). What they do not reach is listed in build/coverage: lines in `uncovered`, branches by
-# function in `branches_left`. A line or a branch counts as reached where any program and any instance takes it. What only other
-# processors and switches compile does not count: make portability runs it. The real data are left out unless DATA names
+# The lines and branches of sparsehs.h that the tests reach ($TESTS, in float and in double, and the loops of OpenMP; by gcov,
+# at -O0, with all instances of the kernels). What they do not reach is listed in build/coverage: lines in `uncovered`, branches
+# by function in `branches_left`. A line or a branch counts as reached where any program and any instance takes it. What only
+# other processors and switches compile does not count: make portability runs it. The real data are left out unless DATA names
 # their folder: their tests take most of the time and reach nothing more.
 set -eu
 LC_ALL=C
