@@ -110,13 +110,13 @@ static void independent(input *in, world *w) {
         size_t values = (size_t)ica.bands * (size_t)ica.components;
         int i;
         must(ica.components > 0 && ica.components <= ica.bands);
-        if (moderate(&s)) {
-            must(all_finite_wide(values, ica.unmixing) && all_finite_wide(values, ica.mixing));
-            must(all_finite_wide((size_t)ica.components * (size_t)ica.components, ica.rotation));
-        }
+        if (moderate(&s)) must(all_finite_wide(values, ica.unmixing) && all_finite_wide(values, ica.mixing));
+        /* whatever the stream was at later passes */
+        must(all_finite_wide((size_t)ica.components * (size_t)ica.components, ica.rotation));
         for (i = 0; i < ica.components; i++) {
             must(ica.component[i].extraction >= 0 && ica.component[i].extraction < ica.components);
             must(!ica.converged || ica.component[i].converged);
+            must(isfinite(ica.component[i].kurtosis) && isfinite(ica.component[i].negentropy));
         }
     }
     shs_ica_free(&w->ctx, &ica);
