@@ -10261,12 +10261,18 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     int k, i, j, q;
     shs_status status = shs__check_context(ctx);
     if (status != SHS_OK) return status;
-    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
-    if (components < 0 || components > pca->components) return SHS_BAD_COMPONENTS;
+    if (!shs__pca_ok(pca)) status = SHS_BAD_MAP;
+    else if (components < 0 || components > pca->components) status = SHS_BAD_COMPONENTS;
+    else {
+        (void)SHS__CARVE(&l, shs_wide, shs__product((size_t)pca->bands, (size_t)pca->bands, 1));
+        status = shs__acquire(ctx, &l);
+    }
+    if (sink && sink->rescale) status = shs__agree(ctx, status); /* before the collective search for the range */
+    if (status != SHS_OK) {
+        shs__release(ctx, &l);
+        return status;
+    }
     k = components ? components : pca->components;
-    (void)SHS__CARVE(&l, shs_wide, shs__product((size_t)pca->bands, (size_t)pca->bands, 1));
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
     both = SHS__CARVE(&l, shs_wide, (size_t)pca->bands * (size_t)pca->bands);
     memset(both, 0, (size_t)pca->bands * (size_t)pca->bands * sizeof(shs_wide));
     for (j = 0; j < pca->bands; j++) /* backward x forward */

@@ -1405,6 +1405,44 @@ static void test_sign_of_equals(void **state) {
     assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
 }
 
+/* A rank that has no memory to denoise with says so before the others look for the range together: nobody waits. */
+typedef struct denoising {
+    const shs_cube *cube;
+    const shs_pca *pca;
+    shs_sink sinks[2];
+    shs_status statuses[2];
+    faulty f;
+} denoising;
+
+static void denoise_one(const shs_context *ctx, int rank, void *arg) {
+    denoising *w = (denoising *)arg;
+    shs_context mine = *ctx;
+    if (rank == 1) faulty_attach(&w->f, 0, &mine);
+    w->statuses[rank] = shs_pca_denoise(&mine, w->pca, 2, w->cube, w->sinks + rank);
+}
+
+static void test_rank_without_memory_to_denoise(void **state) {
+    plain_cube p = mixed_cube(12, 13, 5, 3, 1, 15);
+    shs_cube cube = cube_f64(&p);
+    shs_pca pca = fit(NULL, &cube, NULL);
+    denoising w;
+    int r;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    w.cube = &cube, w.pca = &pca;
+    for (r = 0; r < 2; r++) {
+        w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 12, 13, 5);
+        w.sinks[r].rescale = 1, w.sinks[r].high = 255;
+    }
+    run_ranks(2, denoise_one, &w);
+    assert_status(w.statuses[0], SHS_PEER_FAILED);
+    assert_status(w.statuses[1], SHS_NO_MEMORY);
+    for (r = 0; r < 2; r++) sink_free(w.sinks + r);
+    shs_pca_free(NULL, &pca);
+    free(p.x);
+    cube_free(&cube);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sandiego),
@@ -1442,6 +1480,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_rank_without_memory_to_denoise),
         cmocka_unit_test(test_rx_rescaled),
         cmocka_unit_test(test_sign_of_equals),
     };
