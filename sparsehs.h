@@ -10240,17 +10240,17 @@ SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 
 SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
-    map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
-    return shs_cube_map(ctx, cube, &map, pca->precise, sink);
+    if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
+        map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
+    return shs_cube_map(ctx, cube, &map, pca && pca->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (!shs__pca_ok(pca)) return SHS_BAD_MAP;
-    map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
-    return shs_cube_map(ctx, components, &map, pca->precise, sink);
+    if (shs__pca_ok(pca))
+        map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
+    return shs_cube_map(ctx, components, &map, pca && pca->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
@@ -11180,17 +11180,15 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
 SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (!ica || !ica->unmixing) return SHS_BAD_MAP;
-    map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
-    return shs_cube_map(ctx, cube, &map, ica->precise, sink);
+    if (ica) map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
+    return shs_cube_map(ctx, cube, &map, ica && ica->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (!ica || !ica->mixing) return SHS_BAD_MAP;
-    map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
-    return shs_cube_map(ctx, sources, &map, ica->precise, sink);
+    if (ica) map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
+    return shs_cube_map(ctx, sources, &map, ica && ica->precise, sink);
 }
 
 #endif /* SHS__ALL_PARTS */

@@ -1443,6 +1443,34 @@ static void test_rank_without_memory_to_denoise(void **state) {
     cube_free(&cube);
 }
 
+/* Likewise a rank that was given no result to transform with. */
+static void transform_one(const shs_context *ctx, int rank, void *arg) {
+    denoising *w = (denoising *)arg;
+    w->statuses[rank] = shs_pca_transform(ctx, rank ? NULL : w->pca, w->cube, w->sinks + rank);
+}
+
+static void test_rank_without_result_to_transform_with(void **state) {
+    plain_cube p = mixed_cube(12, 13, 5, 3, 1, 15);
+    shs_cube cube = cube_f64(&p);
+    shs_pca pca = fit(NULL, &cube, NULL);
+    denoising w;
+    int r;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    w.cube = &cube, w.pca = &pca;
+    for (r = 0; r < 2; r++) {
+        w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 12, 13, pca.components);
+        w.sinks[r].rescale = 1, w.sinks[r].high = 255;
+    }
+    run_ranks(2, transform_one, &w);
+    assert_status(w.statuses[0], SHS_PEER_FAILED);
+    assert_status(w.statuses[1], SHS_BAD_MAP);
+    for (r = 0; r < 2; r++) sink_free(w.sinks + r);
+    shs_pca_free(NULL, &pca);
+    free(p.x);
+    cube_free(&cube);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sandiego),
@@ -1481,6 +1509,7 @@ int main(void) {
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_rank_without_memory_to_denoise),
+        cmocka_unit_test(test_rank_without_result_to_transform_with),
         cmocka_unit_test(test_rx_rescaled),
         cmocka_unit_test(test_sign_of_equals),
     };
