@@ -224,7 +224,8 @@ static void use_codes(input *in, world *w) {
             must(start[0] == 0 && start[m] == shs_codes_nonzeros(&codes));
             for (i = 0; i < q.m; i++) must(start[i] <= start[i + 1]);
         }
-        status = shs_codes_residual(&w->ctx, q.p, q.n, q.D, q.ldd, m, q.Y, q.ldy, &codes, AS(shs_real, E), lde, AS(shs_wide, sum2));
+        status =
+            shs_codes_residual(&w->ctx, q.p, q.n, q.D, q.ldd, m, q.Y, q.ldy, &codes, AS(shs_real, E), lde, AS(shs_wide, sum2));
         check_world(w, status, 0);
         if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&E) && untouched(&sum2));
     }

@@ -61,7 +61,8 @@ static void there_and_back(input *in, world *w, const shs_image *image, const sh
         }
         if (status == SHS_OK && tame(e)) /* what was taken apart and not changed is there again */
             for (i = 0; i < all; i++) {
-                size_t row = i / ((size_t)image->width * (size_t)channels), column = i % ((size_t)image->width * (size_t)channels);
+                size_t row = i / ((size_t)image->width * (size_t)channels),
+                       column = i % ((size_t)image->width * (size_t)channels);
                 size_t stride = image->row_stride ? image->row_stride : (size_t)image->width * (size_t)channels;
                 const unsigned char *at = (const unsigned char *)image->pixels +
                                           (row * stride + column) * shs_type_size(image->type);
