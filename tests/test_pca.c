@@ -1405,70 +1405,52 @@ static void test_sign_of_equals(void **state) {
     assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
 }
 
-/* A rank that has no memory to denoise with says so before the others look for the range together: nobody waits. */
-typedef struct denoising {
+/* A rank that cannot go on says so before the others look for the range together: nobody waits. */
+typedef struct ranged {
     const shs_cube *cube;
     const shs_pca *pca;
     shs_sink sinks[2];
     shs_status statuses[2];
     faulty f;
-} denoising;
+} ranged;
 
 static void denoise_one(const shs_context *ctx, int rank, void *arg) {
-    denoising *w = (denoising *)arg;
+    ranged *w = (ranged *)arg;
     shs_context mine = *ctx;
     if (rank == 1) faulty_attach(&w->f, 0, &mine);
     w->statuses[rank] = shs_pca_denoise(&mine, w->pca, 2, w->cube, w->sinks + rank);
 }
 
-static void test_rank_without_memory_to_denoise(void **state) {
+static void transform_one(const shs_context *ctx, int rank, void *arg) {
+    ranged *w = (ranged *)arg;
+    w->statuses[rank] = shs_pca_transform(ctx, rank ? NULL : w->pca, w->cube, w->sinks + rank);
+}
+
+static void check_second_rank_fails(void (*work)(const shs_context *ctx, int rank, void *arg), shs_status expected) {
     plain_cube p = mixed_cube(12, 13, 5, 3, 1, 15);
     shs_cube cube = cube_f64(&p);
     shs_pca pca = fit(NULL, &cube, NULL);
-    denoising w;
+    ranged w;
     int r;
-    (void)state;
     memset(&w, 0, sizeof w);
     w.cube = &cube, w.pca = &pca;
     for (r = 0; r < 2; r++) {
         w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 12, 13, 5);
         w.sinks[r].rescale = 1, w.sinks[r].high = 255;
     }
-    run_ranks(2, denoise_one, &w);
+    run_ranks(2, work, &w);
     assert_status(w.statuses[0], SHS_PEER_FAILED);
-    assert_status(w.statuses[1], SHS_NO_MEMORY);
+    assert_status(w.statuses[1], expected);
     for (r = 0; r < 2; r++) sink_free(w.sinks + r);
     shs_pca_free(NULL, &pca);
     free(p.x);
     cube_free(&cube);
 }
 
-/* Likewise a rank that was given no result to transform with. */
-static void transform_one(const shs_context *ctx, int rank, void *arg) {
-    denoising *w = (denoising *)arg;
-    w->statuses[rank] = shs_pca_transform(ctx, rank ? NULL : w->pca, w->cube, w->sinks + rank);
-}
-
-static void test_rank_without_result_to_transform_with(void **state) {
-    plain_cube p = mixed_cube(12, 13, 5, 3, 1, 15);
-    shs_cube cube = cube_f64(&p);
-    shs_pca pca = fit(NULL, &cube, NULL);
-    denoising w;
-    int r;
+static void test_a_rank_that_cannot_map(void **state) {
     (void)state;
-    memset(&w, 0, sizeof w);
-    w.cube = &cube, w.pca = &pca;
-    for (r = 0; r < 2; r++) {
-        w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 12, 13, pca.components);
-        w.sinks[r].rescale = 1, w.sinks[r].high = 255;
-    }
-    run_ranks(2, transform_one, &w);
-    assert_status(w.statuses[0], SHS_PEER_FAILED);
-    assert_status(w.statuses[1], SHS_BAD_MAP);
-    for (r = 0; r < 2; r++) sink_free(w.sinks + r);
-    shs_pca_free(NULL, &pca);
-    free(p.x);
-    cube_free(&cube);
+    check_second_rank_fails(denoise_one, SHS_NO_MEMORY);
+    check_second_rank_fails(transform_one, SHS_BAD_MAP);
 }
 
 int main(void) {
@@ -1508,8 +1490,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_bad_arguments),
-        cmocka_unit_test(test_rank_without_memory_to_denoise),
-        cmocka_unit_test(test_rank_without_result_to_transform_with),
+        cmocka_unit_test(test_a_rank_that_cannot_map),
         cmocka_unit_test(test_rx_rescaled),
         cmocka_unit_test(test_sign_of_equals),
     };
