@@ -1600,7 +1600,7 @@ static void test_cancelled_between_rounds(void **state) {
     ctx.progress_fn = watch_progress, ctx.progress_user = &w;
     assert_status(shs_omp_ex(&ctx, 6, 10, q.D, 6, 600, q.Y, 6, &o, &codes, NULL, &report), SHS_CANCELLED);
     while (kept < 600 && codes.used[kept]) kept++;
-    assert_in_range(kept, 1, 599);
+    assert_in_range(kept, 1, LEAST_ROUNDS > 1 ? 599 : 600);
     for (i = kept; i < 600; i++) assert_int_equal(codes.used[i], 0);
     assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
     shs_codes_free(NULL, &codes);
