@@ -523,15 +523,21 @@ static void test_moments(void **state) {
     give_back_moments(&m), give_back_moments(&other);
 }
 
+static void two_pixels(shs_cube *cube, shs_sink *sink) {
+    static const double pixels[4] = {1, 2, 3, 4};
+    cube->pixels = pixels, cube->type = SHS_F64, cube->interleave = SHS_BIP;
+    cube->samples = 2, cube->lines = 1, cube->bands = 2;
+    sink->pixels = out, sink->type = SHS_F64;
+}
+
 static void test_maps_and_sinks(void **state) {
-    static const double pixels[4] = {1, 2, 3, 4}, good[4] = {1, 0, 0, 1}, bad[4] = {1, 0, 0, NOT_A_NUMBER};
+    static const double good[4] = {1, 0, 0, 1}, bad[4] = {1, 0, 0, NOT_A_NUMBER};
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     int k;
     (void)state;
-    cube.pixels = pixels, cube.type = SHS_F64, cube.interleave = SHS_BIP, cube.samples = 2, cube.lines = 1, cube.bands = 2;
-    sink.pixels = out, sink.type = SHS_F64;
+    two_pixels(&cube, &sink);
     map.bands = map.outputs = 2, map.matrix = good;
     map.centre = bad + 2;
     ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
@@ -551,7 +557,6 @@ static void test_maps_and_sinks(void **state) {
 
 /* What a fit leaves in a result is asked for before it is used. */
 static void test_results_of_fits(void **state) {
-    static const double pixels[4] = {1, 2, 3, 4};
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
     shs_wide one[4] = {1, 0, 0, 1};
@@ -559,8 +564,7 @@ static void test_results_of_fits(void **state) {
     shs_ica ica = SHS_ZERO;
     int k;
     (void)state;
-    cube.pixels = pixels, cube.type = SHS_F64, cube.interleave = SHS_BIP, cube.samples = 2, cube.lines = 1, cube.bands = 2;
-    sink.pixels = out, sink.type = SHS_F64;
+    two_pixels(&cube, &sink);
     whole.bands = whole.components = 2, whole.forward = whole.backward = one, whole.mean = one + 1;
     for (k = 0; k < 4; k++) {
         shs_pca pca = whole, *given = k == 0 ? NULL : &pca;
