@@ -343,7 +343,7 @@ SHS_API void shs_arena_init(shs_arena *arena, void *memory, size_t size);
 SHS_API void shs_arena_attach(shs_arena *arena, shs_context *ctx);
 
 /* The value types that images and cubes come in. */
-typedef enum shs_type { SHS_REAL = 0, SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_TYPE_COUNT } shs_type;
+typedef enum shs_type { SHS_REAL = 0, SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_TYPE_COUNT } shs_type;
 /* Bytes of one value; 0 for an unknown type. */
 SHS_API size_t shs_type_size(shs_type type);
 
@@ -1332,6 +1332,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
     case SHS_I16: return 2;
     case SHS_U16: return 2;
     case SHS_I32: return 4;
+    case SHS_U32: return 4;
     case SHS_F32: return 4;
     case SHS_F64: return 8;
     case SHS_TYPE_COUNT: break;
@@ -8259,6 +8260,7 @@ typedef struct shs__run {
         case SHS_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
         case SHS_U16: SHS__CONVERT(uint16_t, out_type, out_type)                                                       \
         case SHS_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
+        case SHS_U32: SHS__CONVERT(uint32_t, shs_wide, out_type)                                                       \
         case SHS_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
         SHS__CASE_F64(out_type)                                                                                        \
         default: SHS__CONVERT(shs_real, out_type, out_type)                                                            \
@@ -8283,6 +8285,7 @@ SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__run *run, shs_wide 
     case SHS_I16: SHS__MARK(int16_t)
     case SHS_U16: SHS__MARK(uint16_t)
     case SHS_I32: SHS__MARK(int32_t)
+    case SHS_U32: SHS__MARK(uint32_t)
     case SHS_F32: SHS__MARK(float)
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_F64: SHS__MARK(double)
@@ -8326,13 +8329,16 @@ typedef struct shs__reader {
     const shs__pixels_kernels *kernels;
 } shs__reader;
 
+/* Whether values may need more digits than a float has: they are converted and stored in shs_wide. */
+SHS__PRIVATE int shs__large_whole(shs_type type) { return type == SHS_I32 || type == SHS_U32; }
+
 /* Converts a stretch: by a kernel where its values lie side by side. */
 SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, const shs_real *shift, int each, shs_real *out) {
     shs_type type = r->view.cube->type;
 #ifdef SPARSEHS_DOUBLE
     if (type == SHS_F64) type = SHS_REAL;
 #endif
-    if (run->offset || run->stride != 1 || type == SHS_I32 || type == SHS_F64)
+    if (run->offset || run->stride != 1 || shs__large_whole(type) || type == SHS_F64)
         shs__convert(r->view.cube->type, run, shift, each, out, 1);
     else r->kernels->convert(type, run->count, run->from, shift, each, out);
 }
@@ -9503,6 +9509,7 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
     case SHS_I16: SHS__STORE_INTEGERS(int16_t, -32768, 32767)
     case SHS_U16: SHS__STORE_INTEGERS(uint16_t, 0, 65535)
     case SHS_I32: SHS__STORE_INTEGERS(int32_t, INT32_MIN, INT32_MAX)
+    case SHS_U32: SHS__STORE_INTEGERS(uint32_t, 0, UINT32_MAX)
     case SHS_F32: SHS__STORE_REALS(float)
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_F64: SHS__STORE_REALS(double)
@@ -9606,7 +9613,7 @@ SHS__PRIVATE int shs__stored_quickly(const shs__pass *pass, int *by_pixel) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     shs_type type = job->sink->type;
     *by_pixel = job->ss != 1 || (job->bs == 1 && job->outputs == 1);
-    return !pass->reader.precise && !job->squares && type != SHS_I32 && (type != SHS_F64 || sizeof(shs_real) == 8);
+    return !pass->reader.precise && !job->squares && !shs__large_whole(type) && (type != SHS_F64 || sizeof(shs_real) == 8);
 }
 
 SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {

@@ -4777,13 +4777,13 @@ SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
 /* What cube.h wants to know. */
 SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, char *text, size_t size) {
     const char *const real = sizeof(shs_real) == 8 ? "double" : "float";
-    const char *const names[SHS_TYPE_COUNT] = {real, "uchar", "short", "ushort", "int", "float", "double"};
+    const char *const names[SHS_TYPE_COUNT] = {real, "uchar", "short", "ushort", "int", "uint", "float", "double"};
     shs_type type = px->cube->type;
     shs__cl_append(text, size, " -D VALUE=");
     shs__cl_append(text, size, names[type]);
     shs__cl_append(text, size, " -D AS_VALUE=as_");
     shs__cl_append(text, size, names[type]);
-    shs__cl_append(text, size, type == SHS_I32 || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
+    shs__cl_append(text, size, shs__large_whole(type) || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
     shs__cl_append_int(text, size, " -D BYTES=", (int)px->view.size);
     shs__cl_append_int(text, size, " -D SWAP=", px->cube->swap_bytes != 0);
     shs__cl_append_int(text, size, " -D FROM=", px->layout);
@@ -5465,6 +5465,7 @@ SHS__PRIVATE void shs__cl_sink_options(const shs_sink *sink, char *text, size_t 
                                                " -D SINK=short -D INTEGER=1 -D LEAST=(-32768) -D MOST=32767",
                                                " -D SINK=ushort -D INTEGER=1 -D LEAST=0 -D MOST=65535",
                                                " -D SINK=int -D INTEGER=1 -D LEAST=(-2147483647-1) -D MOST=2147483647",
+                                               " -D SINK=uint -D INTEGER=1 -D LEAST=0 -D MOST=4294967295u",
                                                " -D SINK=float -D INTEGER=0",
                                                " -D SINK=double -D INTEGER=0"};
     shs__cl_append(text, size, types[sink->type]);

@@ -42,6 +42,7 @@ static const value_type value_types[] = {
     {"f32", 4, SHS_F32, 0, 0},
     {"f64", 5, SHS_F64, 0, 0},
     {"u16", 12, SHS_U16, 0, 65535},
+    {"u32", 13, SHS_U32, 0, 4294967295.0},
 };
 enum { VALUE_TYPES = (int)(sizeof value_types / sizeof *value_types) };
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
@@ -63,6 +64,7 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
         int16_t i16;
         uint16_t u16;
         int32_t i32;
+        uint32_t u32;
         float f32;
         double f64;
     } v;
@@ -74,6 +76,7 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
     case SHS_I16: return v.i16;
     case SHS_U16: return v.u16;
     case SHS_I32: return v.i32;
+    case SHS_U32: return v.u32;
     case SHS_F32: return (double)v.f32;
     default: return v.f64;
     }
@@ -87,6 +90,7 @@ static void put_value(void *block, size_t i, shs_type type, double value) {
         int16_t i16;
         uint16_t u16;
         int32_t i32;
+        uint32_t u32;
         float f32;
         double f64;
     } v;
@@ -96,6 +100,7 @@ static void put_value(void *block, size_t i, shs_type type, double value) {
     case SHS_I16: v.i16 = (int16_t)value; break;
     case SHS_U16: v.u16 = (uint16_t)value; break;
     case SHS_I32: v.i32 = (int32_t)value; break;
+    case SHS_U32: v.u32 = (uint32_t)value; break;
     case SHS_F32: v.f32 = (float)value; break;
     default: v.f64 = value; break;
     }
@@ -368,7 +373,7 @@ static shs_type header_type(const header *h) {
     int i, code = (int)header_whole(h, "data type", 0, INT_MAX);
     for (i = 0; i < VALUE_TYPES; i++)
         if (value_types[i].code == code) return value_types[i].type;
-    fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12", h->name, code);
+    fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12, 13", h->name, code);
 }
 
 static shs_interleave header_interleave(const header *h) {
@@ -636,7 +641,7 @@ static const struct {
     {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
     {SYNTHESISE, {"--noise", "S", OPTION_NUMBER, &given.noise, 0, "standard deviation, in reflectance (0.004)"}},
     {SYNTHESISE, {"--seed", "N", OPTION_SEED, &given.seed, 0, "seed of the scene and of the noise (1)"}},
-    {WRITES, {"--type", "T", OPTION_TEXT, (void *)&given.type, 0, "u8, i16, u16, i32, f32, f64 (f32; scene: u16)"}},
+    {WRITES, {"--type", "T", OPTION_TEXT, (void *)&given.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
     {WRITES, {"--interleave", "I", OPTION_TEXT, (void *)&given.interleave, 0, "bsq, bil, bip (bsq)"}},
 };
 enum { OPTIONS = (int)(sizeof option_table / sizeof *option_table) };

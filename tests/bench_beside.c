@@ -71,7 +71,7 @@ int open_build(work *w) {
 
 /* A peer in Python, on the same pixels. */
 int open_script(work *w) {
-    static const char *const types[SHS_TYPE_COUNT] = {"", "uint8", "int16", "uint16", "int32", "float32", "float64"};
+    static const char *const types[SHS_TYPE_COUNT] = {"", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"};
     const char *python = getenv("PYTHON");
     char words[9][64], *argv[10];
     size_t count, k;

@@ -37,6 +37,7 @@ static void types_have_their_sizes(void **state) {
     assert_int_equal(shs_type_size(SHS_I16), sizeof(int16_t));
     assert_int_equal(shs_type_size(SHS_U16), sizeof(uint16_t));
     assert_int_equal(shs_type_size(SHS_I32), sizeof(int32_t));
+    assert_int_equal(shs_type_size(SHS_U32), sizeof(uint32_t));
     assert_int_equal(shs_type_size(SHS_F32), sizeof(float));
     assert_int_equal(shs_type_size(SHS_F64), sizeof(double));
     assert_int_equal(shs_type_size(SHS_TYPE_COUNT), 0);

@@ -70,6 +70,7 @@ static inline double load_value(const void *at, shs_type type, int swapped) {
         int16_t i16;
         uint16_t u16;
         int32_t i32;
+        uint32_t u32;
         float f32;
         double f64;
         shs_real real;
@@ -80,6 +81,7 @@ static inline double load_value(const void *at, shs_type type, int swapped) {
     case SHS_I16: return v.i16;
     case SHS_U16: return v.u16;
     case SHS_I32: return v.i32;
+    case SHS_U32: return v.u32;
     case SHS_F32: return (double)v.f32;
     case SHS_F64: return v.f64;
     default: return (double)v.real;
@@ -93,6 +95,7 @@ static inline void store_value(void *at, shs_type type, int swapped, double valu
         int16_t i16;
         uint16_t u16;
         int32_t i32;
+        uint32_t u32;
         float f32;
         double f64;
         shs_real real;
@@ -102,6 +105,7 @@ static inline void store_value(void *at, shs_type type, int swapped, double valu
     case SHS_I16: v.i16 = (int16_t)value; break;
     case SHS_U16: v.u16 = (uint16_t)value; break;
     case SHS_I32: v.i32 = (int32_t)value; break;
+    case SHS_U32: v.u32 = (uint32_t)value; break;
     case SHS_F32: v.f32 = (float)value; break;
     case SHS_F64: v.f64 = value; break;
     default: v.real = (shs_real)value; break;
@@ -109,7 +113,7 @@ static inline void store_value(void *at, shs_type type, int swapped, double valu
     copy_value(at, &v, shs_type_size(type), swapped);
 }
 
-static inline int is_integer_type(shs_type type) { return type >= SHS_U8 && type <= SHS_I32; }
+static inline int is_integer_type(shs_type type) { return type >= SHS_U8 && type <= SHS_U32; }
 
 /* ---- plain cubes: x[(line * samples + sample) * bands + band] in double ------------------------------------------ */
 
@@ -142,6 +146,7 @@ static inline plain_cube random_values(shs_type type, int lines, int samples, in
         case SHS_I16: p.x[i] = floor(u * 65536) - 32768; break;
         case SHS_U16: p.x[i] = floor(u * 65536); break;
         case SHS_I32: p.x[i] = floor(u * 2000000) - 1000000; break;
+        case SHS_U32: p.x[i] = floor(u * 2000000) + 2147000000; break; /* on both sides of 2^31 */
         case SHS_F32: p.x[i] = (double)(float)(200 * u - 50); break;
         case SHS_F64: p.x[i] = 200 * u - 50; break;
         default: p.x[i] = (double)(shs_real)(200 * u - 50); break;

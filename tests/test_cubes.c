@@ -9,7 +9,7 @@
 #define MAP_BOUND BY_TYPE(1e-6, 1e-13)
 #define PRECISE_BOUND 1e-12
 
-static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
 #define TYPES (int)(sizeof types / sizeof types[0])
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
@@ -205,7 +205,7 @@ static void test_block_sizes(void **state) {
 
 /* The blocks that a sink is handed make up what a sink in memory gets. */
 static void test_streamed_sinks(void **state) {
-    static const shs_type out_types[] = {SHS_U8, SHS_I32, SHS_F32, SHS_REAL};
+    static const shs_type out_types[] = {SHS_U8, SHS_I32, SHS_U32, SHS_F32, SHS_REAL};
     plain_cube p = random_values(SHS_I16, 23, 31, 6, 90);
     shs_pixel_map map = random_map(6, 4, 91);
     int t, interleave, k;
@@ -305,7 +305,7 @@ static void test_mask(void **state) {
 
 /* The no-data value in any one band, in every type and byte order; one in a band that is not in use is no concern. */
 static void test_nodata(void **state) {
-    static const double nodata[] = {0, -32768, 65535, -999999, -9999.5, 1e30, -1};
+    static const double nodata[] = {0, -32768, 65535, -999999, 4294967295.0, -9999.5, 1e30, -1};
     int t, interleave;
     (void)state;
     for (t = 0; t < TYPES; t++)
@@ -610,10 +610,10 @@ static void test_8_bit_sums_are_exact(void **state) {
 /* Small variations on a level of a million: what a plain sum of squares would drown in. What is left of a float then lies on
    a coarse grid, so its squares all round alike: at worst by 512 x 2^-25 (1024 on a device), of which a quarter is allowed. */
 static void test_large_offsets(void **state) {
-    static const shs_type floating[] = {SHS_F32, SHS_F64, SHS_I32};
+    static const shs_type some[] = {SHS_F32, SHS_F64, SHS_I32, SHS_U32};
     int t, precise;
     (void)state;
-    for (t = 0; t < 3; t++)
+    for (t = 0; t < 4; t++)
         for (precise = 0; precise < 2; precise++) {
             plain_cube p = new_plain(60, 50, 5);
             double mean[5], covariance[25];
@@ -623,11 +623,11 @@ static void test_large_offsets(void **state) {
             size_t i;
             shs_random_seed(&r, 230);
             for (i = 0; i < values_of(&p); i++) {
-                double step = t == 2 ? 1 : 0.0625; /* what a float of a million resolves */
+                double step = t > 1 ? 1 : 0.0625; /* what a float of a million resolves */
                 p.x[i] = 1e6 + step * floor(100 * (double)shs_random_normal(&r) + 0.5) + (i % 5 == 4 ? p.x[i - 1] - 1e6 : 0);
             }
             naive_moments(&p, NULL, mean, covariance);
-            cube = cube_of(&p, floating[t], SHS_BSQ, 0);
+            cube = cube_of(&p, some[t], SHS_BSQ, 0);
             m = moments_of(NULL, &cube, precise);
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
@@ -731,7 +731,8 @@ static void test_rounding_and_clamping(void **state) {
                                     32766.5, 32767.5, 40000, 65534.5,   65536,      -32767.5, -32768.5,
                                     -40000,  3e38,    -3e38, 8388607.5, -8388607.5, 100.25,   0.499999970197677612};
     enum { COUNT = sizeof values / sizeof values[0] };
-    static const double lowest[] = {0, 0, -32768, 0, -2147483648.0}, highest[] = {0, 255, 32767, 65535, 2147483647.0};
+    static const double lowest[] = {0, 0, -32768, 0, -2147483648.0, 0};
+    static const double highest[] = {0, 255, 32767, 65535, 2147483647.0, 4294967295.0};
     plain_cube p = new_plain(1, COUNT, 1);
     shs_pixel_map map = SHS_ZERO;
     shs_wide identity = 1;
@@ -741,7 +742,7 @@ static void test_rounding_and_clamping(void **state) {
     memcpy(p.x, values, sizeof values);
     cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
     map.bands = map.outputs = 1, map.matrix = &identity;
-    for (t = SHS_U8; t <= SHS_I32; t++)
+    for (t = SHS_U8; t <= SHS_U32; t++)
         for (precise = 0; precise < 2; precise++) {
             shs_sink sink = new_sink((shs_type)t, SHS_BSQ, 1, COUNT, 1);
             plain_cube out;
@@ -831,6 +832,7 @@ static void test_rescale(void **state) {
         check_rescale(SHS_I16, -32768, 32767, precise);
         check_rescale(SHS_U16, 0, 65535, precise);
         check_rescale(SHS_I32, -1000, 1000, precise);
+        check_rescale(SHS_U32, 0, 100000, precise);
         check_rescale(SHS_F32, -1, 1, precise);
         check_rescale(SHS_F64, 0, 1, precise);
     }
@@ -1334,12 +1336,12 @@ static void test_long_strides(void **state) {
 /* Moments of one type of pixels go on with another's, whatever shift they began with: whole, or not, or beyond the type. */
 static void test_shift_of_another_type(void **state) {
     static const double levels[] = {-40000.25, -3.5, 0, 12.5, 127, 128, 300, 70000.75};
-    static const shs_type next[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32};
+    static const shs_type next[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32};
     int k, t;
     size_t i;
     (void)state;
     for (k = 0; k < 8; k++)
-        for (t = 0; t < 5; t++) {
+        for (t = 0; t < 6; t++) {
             plain_cube p = new_plain(20, 25, 3), more = random_values(next[t], 20, 25, 3, 375), all = new_plain(40, 25, 3);
             double *mean = NEW(double, 3), *covariance = NEW(double, 9), m[3], c[9], largest;
             shs_cube first, second;

@@ -94,6 +94,12 @@ printf '\376\377\377\377\000\000\001\000' >i32.img; header i32 2 1 1 3 bsq 0
 check "i32, byte order 0" is "$(band i32 1)" "-2 32767 65536 0"
 printf '\377\377\377\376\000\001\000\000' >i32b.img; header i32b 2 1 1 3 bsq 1
 check "i32, byte order 1" is "$(band i32b 1)" "-2 32767 65536 0"
+printf '\376\377\377\377\000\000\001\000' >u32.img; header u32 2 1 1 13 bsq 0
+check "u32, byte order 0" is "$(band u32 1)" "65536 2.14752e+09 4.29497e+09 0"
+printf '\377\377\377\376\000\001\000\000' >u32b.img; header u32b 2 1 1 13 bsq 1
+check "u32, byte order 1" is "$(band u32b 1)" "65536 2.14752e+09 4.29497e+09 0"
+check "u32: runs" good denoise u32.hdr u32_all.hdr --components 1 --precise --type u32
+check "u32: one component gives it back" cmp u32.img u32_all.img
 printf '\000\000\200\077\000\000\300\277' >f32.img; header f32 2 1 1 4 bsq 0
 check "f32, byte order 0" is "$(band f32 1)" "-1.5 -0.25 1 0"
 printf '\077\200\000\000\277\300\000\000' >f32b.img; header f32b 2 1 1 4 bsq 1
@@ -264,9 +270,9 @@ same "bil" scene_bil.hdr
 same "bip" scene_bip.hdr
 same "the other byte order" swapped.hdr
 # The scene in the other types: what all components give back.
-for t in i16 i32 f32 f64; do
+for t in i16 i32 u32 f32 f64; do
     check "the scene as $t" good denoise scene.hdr as_$t.hdr --components 100 --precise --type $t
-    [ $t = i16 ] || [ $t = i32 ] && same "$t" as_$t.hdr
+    [[ $t = f* ]] || same "$t" as_$t.hdr
 done
 for t in f32 f64; do
     check "$t: runs" run pca as_$t.hdr same.hdr $base
@@ -282,7 +288,7 @@ for i in bil bip; do
     check "output $i, --block 7" good pca scene.hdr same.hdr $base --interleave $i --block 7
     check "output $i: band 2" is "$(band same 2 | cut -d' ' -f1,3,4)" "$(band pc 2 | cut -d' ' -f1,3,4)"
 done
-for t in i16 i32 u16; do
+for t in i16 i32 u32 u16; do
     check "output $t" good pca scene.hdr same.hdr --components 5 --rescale 0,255 --precise --type $t
     check "output $t: band 3" is "$(band same 3)" "$(band pc 3)"
 done

@@ -724,7 +724,7 @@ static void test_seeds_and_threads(void **state) {
 /* ---- layouts, offsets, missing pixels ---------------------------------------------------------------------------- */
 
 static void test_layouts_give_one_answer(void **state) {
-    static const shs_type types[] = {SHS_F64, SHS_I16, SHS_U16, SHS_I32, SHS_F32};
+    static const shs_type types[] = {SHS_F64, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32};
     plain_cube p = test_scene();
     int approach, route, t, blocks;
     size_t i;
@@ -733,7 +733,7 @@ static void test_layouts_give_one_answer(void **state) {
     for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
         for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++) {
             shs_ica first = SHS_ZERO;
-            for (t = 0; t < 5; t++)
+            for (t = 0; t < 6; t++)
                 for (blocks = 0; blocks < 2; blocks++) {
                     shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), (t + blocks) & 1), used = cube;
                     shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, (shs_ica_route)route);

@@ -16,7 +16,7 @@ static double draw(shs_random *r, shs_type type, int wild) {
     if (type == SHS_U8) return (double)(int)(u * 256);
     if (type == SHS_I16) return wild ? (double)(int)(u * 65536) - 32768 : (double)(int)(u * 3000) - 500;
     if (type == SHS_U16) return wild ? (double)(int)(u * 65536) : 30000 + (double)(int)(u * 4000);
-    if (type == SHS_I32) return (double)(int)(u * 100000);
+    if (type == SHS_I32 || type == SHS_U32) return (double)(int)(u * 100000);
     return (double)(float)(u * 10 - 3);
 }
 
@@ -26,6 +26,7 @@ static void put(void *to, shs_type type, size_t at, double value) {
     case SHS_I16: ((int16_t *)to)[at] = (int16_t)value; break;
     case SHS_U16: ((uint16_t *)to)[at] = (uint16_t)value; break;
     case SHS_I32: ((int32_t *)to)[at] = (int32_t)value; break;
+    case SHS_U32: ((uint32_t *)to)[at] = (uint32_t)value; break;
     case SHS_F32: ((float *)to)[at] = (float)value; break;
     case SHS_F64: ((double *)to)[at] = value; break;
     default: ((shs_real *)to)[at] = (shs_real)value;
@@ -103,7 +104,7 @@ static void check_moments(const scene *s, int bands, int exact) {
 
 static void test_moments_of_every_type(void **state) {
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 53};
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
     size_t t, n;
     int layout, variant;
     (void)state;
@@ -270,6 +271,7 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
             else if (type == SHS_I16) got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
             else if (type == SHS_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
             else if (type == SHS_I32) got = ((int32_t *)out)[at], bound += 0.5;
+            else if (type == SHS_U32) got = ((uint32_t *)out)[at], y = y < 0 ? 0 : y, bound += 0.5;
             else if (type == SHS_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
             else if (type == SHS_F64) got = ((double *)out)[at];
             else got = (double)((shs_real *)out)[at];
@@ -283,7 +285,7 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
 
 static void test_maps_of_every_order(void **state) {
     static const int outputs[] = {1, 2, 5, 8, 10, 16, 17, 50};
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
     int in, out, variant;
     size_t n, t;
     (void)state;

@@ -89,7 +89,7 @@ static inline void scene_of(input *in, scene *s) {
     drawn = NEW(shs_real, values);
     s->e = fill(in, values, drawn);
     for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, (double)drawn[i]);
-    if (c->type >= SHS_U8 && c->type <= SHS_I32) s->e.finite = 1, s->e.most = 2147483648.0, s->e.least = 1;
+    if (c->type >= SHS_U8 && c->type <= SHS_U32) s->e.finite = 1, s->e.most = 4294967296.0, s->e.least = 1;
     free(drawn);
     c->pixels = s->pixels;
     if (flags & 2) {
