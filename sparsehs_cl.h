@@ -22,15 +22,27 @@
                                          the program starts where there is no OpenCL at all
        SPARSEHS_CL_LIBRARY         impl  the name of that library, a string
        SPARSEHS_CL_SHIM(function)  impl  the name to call in place of an OpenCL function, for tests that count and fail calls
-   and those of sparsehs.h: SPARSEHS_DOUBLE needs a device with doubles, SPARSEHS_NO_DOUBLE uses none.
+   and those of sparsehs.h: SPARSEHS_DOUBLE needs a device with doubles, SPARSEHS_NO_DOUBLE uses none, SPARSEHS_FILE names
+   sparsehs.h where it is called otherwise and was not included before this file.
 
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
    tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
 */
-#include "sparsehs.h" /* outside the guard: the file with the implementation may have included this one before */
+/* Outside the guard: the file with the implementation may have included this one before. */
+#if !defined(SPARSEHS_H) || (defined(SPARSEHS_IMPLEMENTATION) && !defined(SPARSEHS_IMPLEMENTATION_ONCE))
+#ifdef SPARSEHS_FILE
+#include SPARSEHS_FILE
+#else
+#include "sparsehs.h"
+#endif
+#endif
 
 #ifndef SPARSEHS_CL_H
 #define SPARSEHS_CL_H
+
+#if SPARSEHS_VERSION_MAJOR != 0 || SPARSEHS_VERSION_MINOR != 1 || SPARSEHS_VERSION_PATCH != 0
+#error "sparsehs_cl: sparsehs.h is of another version; the two files belong together"
+#endif
 
 /* Like sparsehs.h: each precision has its own link names. */
 #if defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)
@@ -45,6 +57,7 @@
 #define shs_cl_stage_times SHS__LINK(cl_stage_times)
 #define shs_cl_host_alloc SHS__LINK(cl_host_alloc)
 #define shs_cl_host_free SHS__LINK(cl_host_free)
+#define shs_cl_trim SHS__LINK(cl_trim)
 #endif
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the header promises the linker. From the project's root: CC=cc sh tests/check_links.sh
+# What the headers promise the linker. From the project's root: CC=cc sh tests/check_links.sh
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -22,10 +22,18 @@ compile() { # object, source, flags ...
 }
 
 # shellcheck disable=SC2086
-link() { # program, objects ...
+link() { # program, objects and libraries ...
     program=$1
     shift
     (cd "$out" && $CC $CFLAGS $OPENMP -o "$program" "$@" -lm)
+}
+
+of_precision() { # float, double or nodouble: its switch and the ending of its link names
+    case $1 in
+    float) flag= ending= ;;
+    double) flag=-DSPARSEHS_DOUBLE ending=_f64 ;;
+    *) flag=-DSPARSEHS_NO_DOUBLE ending=_f32 ;;
+    esac
 }
 
 # The symbols of one object: kinds as nm writes them; a leading underscore is the platform's.
@@ -43,17 +51,27 @@ compile double.o "$out/library.c" -DSPARSEHS_DOUBLE
 compile nodouble.o "$out/library.c" -DSPARSEHS_NO_DOUBLE
 compile bare.o "$out/library.c" -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_OPENMP
 
+# Every function that a header declares has its line of link names there.
+for header in sparsehs.h sparsehs_cl.h; do
+    sed -n 's/^SHS_API [^(]*[ *]\(shs_[a-z0-9_]*\)(.*/\1/p' $header | sort >"$out/declared.$header"
+    [ -s "$out/declared.$header" ] || fail "no declaration found in $header"
+    sed -n 's/^#define \(shs_[a-z0-9_]*\) SHS__LINK(.*/\1/p' $header | sort >"$out/named.$header"
+    expect_same "$header: declared (<) and given link names (>) differ" "$out/declared.$header" "$out/named.$header"
+done
+
 # Exactly the declared functions are visible, under the link name of their precision.
-sed -n 's/^SHS_API [^(]*[ *]\(shs_[a-z0-9_]*\)(.*/\1/p' sparsehs.h | sort >"$out/declared"
-[ -s "$out/declared" ] || fail "no declaration found in sparsehs.h"
-sed 's/$/_f64/' "$out/declared" | sort >"$out/declared_f64"
-sed 's/$/_f32/' "$out/declared" | sort >"$out/declared_f32"
-symbols float.o TDBCRVW >"$out/float"
-symbols double.o TDBCRVW >"$out/double"
-symbols nodouble.o TDBCRVW >"$out/nodouble"
-expect_same "declared (<) and defined (>) differ in float" "$out/declared" "$out/float"
-expect_same "declared (<) and defined (>) differ in double" "$out/declared_f64" "$out/double"
-expect_same "declared (<) and defined (>) differ without double" "$out/declared_f32" "$out/nodouble"
+expect_visible() { # suffix of the objects, headers ...
+    suffix=$1
+    shift
+    for h in "$@"; do cat "$out/declared.$h"; done | sort >"$out/declared"
+    for precision in float double nodouble; do
+        of_precision $precision
+        sed "s/\$/$ending/" "$out/declared" | sort >"$out/expected"
+        symbols $precision$suffix.o TDBCRVW >"$out/$precision"
+        expect_same "$*: declared (<) and defined (>) differ in $precision" "$out/expected" "$out/$precision"
+    done
+}
+expect_visible "" sparsehs.h
 
 # No mutable global data. Position-independent code would count constant tables of addresses as data.
 compile globals.o "$out/library.c" -fno-pic
@@ -116,11 +134,7 @@ int main(void) { return use() > 0 ? 0 : 1; }
 C
 compile single.o "$out/single.c"
 for user in float double nodouble; do
-    case $user in
-    float) flag= ;;
-    double) flag=-DSPARSEHS_DOUBLE ;;
-    *) flag=-DSPARSEHS_NO_DOUBLE ;;
-    esac
+    of_precision $user
     compile mismatch.o "$out/user.c" -DNAME=use ${flag:+"$flag"}
     for library in float double nodouble; do
         if link mismatch single.o mismatch.o $library.o 2>"$out/mismatch.txt"; then
@@ -134,11 +148,7 @@ done
 # Private copies: two files with SPARSEHS_STATIC link, and show nothing.
 printf '#define SPARSEHS_IMPLEMENTATION\n#include "user.c"\n' >"$out/private.c"
 for user in float double nodouble; do
-    case $user in
-    float) flag= ;;
-    double) flag=-DSPARSEHS_DOUBLE ;;
-    *) flag=-DSPARSEHS_NO_DOUBLE ;;
-    esac
+    of_precision $user
     compile private_$user.o "$out/private.c" -DSPARSEHS_STATIC -DNAME=use_$user ${flag:+"$flag"}
     visible=$(symbols private_$user.o TDBCRVW)
     [ "$visible" = use_$user ] || fail "SPARSEHS_STATIC shows: $visible"
@@ -149,4 +159,47 @@ compile private_again.o "$out/private.c" -DSPARSEHS_STATIC -DNAME=use
 link twice single.o private_again.o private_float.o
 "$out/twice" || fail "two private copies of one precision compute something wrong"
 
-echo "check-links: $(wc -l <"$out/declared" | tr -d ' ') functions in three precisions, all well"
+# sparsehs_cl.h likewise, and under other names: both files renamed, side by side, as a user includes them.
+if echo '#include <CL/cl.h>' | $CC -E -x c - >/dev/null 2>&1; then
+    mkdir -p "$out/renamed"
+    cp sparsehs.h "$out/renamed/base.h"
+    cp sparsehs_cl.h "$out/renamed/devices.h"
+    printf '#include "sparsehs_cl.h"\n#define SPARSEHS_IMPLEMENTATION\n#define SPARSEHS_CL_IMPLEMENTATION\n' >"$out/library_cl.c"
+    printf '#include "sparsehs_cl.h"\n' >>"$out/library_cl.c"
+    for precision in float double nodouble; do
+        of_precision $precision
+        compile ${precision}_cl.o "$out/library_cl.c" -O0 -DSPARSEHS_CL_DYNAMIC ${flag:+"$flag"}
+    done
+    expect_visible _cl sparsehs.h sparsehs_cl.h
+    cat >"$out/user_cl.c" <<'C'
+#include "sparsehs_cl.h"
+double NAME(void);
+double NAME(void) {
+    shs_real x[3] = {1, 2, 3};
+    shs_cl_trim(NULL);
+    shs_cl_destroy(NULL);
+    return (double)shs_dot(3, x, 1, x, 1) + (double)sizeof(shs_real) + (shs_cl_engine(NULL) != NULL);
+}
+C
+    compile user_float_cl.o "$out/user_cl.c" -DNAME=use_float
+    compile user_double_cl.o "$out/user_cl.c" -DNAME=use_double -DSPARSEHS_DOUBLE
+    compile user_nodouble_cl.o "$out/user_cl.c" -DNAME=use_nodouble -DSPARSEHS_NO_DOUBLE
+    link together_cl main.o user_float_cl.o user_double_cl.o user_nodouble_cl.o float_cl.o double_cl.o nodouble_cl.o -ldl
+    "$out/together_cl" || fail "three precisions with OpenCL in one program compute something wrong"
+
+    # No -I here: with it the files under their own names would be found.
+    sed 's/sparsehs_cl.h/devices.h/' "$out/library_cl.c" >"$out/renamed/by_option.c"
+    printf '#define SPARSEHS_IMPLEMENTATION\n#define SPARSEHS_CL_IMPLEMENTATION\n#include "base.h"\n#include "devices.h"\n' \
+        >"$out/renamed/in_order.c"
+    for object in by_option in_order; do
+        [ $object = by_option ] && flag='-DSPARSEHS_FILE="base.h"' || flag=
+        # shellcheck disable=SC2086
+        $CC -std=c99 $CFLAGS $OPENMP -O0 -DSPARSEHS_CL_DYNAMIC ${flag:+"$flag"} -c "$out/renamed/$object.c" -o "$out/$object.o"
+        symbols $object.o TDBCRVW >"$out/$object"
+        expect_same "renamed, $object: declared (<) and defined (>) differ" "$out/declared" "$out/$object"
+    done
+else
+    echo "check-links: no OpenCL headers here: sparsehs_cl.h is not compiled"
+fi
+
+echo "check-links: $(sort -u "$out"/declared.* | wc -l | tr -d ' ') functions in three precisions, all well"

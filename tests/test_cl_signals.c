@@ -131,8 +131,10 @@ static problem new_problem(int p, int n, size_t m, int s, uint64_t seed) {
     for (i = 0; i < m; i++) {
         shs_real *y = w.Y + i * (size_t)p;
         for (q = 0; q < p; q++) y[q] *= i % 13 == 0 ? 0 : (shs_real)0.05;
-        for (k = 0; k < s && i % 17 != 0; k++)
-            shs_axpy(p, (shs_real)(1 + shs_random_uniform(&r)), w.D + shs_random_below(&r, (uint64_t)n) * (size_t)p, 1, y, 1);
+        for (k = 0; k < s && i % 17 != 0; k++) {
+            const shs_real *atom = w.D + shs_random_below(&r, (uint64_t)n) * (size_t)p;
+            shs_axpy(p, (shs_real)(1 + shs_random_uniform(&r)), atom, 1, y, 1);
+        }
         if (i % 17 == 0) memset(y, 0, (size_t)p * sizeof *y);
     }
     return w;
