@@ -43,7 +43,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 help:
 	@echo "make demo            denoise a picture, learn a dictionary from it, find the components of a cube"
 	@echo "                     (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)"
-	@echo "make test            all tests in float and double, with sanitizers, and the link checks"
+	@echo "make test            all tests in float and double, with sanitizers, and the link checks (T=SUITE or T=SUITE/TEST: those)"
 	@echo "make deps            install what the tests need with the system's package manager"
 	@echo "make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors"
 	@echo "make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)"
@@ -107,12 +107,29 @@ pictures: build/denoise build/train build/hypercube | build/demo
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
 
+# T=ica runs tests/test_ica.c in float, T=ica/test_name that test alone.
+T ?=
+ifeq ($(T),)
 test: test-float test-double test-context test-asan test-examples check-links
 	@echo "All tests passed."
+else
+test: build/float/test_$(firstword $(subst /, ,$(T)))
+	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
+endif
+
+# Suites of private functions hold the implementation; the others use the API and share one object of it.
+INSIDE := $(addprefix test_,context dense eigen ica inside pixels threads)
+LINKED := $(filter-out $(INSIDE),$(TESTS))
+TEST_TOOLS := $(addprefix tests/,library.c library.h test.h test_cube_tools.h)
+test_cc = $(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_$(1)) $(OPENMP)
 
 define variant
-build/$(1)/%: tests/%.c tests/test.h $(HEADER) | build/$(1) $(BEFORE)
-	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) -o $$@ $$< $$(LDFLAGS) -lcmocka -lm
+build/$(1)/library.o: tests/library.c tests/library.h $(HEADER) | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -c -o $$@ $$<
+$(INSIDE:%=build/$(1)/%): build/$(1)/%: tests/%.c $(TEST_TOOLS) $(HEADER) | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -o $$@ $$< $$(LDFLAGS) -lcmocka -lm
+build/$(1)/%: tests/%.c build/$(1)/library.o $(TEST_TOOLS) | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_LINKED -o $$@ $$< build/$(1)/library.o $$(LDFLAGS) -lcmocka -lm
 endef
 $(foreach v,float double nodouble fastmath asan asandouble,$(eval $(call variant,$(v))))
 
@@ -154,7 +171,7 @@ KERNELS := $(sort $(wildcard kernels_embed/*.cl))
 CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
 # Suites that run a second time with the stages on a device.
 CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica
-CL_TOOLS := tests/test.h tests/test_cube_tools.h tests/on_device.h tests/cl_shim.h
+CL_TOOLS := $(TEST_TOOLS) tests/on_device.h tests/cl_shim.h
 CL_SOURCES := $(wildcard tests/test_cl_*.c tests/bench_cl.c examples/devices.c)
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -179,12 +196,16 @@ build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,\
 		$(no_opencl))
 
+# As for the CPU: an object of both headers for the suites, while the tests of sparsehs_cl.h look inside.
 define cl_variant
-build/cl-$(1)/%: tests/%.c $(CL_TOOLS) $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
-	$$(CC) -std=c99 -Wall -Wextra $$(CPPFLAGS) $$(FLAGS_$(1)) $$(OPENMP) $$(ON_DEVICE) -o $$@ $$< $$(LDFLAGS) -lcmocka \
-		$$(LIBOPENCL) -lm
+build/cl-$(1)/library.o: tests/library.c tests/library.h $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_CL -c -o $$@ $$<
+$(patsubst %,build/cl-$(1)/%,$(CL_TESTS) $(filter $(INSIDE),$(CL_SUITES))): build/cl-$(1)/%: tests/%.c $(CL_TOOLS) $(HEADER) \
+		$(HEADER_CL) | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) $$(if $$(filter $$*,$(CL_SUITES)),-DTEST_CL) -o $$@ $$< $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
+build/cl-$(1)/%: tests/%.c build/cl-$(1)/library.o $(CL_TOOLS) | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_CL -DTEST_LINKED -o $$@ $$< build/cl-$(1)/library.o $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
 build/cl-$(1)/test_cl_dynamic: LIBOPENCL :=
-$(CL_SUITES:%=build/cl-$(1)/%): ON_DEVICE := -DTEST_CL
 build/cl-$(1):
 	@mkdir -p $$@
 endef
@@ -285,7 +306,7 @@ $(STRICT_HEADER): build/warnings/%.o: $(HEADER) | build/warnings $(BEFORE)
 $(STRICT_PROGRAMS): build/warnings/%.o: $(SOURCES) tests/test.h tests/bench.h $(wildcard examples/*.h) $(HEADER) $(HEADER_CL) | $(BEFORE)
 	@mkdir -p $(@D)
 	@$(call strict_cc,$(firstword $(subst /, ,$*))) $(if $(findstring /tests/,$@),-Wno-frame-larger-than) \
-		-c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
+		$(if $(filter $(LINKED),$(notdir $*)),-DTEST_LINKED) -c $(subst $(firstword $(subst /, ,$*))/,,$*).c -o $@
 
 # ---- portability -----------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,6 @@
 #ifndef SHS_ON_DEVICE_H
 #define SHS_ON_DEVICE_H
 
-#define SPARSEHS_CL_IMPLEMENTATION
-#include "../sparsehs_cl.h"
-
 /* ---- the device --------------------------------------------------------------------------------------------------- */
 
 enum { DEVICES = 8 };

@@ -3,6 +3,8 @@
 #define SHS_TEST_H
 
 #include <setjmp.h>
+#include <float.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,11 +14,27 @@
 #include <math.h>
 #include <cmocka.h>
 
-/* The instance of the kernels that is used, or the next one that there is. */
-static int test_instance = 2;
-#define SHS__TEST_INSTANCE test_instance
-#define SPARSEHS_IMPLEMENTATION
+/* $SHS_TEST names the only test that is to run, as make test T=SUITE/TEST sets it. */
+#ifndef _cmocka_run_group_tests
+static inline int run_group(const char *name, const struct CMUnitTest *tests, size_t count, CMFixtureFunction before,
+                            CMFixtureFunction after) {
+    cmocka_set_test_filter(getenv("SHS_TEST"));
+    return _cmocka_run_group_tests(name, tests, count, before, after);
+}
+#define _cmocka_run_group_tests run_group
+#endif
+
+/* With TEST_LINKED a suite uses the API alone and is linked with one object of the library (library.c), so that the
+   implementation is compiled once and not for every suite; else the implementation, and all that is private, is here. */
+#include "library.h"
+#ifdef TEST_LINKED
 #include "../sparsehs.h"
+#ifdef TEST_CL
+#include "../sparsehs_cl.h"
+#endif
+#else
+#include "library.c"
+#endif
 
 /* One bound for the CPU, one for a device, whose sums of single precision have another order. */
 #ifdef TEST_CL
@@ -33,6 +51,10 @@ static int test_instance = 2;
 #define BY_TYPE(f, d) (f)
 #endif
 
+#define REAL_EPS ((shs_real)BY_TYPE(FLT_EPSILON, DBL_EPSILON))
+#define REAL_MIN ((shs_real)BY_TYPE(FLT_MIN, DBL_MIN))
+#define REAL_MAX ((shs_real)BY_TYPE(FLT_MAX, DBL_MAX))
+
 /* By their bits: -ffast-math lets a compiler assume that comparisons never see NaN or infinity. */
 static inline uint64_t exponent_and_fraction(double x) {
     uint64_t bits;
@@ -45,7 +67,7 @@ static inline int is_finite(double x) { return exponent_and_fraction(x) < UINT64
 
 /* Whether arithmetic makes subnormal numbers zero, as programs linked with gcc's -ffast-math and some processors do. */
 static inline int subnormals_vanish(void) {
-    volatile shs_real least = SHS__REAL_MIN;
+    volatile shs_real least = REAL_MIN;
     least /= 2;
     return least == 0;
 }
@@ -73,11 +95,11 @@ static inline int subnormals_vanish(void) {
 #define run_with_every_instance(name, tests) run_instances(name, tests, sizeof(tests) / sizeof *(tests))
 #endif
 static inline int run_instances(const char *name, const struct CMUnitTest *tests, size_t count) {
-    static const char *const instances[SHS__INSTANCES] = {"base", "AVX2", "AVX-512"};
+    static const char *const instances[] = {"base", "AVX2", "AVX-512"};
     char title[128];
     int failed = 0, widest = test_instance;
-    for (test_instance = 0; test_instance < SHS__INSTANCES; test_instance++) {
-        if (!shs__available(test_instance)) continue;
+    for (test_instance = 0; test_instance <= widest; test_instance++) {
+        if (!test_has_instance(test_instance)) continue;
         snprintf(title, sizeof title, "%s, %s", name, instances[test_instance]);
         failed += _cmocka_run_group_tests(title, tests, count, NULL, NULL);
     }

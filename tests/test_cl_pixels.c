@@ -1048,9 +1048,7 @@ int main(void) {
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
     };
-    int failed;
-    cmocka_set_test_filter(getenv("SHS_TEST")); /* NULL: all */
-    failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
+    int failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
     apart = 1;
     return failed + cmocka_run_group_tests_name("memory of its own", tests_apart, open_shared, close_shared);
 }

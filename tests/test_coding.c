@@ -1514,7 +1514,7 @@ static void test_tolerance_at_the_residual(void **state) {
         for (k = 0; k < 9; k++) {
             o.gram_mode = (shs_gram_mode)mode;
             for (i = 0; i < 200; i++)
-                tolerance[i] = (shs_real)(sqrt(error2_of(&q, &three, i)) * (1 + off[k] * (double)SHS__EPS));
+                tolerance[i] = (shs_real)(sqrt(error2_of(&q, &three, i)) * (1 + off[k] * (double)REAL_EPS));
             assert_ok(shs_omp_ex(NULL, 24, 60, q.D, 24, 200, q.Y, 24, &o, &codes, NULL, &report));
             assert_int_equal(report.not_reached, 0);
             for (i = 0; i < 200; i++) {
@@ -1554,7 +1554,7 @@ static void test_refused_atom(void **state) {
 /* Coefficients that fall so fast that each lies beyond what the recurrence can tell of the one before, and more of them than
    times that pursuit begins again from the explicit residual. All are found. */
 static void test_falling_coefficients(void **state) {
-    enum { n = SHS__OMP_REFRESHES + 2 };
+    enum { n = OMP_REFRESHES + 2 };
     shs_real D[n * n] = {0}, y[n];
     shs_codes codes = new_codes(1, n);
     shs_omp_options o = SHS_ZERO;

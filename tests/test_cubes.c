@@ -1277,32 +1277,6 @@ static void test_reduce_breaks_midway(void **state) {
 
 /* ---- conversions, strides, shifts, sizes --------------------------------------------------------------------------- */
 
-/* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each, close together or apart:
-   all exact. */
-static void test_conversions(void **state) {
-    static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
-    shs_real shift[5] = {3, 1, 4, 1, 5}, y[20];
-    shs_wide w[20];
-    unsigned char memory[16 * 8];
-    int t, k, i;
-    (void)state;
-    for (t = 0; t < TYPES; t++)
-        for (k = 0; k < 12; k++) {
-            shs__run run;
-            size_t step = k & 1 ? 3 : 1;
-            int each = k >> 1 & 1;
-            run.from = memory, run.count = 5, run.stride = k / 4 == 1 ? 2 : 1, run.offset = k / 4 == 2 ? offset : NULL;
-            for (i = 0; i < 16; i++) store_value(memory + (size_t)i * shs_type_size(types[t]), types[t], 0, 7 * i % 11);
-            shs__convert(types[t], &run, shift, each, y, step);
-            shs__convert_wide(types[t], &run, shift, each, w, step);
-            for (i = 0; i < 5; i++) {
-                int at = (int)(run.offset ? offset[i] : i * run.stride);
-                assert_true(y[(size_t)i * step] == (shs_real)(7 * at % 11) - shift[each ? i : 0]);
-                assert_true(w[(size_t)i * step] == (shs_wide)y[(size_t)i * step]);
-            }
-        }
-}
-
 /* Cubes of several panels: spectra with a gap after them, planes of every other value, spectra of every other value, lines with
    a gap; neither their moments nor their maps know. */
 static void test_long_strides(void **state) {
@@ -1600,7 +1574,6 @@ int main(void) {
         cmocka_unit_test(test_ranks_rescale_alike),
         cmocka_unit_test(test_failing_reduce),
         cmocka_unit_test(test_reduce_breaks_midway),
-        cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_long_strides),
         cmocka_unit_test(test_shift_of_another_type),
         cmocka_unit_test(test_large_chunks),

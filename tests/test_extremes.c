@@ -57,7 +57,7 @@ static void test_subnormal_signals(void **state) {
     (void)state;
     assert_ok(shs_normalize_columns(P, N, D, P, NULL));
     assert_ok(shs_codes_create(NULL, M, S, &codes));
-    for (i = 0; i < P * M; i++) Y[i] *= SHS__REAL_MIN / 64;
+    for (i = 0; i < P * M; i++) Y[i] *= REAL_MIN / 64;
     assert_ok(shs_omp(NULL, P, N, D, M, Y, S, &codes));
     for (i = 0; i < M; i++)
         for (k = 0; k < codes.used[i]; k++) assert_true(is_finite((double)codes.coefs[i * S + k]));

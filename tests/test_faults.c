@@ -8,7 +8,7 @@
 #define N 40
 #define M 300
 #define S 4
-#define DEEP (2 * SHS__SLAB_DEPTH + 100) /* where products are shared out by slabs of the depth */
+#define DEEP (2 * SLAB_DEPTH + 100) /* where products are shared out by slabs of the depth */
 #define LINES 11
 #define SAMPLES 24
 #define BANDS 4

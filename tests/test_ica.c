@@ -1270,7 +1270,7 @@ static void test_run_everywhere(void **state) {
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(20 * p.x[i]);
-    for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * SHS__PANEL_PIXELS + 5;
+    for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * PANEL_PIXELS + 5;
     for (kind = 0; kind < 3; kind++)
         for (to = 0; to < 3; to++) {
             shs_cube whole = cube_of(&p, SHS_I32, SHS_BIP, 0), cube = whole;

@@ -758,7 +758,7 @@ static void test_cancelled_between_blocks(void **state) {
     int left = 0;
     (void)state;
     set.width = set.height = 2, coding.sparsity = 1;
-    assert_true(shs_patches_count(&image, &set, NULL) > SHS__PATCHES_A_BLOCK);
+    assert_true(shs_patches_count(&image, &set, NULL) > PATCHES_A_BLOCK);
     ctx.progress_fn = cancel_later, ctx.progress_user = &left;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 6, D, 4, &coding, 1, out, NULL), SHS_CANCELLED);
     assert_memory_equal(out, kept, 9500 * sizeof *out);

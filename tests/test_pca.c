@@ -1394,17 +1394,6 @@ static void test_rx_rescaled(void **state) {
     cube_free(&cube), sink_free(&sink), sink_free(&stretched);
 }
 
-/* Of entries of the same magnitude the first decides the sign, and what goes with the vector is turned along. */
-static void test_sign_of_equals(void **state) {
-    shs_wide v[3] = {-3, 3, 1}, with[3] = {1, 2, -4};
-    (void)state;
-    shs__fix_sign(3, v, with);
-    assert_true(v[0] == 3 && v[1] == -3 && v[2] == -1);
-    assert_true(with[0] == -1 && with[1] == -2 && with[2] == 4);
-    shs__fix_sign(3, v, with);
-    assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
-}
-
 /* A rank that cannot go on says so before the others look for the range together: nobody waits. */
 typedef struct ranged {
     const shs_cube *cube;
@@ -1492,7 +1481,6 @@ int main(void) {
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_a_rank_that_cannot_map),
         cmocka_unit_test(test_rx_rescaled),
-        cmocka_unit_test(test_sign_of_equals),
     };
     return cmocka_run_group_tests_name("pca", tests, NULL, NULL);
 }

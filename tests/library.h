@@ -1,0 +1,13 @@
+/* library.h - what library.c has beside the library itself. */
+#ifndef SHS_TEST_LIBRARY_H
+#define SHS_TEST_LIBRARY_H
+
+/* The instance of the kernels that is used, or the next narrower one that there is: 0 base, 1 AVX2, 2 AVX-512. */
+extern int test_instance;
+/* Whether it was compiled and the processor has it. */
+int test_has_instance(int instance);
+
+/* Sizes at which the library takes another path; library.c does not compile where they are not the library's own. */
+enum { GEMM_DEPTH = 384, SLAB_DEPTH = 6144, PANEL_PIXELS = 384, PATCHES_A_BLOCK = 8192, OMP_REFRESHES = 4 };
+
+#endif

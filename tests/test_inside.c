@@ -1,0 +1,62 @@
+/* test_inside.c - private functions whose cases no call of the API brings about. */
+#include "test_cube_tools.h"
+
+/* An atom that was chosen is not taken again, whatever a Gram matrix that is none says of its distance. */
+static void test_atom_twice(void **state) {
+    shs_real L[3] = {1}, t[2] = {1}, x[2] = {0};
+    int atoms[2] = {7};
+    shs__pursuit w;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    w.L = L, w.t = t, w.x = x, w.atoms = atoms, w.smallest = 1, w.residual2 = 10, w.chosen = 1, w.limit = 2;
+    assert_int_equal(shs__pursuit_append(&w, 7, 1, 1, 1), 0);
+    assert_true(w.chosen == 1 && w.residual2 == 10);
+    assert_int_equal(shs__pursuit_append(&w, 6, 1, 1, 1), 1);
+    assert_true(w.chosen == 2 && atoms[1] == 6 && w.residual2 == 9);
+}
+
+/* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each, close together or apart:
+   all exact. */
+static void test_conversions(void **state) {
+    static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
+    shs_real shift[5] = {3, 1, 4, 1, 5}, y[20];
+    shs_wide w[20];
+    unsigned char memory[16 * 8];
+    int t, k, i;
+    (void)state;
+    for (t = SHS_REAL; t < SHS_TYPE_COUNT; t++)
+        for (k = 0; k < 12; k++) {
+            shs__run run;
+            size_t step = k & 1 ? 3 : 1;
+            int each = k >> 1 & 1;
+            run.from = memory, run.count = 5, run.stride = k / 4 == 1 ? 2 : 1, run.offset = k / 4 == 2 ? offset : NULL;
+            for (i = 0; i < 16; i++) store_value(memory + (size_t)i * shs_type_size((shs_type)t), (shs_type)t, 0, 7 * i % 11);
+            shs__convert((shs_type)t, &run, shift, each, y, step);
+            shs__convert_wide((shs_type)t, &run, shift, each, w, step);
+            for (i = 0; i < 5; i++) {
+                int at = (int)(run.offset ? offset[i] : i * run.stride);
+                assert_true(y[(size_t)i * step] == (shs_real)(7 * at % 11) - shift[each ? i : 0]);
+                assert_true(w[(size_t)i * step] == (shs_wide)y[(size_t)i * step]);
+            }
+        }
+}
+
+/* Of entries of the same magnitude the first decides the sign, and what goes with the vector is turned along. */
+static void test_sign_of_equals(void **state) {
+    shs_wide v[3] = {-3, 3, 1}, with[3] = {1, 2, -4};
+    (void)state;
+    shs__fix_sign(3, v, with);
+    assert_true(v[0] == 3 && v[1] == -3 && v[2] == -1);
+    assert_true(with[0] == -1 && with[1] == -2 && with[2] == 4);
+    shs__fix_sign(3, v, with);
+    assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_atom_twice),
+        cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_sign_of_equals),
+    };
+    return cmocka_run_group_tests_name("inside", tests, NULL, NULL);
+}
