@@ -1360,6 +1360,14 @@ SHS__PRIVATE int shs__workers(const shs_context *ctx) {
 #endif
 }
 
+/* The least work that threads are woken for, some 100 microseconds of one core. A parallel region ends no sooner than each of
+   them has been there: that takes some 10 microseconds where the machine has nothing else to do, and milliseconds where a
+   thread has to wait for another program's turn to end. */
+enum { SHS__WORTH_SHARING = 100000 };
+#ifndef SHS__TEST_WORTH_SHARING
+#define SHS__TEST_WORTH_SHARING SHS__WORTH_SHARING
+#endif
+
 #ifdef SHS__OPENMP
 /* Consecutive chunks go to one worker, and in every loop over as many chunks to the same one: what it wrote is still in its
    cache. Who has finished his own share helps with the others'. */
@@ -1396,9 +1404,11 @@ SHS__PRIVATE void shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn 
 }
 #endif
 
-SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk_fn body, void *arg) {
+/* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is: values
+   that are read or written, about one a nanosecond; of matrix products see shs__product_work. */
+SHS__PRIVATE void shs__parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__workers(ctx);
-    if (workers > 1 && chunks > 1) {
+    if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
         if (ctx && ctx->parallel_fn) {
             ctx->parallel_fn(ctx->parallel_user, chunks, workers, body, arg);
             return;
@@ -1414,13 +1424,8 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, size_t chunks, shs_chunk
     }
 }
 
-/* The same for work that may be too small to be worth waking threads for: about 1e5 operations pass in the time that takes. */
-SHS__PRIVATE void shs__parallel_worth(const shs_context *ctx, shs_wide operations, size_t chunks, shs_chunk_fn body,
-                                      void *arg) {
-    shs_context alone = SHS_ZERO;
-    alone.threads = 1;
-    shs__parallel(operations < (shs_wide)200000 ? &alone : ctx, chunks, body, arg);
-}
+/* A product of m x k by k x n: as many multiply-adds take far less time than values from memory. */
+SHS__PRIVATE shs_wide shs__product_work(int m, int n, int k) { return (shs_wide)m * (shs_wide)n * (shs_wide)k / 64; }
 
 SHS__PRIVATE shs_status shs__progress(const shs_context *ctx, const char *phase, size_t step, size_t steps, shs_wide error) {
     if (ctx && ctx->progress_fn && ctx->progress_fn(ctx->progress_user, phase, step, steps, error)) return SHS_CANCELLED;
@@ -4080,10 +4085,10 @@ SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
-            shs__parallel(ctx, shs__chunks(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__gemm_pack_b, g);
-            shs__parallel(ctx,
-                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, g->stripe),
-                          shs__gemm_tile, g);
+            shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
+                          shs__chunks(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__gemm_pack_b, g);
+            shs__parallel(ctx, shs__product_work(g->m, g->columns, g->depth),
+                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, g->stripe), shs__gemm_tile, g);
         }
     }
 }
@@ -4151,8 +4156,9 @@ SHS__PRIVATE void shs__gemm_slabs(const shs_context *ctx, shs__gemm *g) {
     for (g->from = 0; g->from < g->k;) {
         int left = (g->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
         g->columns = shs__imin(g->slots, left); /* here: slots that are used */
-        shs__parallel(ctx, (size_t)g->columns, shs__slab_chunk, g);
-        shs__parallel_worth(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__slab_sum_chunk, g);
+        shs__parallel(ctx, (shs_wide)g->columns * shs__product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
+                      shs__slab_chunk, g);
+        shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__slab_sum_chunk, g);
         g->from = g->columns == left ? g->k : g->from + g->columns * SHS__SLAB_DEPTH;
     }
 }
@@ -4418,7 +4424,7 @@ SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_
 }
 
 SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__parallel(ctx, shs__chunks(t->rows, SHS__SLAB), shs__trsm_chunk, t);
+    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunks(t->rows, SHS__SLAB), shs__trsm_chunk, t);
 }
 
 SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
@@ -5687,13 +5693,12 @@ typedef struct shs__synthesis {
     shs_wide *sums;    /* one a chunk, or NULL */
 } shs__synthesis;
 
-SHS__OUTLINE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
-    const shs__synthesis *w = (const shs__synthesis *)arg;
+/* Signals i .. end-1 of the range; the sum of their squares, where sums are wanted. */
+SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t end, int worker) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real *columns[SHS__COLUMNS_AT_ONCE];
     shs_real factors[SHS__COLUMNS_AT_ONCE];
     const shs_codes *codes = w->codes;
-    size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK);
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + (size_t)worker * (size_t)w->p;
@@ -5711,7 +5716,14 @@ SHS__OUTLINE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
         }
         if (w->sums) shs__sum_add(&sum, kernels->norm2(w->p, z));
     }
-    if (w->sums) w->sums[chunk] = shs__sum_value(&sum);
+    return shs__sum_value(&sum);
+}
+
+SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
+    const shs__synthesis *w = (const shs__synthesis *)arg;
+    size_t i = chunk * SHS__SIGNALS_A_CHUNK;
+    shs_wide sum = shs__synthesize(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK), worker);
+    if (w->sums) w->sums[chunk] = sum;
 }
 
 SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count / size + (count % size != 0); }
@@ -5720,7 +5732,7 @@ SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count /
 SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis *w) {
     size_t chunks = shs__chunk_count(w->count, SHS__SIGNALS_A_CHUNK), c;
     shs__sum total = SHS_ZERO;
-    shs__parallel(ctx, chunks, shs__synthesis_chunk, w);
+    shs__parallel(ctx, 2 * (shs_wide)w->count * (shs_wide)w->p, chunks, shs__synthesis_chunk, w);
     for (c = 0; w->sums && c < chunks; c++) shs__sum_add(&total, w->sums[c]);
     return shs__sum_value(&total);
 }
@@ -6171,7 +6183,7 @@ SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) 
 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
-    SHS__CODER_BATCH = 256,     /* chunks between two calls of the progress callback */
+    SHS__CODER_BATCH = 512,     /* chunks between two calls of the progress callback: in one parallel region */
     SHS__ABREAST = 2,           /* signals that a worker codes in turns */
     SHS__CODER_GROUP = 128,     /* signals a chunk: D is packed once for all of them */
     SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
@@ -6203,6 +6215,7 @@ typedef struct shs__coder {
     unsigned char *flags;         /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
+    const shs__synthesis *after; /* done with each group of signals as soon as it has its codes; NULL: nothing */
 } shs__coder;
 
 SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP; }
@@ -6257,37 +6270,28 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     }
 }
 
-/* One block of columns of the Gram matrix: the rows from its first column on; zeros below. */
+/* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
 SHS__PRIVATE void shs__gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
-    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), j;
+    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), i, j;
     shs_real *G = c->own_gram;
     int ldg = (int)c->ldg;
     shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
                      SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
     for (j = first; j < first + count; j++)
         memset(SHS__AT(G, ldg, c->n, j), 0, (size_t)(ldg - c->n) * sizeof(shs_real));
-}
-
-SHS__PRIVATE void shs__mirror_chunk(void *arg, size_t chunk, int worker) {
-    const shs__coder *c = (const shs__coder *)arg;
-    int first = (int)chunk * SHS__GRAM_BLOCK, end = shs__imin(first + SHS__GRAM_BLOCK, c->n), i, j;
-    shs_real *G = c->own_gram;
-    int ldg = (int)c->ldg;
-    (void)worker;
-    for (j = first; j < end; j++)
-        for (i = 0; i < j; i++) *SHS__AT(G, ldg, i, j) = *SHS__AT(G, ldg, j, i);
+    for (i = first; i < c->n; i++)
+        for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
 
 /* The Gram matrix of a new dictionary, where one is used and the caller gave none. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
-    size_t blocks = shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK);
     c->D = D;
     c->ldd = ldd;
     c->G = c->options->gram ? c->options->gram : c->own_gram;
     if (!c->own_gram) return;
-    shs__parallel(ctx, blocks, shs__gram_chunk, c);
-    shs__parallel(ctx, blocks, shs__mirror_chunk, c);
+    shs__parallel(ctx, shs__product_work(c->n, c->n, c->p), shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK), shs__gram_chunk,
+                  c);
 }
 
 SHS__PRIVATE int shs__limit_of(const shs__coder *c, size_t i) {
@@ -6380,16 +6384,18 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     if (c->use_gram) shs__code_with_gram(c, first, end, worker, &sums);
     else shs__code_direct(c, first, end, worker, &sums);
     c->sums[chunk] = sums;
+    if (c->after) (void)shs__synthesize(c->after, first, end, worker);
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
+    shs_wide work = shs__product_work(c->n, c->p, 1) + (shs_wide)c->n; /* a signal */
     shs__sum sum2 = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
     for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_BATCH) {
         size_t count = shs__zmin(SHS__CODER_BATCH, c->chunks - c->first_chunk), k, done;
-        shs__parallel(ctx, count, shs__coder_chunk, c);
+        shs__parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, c->sums[k].sum2);
             report->nonzeros += c->sums[k].nonzeros;
@@ -6426,7 +6432,8 @@ SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t column
     int workers = shs__workers(ctx), i, bad = 0;
     w.A = A, w.rows = rows, w.ld = ld, w.columns = columns, w.flags = flags;
     memset(flags, 0, (size_t)workers);
-    shs__parallel(ctx, shs__chunk_count(columns, SHS__SIGNALS_A_CHUNK), shs__finite_chunk, &w);
+    shs__parallel(ctx, (shs_wide)columns * (shs_wide)rows, shs__chunk_count(columns, SHS__SIGNALS_A_CHUNK), shs__finite_chunk,
+                  &w);
     for (i = 0; i < workers; i++) bad |= flags[i];
     return !bad;
 }
@@ -6820,8 +6827,7 @@ typedef struct shs__uses {
 
 enum {
     SHS__USES_AN_ITEM = 2048,  /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
-    SHS__SIGNALS_A_PATCH = 256, /* signals whose residuals are patched at a time: 64 KB of 64 floats */
-    SHS__USES_A_PATCH = 256     /* uses likewise, where the group is one atom */
+    SHS__SIGNALS_A_PATCH = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
 };
 
 /* A stretch of one atom's uses; gathering is cut into these. */
@@ -6843,6 +6849,8 @@ typedef struct shs__signals {
     shs_real *x_new;        /* one a use */
     shs__stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
+    shs__synthesis residual; /* of the codes at hand; residual_done: E holds it */
+    int residual_done;
     /* the group at work */
     int first, count, want_residual; /* of the new codes; who asks for it wants these too */
     const shs_real *D_new; /* p x count */
@@ -6894,25 +6902,32 @@ SHS__PRIVATE void shs__count_uses(shs__signals *s) {
         }
 }
 
+/* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
 SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *s, const shs_real *D, shs_real *errors2,
                                           size_t *usage, shs_omp_report *report) {
+    shs__synthesis *w = &s->residual;
     shs_status status;
     int j;
     memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
+    w->p = s->p, w->D = s->D, w->ldd = s->p, w->Y = s->coder.Y, w->ldy = s->coder.ldy, w->codes = &s->codes, w->count = s->m;
+    w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
     s->coder.codes = &s->codes;
     s->coder.errors2 = errors2;
+    s->coder.after = w;
     shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
+    s->residual_done = 1;
     shs__count_uses(s);
     for (j = 0; j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
     return status;
 }
 
-SHS__PRIVATE shs_wide shs__signals_residual(const shs_context *ctx, shs__signals *s) {
-    shs__synthesis w = SHS_ZERO;
-    w.p = s->p, w.D = s->D, w.ldd = s->p, w.Y = s->coder.Y, w.ldy = s->coder.ldy, w.codes = &s->codes, w.count = s->m;
-    w.Z = s->E, w.ldz = s->p, w.sums = s->chunk_sums;
-    return shs__synthesis_run(ctx, &w);
+/* sum2 NULL: E is wanted, not its square. */
+SHS__PRIVATE void shs__signals_residual(const shs_context *ctx, shs__signals *s, shs_wide *sum2) {
+    shs_wide sum;
+    if (s->residual_done && !sum2) return;
+    sum = shs__synthesis_run(ctx, &s->residual);
+    if (sum2) *sum2 = sum;
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2. */
@@ -6940,11 +6955,12 @@ SHS__OUTLINE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* One pass over the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__group_operations(const shs__signals *s, int first, int count) {
-    return 2 * (shs_wide)s->p * (shs_wide)(s->uses.start[first + count] - s->uses.start[first]);
+SHS__PRIVATE shs_wide shs__group_work(const shs__signals *s, int first, int count) {
+    return (shs_wide)s->p * (shs_wide)(s->uses.start[first + count] - s->uses.start[first]);
 }
 
-/* sums (p x count) = E_I x', energy (count) = |x|^2 for atoms first .. first+count-1. */
+/* sums (p x count) = E_I x', energy (count) = |x|^2 for atoms first .. first+count-1. A single atom is not shared out: the
+   next one waits for it, and a parallel region an atom costs more than it saves unless the machine has nothing else to do. */
 SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, int first, int count, shs_wide *sums,
                                       shs_wide *energy) {
     size_t stretches = 0, c;
@@ -6960,7 +6976,9 @@ SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, i
         energy[j] = 0;
     }
     memset(sums, 0, (size_t)s->p * (size_t)count * sizeof *sums);
-    shs__parallel_worth(ctx, shs__group_operations(s, first, count), stretches, shs__gather_chunk, s);
+    if (count > 1) shs__parallel(ctx, shs__group_work(s, first, count), stretches, shs__gather_chunk, s);
+    else
+        for (c = 0; c < stretches; c++) shs__gather_chunk(s, c, 0);
     for (c = 0; c < stretches; c++) {
         const shs__stretch *w = s->stretches + c;
         shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, sums + (size_t)w->atom * (size_t)s->p);
@@ -7009,15 +7027,12 @@ SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
     }
 }
 
-/* The same for a group of one atom, a stretch of its uses: each is by another signal. */
-SHS__PRIVATE void shs__update_one_chunk(void *arg, size_t chunk, int worker) {
-    const shs__signals *s = (const shs__signals *)arg;
+/* The same for a group of one atom: each of its uses is by another signal. */
+SHS__PRIVATE void shs__update_one(const shs__signals *s) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real *before = s->D + (size_t)s->first * (size_t)s->p, *after = s->D_new;
-    size_t u = s->uses.start[s->first] + chunk * SHS__USES_A_PATCH;
-    size_t end = shs__zmin(s->uses.start[s->first + 1], u + SHS__USES_A_PATCH);
-    (void)worker;
-    for (; u < end; u++) {
+    size_t u;
+    for (u = s->uses.start[s->first]; u < s->uses.start[s->first + 1]; u++) {
         size_t i = s->uses.signal[u];
         shs_real *e = s->E + i * (size_t)s->p, *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
         shs_real x_new = kernels->dot((size_t)s->p, e, after) + *x * (shs_real)s->overlap[0];
@@ -7036,11 +7051,11 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, i
         s->overlap[j] = 0;
         for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
-    if (want_codes)
-        shs__parallel_worth(ctx, 3 * shs__group_operations(s, first, count),
-                            count > 1 ? shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH)
-                                      : shs__chunk_count(s->uses.start[first + 1] - s->uses.start[first], SHS__USES_A_PATCH),
-                            count > 1 ? shs__update_chunk : shs__update_one_chunk, s);
+    s->residual_done = 0;
+    if (want_codes && count > 1)
+        shs__parallel(ctx, shs__group_work(s, first, count), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk,
+                      s);
+    else if (want_codes) shs__update_one(s);
     memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
 }
 
@@ -7082,10 +7097,12 @@ SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_
     return status == SHS_OK ? e->signals_code(w->remote, w->errors2, w->usage, report) : status;
 }
 
+/* sum2 may be NULL. */
 SHS__PRIVATE shs_status shs__stage_residual(shs__learner *w, shs_wide *sum2) {
     const shs_engine *e = shs__engine_of(w);
-    if (e) return e->signals_residual(w->remote, sum2);
-    *sum2 = shs__signals_residual(w->ctx, &w->cpu);
+    shs_wide unused;
+    if (e) return e->signals_residual(w->remote, sum2 ? sum2 : &unused);
+    shs__signals_residual(w->ctx, &w->cpu, sum2);
     return SHS_OK;
 }
 
@@ -7136,9 +7153,8 @@ SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
 
 /* One round of updates, group by group. last: nobody looks at E after this round; want_codes: somebody looks at X. */
 SHS__PRIVATE shs_status shs__update_round(shs__learner *w, int group, int last, int want_codes) {
-    shs_wide sum2;
     int first;
-    shs_status status = shs__stage_residual(w, &sum2);
+    shs_status status = shs__stage_residual(w, NULL);
     for (first = 0; first < w->n; first += group) {
         int count = shs__imin(group, w->n - first), more = first + count < w->n;
         if (status == SHS_OK) status = shs__stage_gather(w, first, count);
@@ -7871,7 +7887,7 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
     if (!Y && count) return SHS_BAD_OUTPUT;
     if (ldy < w.g.p) return SHS_BAD_LDY;
     w.first = first, w.count = count, w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
-    shs__parallel(ctx, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
+    shs__parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
     return SHS_OK;
 }
 
@@ -7933,7 +7949,8 @@ SHS__PRIVATE void shs__put_run(const shs_context *ctx, shs__patch_job *w) {
         shs__position(&w->g, w->first + w->count - 1, &x, &last);
         last += w->g.ph - 1;
     }
-    shs__parallel(ctx, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1, shs__put_chunk, w);
+    shs__parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1, shs__put_chunk,
+                  w);
 }
 
 SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
@@ -7986,7 +8003,8 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_OPTIONS;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
     w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
-    shs__parallel(ctx, (size_t)w.g.height, shs__average_chunk, &w);
+    shs__parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
+                  shs__average_chunk, &w);
     return SHS_OK;
 }
 
@@ -8029,7 +8047,7 @@ SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__appr
     shs_status status;
     job.g = w->g;
     job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
-    shs__parallel(ctx, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &job);
+    shs__parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &job);
     if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
     w->coder.m = count;
     w->coder.chunks = shs__chunk_count(count, w->coder.group);
@@ -8827,7 +8845,8 @@ SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE void shs__pass_collect(const shs_context *ctx, shs__pass *pass, size_t count) {
     size_t values = pass->extremes ? pass->slot_values / 2 : pass->slot_values;
     pass->chunk_count = count;
-    shs__parallel(ctx, shs__chunk_count(values, SHS__COLLECT_VALUES), shs__collect_chunk, pass);
+    shs__parallel(ctx, (shs_wide)count * (shs_wide)values, shs__chunk_count(values, SHS__COLLECT_VALUES), shs__collect_chunk,
+                  pass);
 }
 
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads. */
@@ -8858,7 +8877,7 @@ SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass)
     before = (size_t)v->first_line * (size_t)v->samples;
     for (pass->first_chunk = 0; pass->first_chunk < chunks && status == SHS_OK; pass->first_chunk += SHS__PASS_SLOTS) {
         size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - pass->first_chunk), done;
-        shs__parallel(ctx, count, shs__pass_chunk, pass);
+        shs__parallel(ctx, (shs_wide)(count * pass->chunk_pixels) * (shs_wide)v->bands, count, shs__pass_chunk, pass);
         if (pass->slots) shs__pass_collect(ctx, pass, count);
         done = before + shs__zmin(pass->block_pixels, (pass->first_chunk + count) * pass->chunk_pixels);
         status = shs__progress(ctx, pass->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
@@ -10496,7 +10515,8 @@ SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cache
         memset(pass->total, 0, values * sizeof(shs_wide));
         for (job.first_chunk = 0; job.first_chunk < chunks; job.first_chunk += SHS__PASS_SLOTS) {
             size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - job.first_chunk);
-            shs__parallel(s->ctx, count, shs__cached_chunk, &job);
+            shs__parallel(s->ctx, (shs_wide)(count * SHS__CHUNK_PANELS * SHS__PANEL_PIXELS) * (shs_wide)s->m, count,
+                          shs__cached_chunk, &job);
             shs__pass_collect(s->ctx, pass, count);
         }
     } else {
@@ -10958,7 +10978,8 @@ SHS__PRIVATE int shs__store_sources(shs__sources *s, const shs_wide *W, const sh
     s->map.scaling.constant = s->nothing; /* it went into the whitened pixels */
     s->map.missing = shs__missing_value(s->px->cube, sink);
     shs__map_place(&s->pass.reader.view, &s->map);
-    shs__parallel(s->ctx, shs__chunk_count(s->panels, SHS__CHUNK_PANELS), shs__store_sources_chunk, s);
+    shs__parallel(s->ctx, (shs_wide)(s->panels * SHS__PANEL_PIXELS) * (shs_wide)s->m,
+                  shs__chunk_count(s->panels, SHS__CHUNK_PANELS), shs__store_sources_chunk, s);
     return 1;
 }
 

@@ -4,6 +4,8 @@
 
 int test_instance = 2;
 #define SHS__TEST_INSTANCE test_instance
+int test_worth_sharing = 0;
+#define SHS__TEST_WORTH_SHARING test_worth_sharing
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 #ifdef TEST_CL
@@ -17,7 +19,8 @@ int test_has_instance(int instance) { return shs__available(instance); }
 typedef char sizes_are_those_of_the_library[SAME(SHS__KC, GEMM_DEPTH) && SAME(SHS__SLAB_DEPTH, SLAB_DEPTH) &&
                                                     SAME(SHS__PANEL_PIXELS, PANEL_PIXELS) &&
                                                     SAME(SHS__PATCHES_A_BLOCK, PATCHES_A_BLOCK) &&
-                                                    SAME(SHS__OMP_REFRESHES, OMP_REFRESHES)
+                                                    SAME(SHS__OMP_REFRESHES, OMP_REFRESHES) &&
+                                                    SAME(SHS__WORTH_SHARING, WORTH_SHARING)
                                                 ? 1
                                                 : -1];
 #undef SAME

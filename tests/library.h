@@ -6,8 +6,17 @@
 extern int test_instance;
 /* Whether it was compiled and the processor has it. */
 int test_has_instance(int instance);
+/* The least work that is shared out: none, so that tests of threads may be small. The library's own is WORTH_SHARING. */
+extern int test_worth_sharing;
 
 /* Sizes at which the library takes another path; library.c does not compile where they are not the library's own. */
-enum { GEMM_DEPTH = 384, SLAB_DEPTH = 6144, PANEL_PIXELS = 384, PATCHES_A_BLOCK = 8192, OMP_REFRESHES = 4 };
+enum {
+    GEMM_DEPTH = 384,
+    SLAB_DEPTH = 6144,
+    PANEL_PIXELS = 384,
+    PATCHES_A_BLOCK = 8192,
+    OMP_REFRESHES = 4,
+    WORTH_SHARING = 100000
+};
 
 #endif

@@ -958,6 +958,11 @@ static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn bo
     for (i = chunks; i-- > 0;) body(arg, i, (int)(i % (size_t)threads));
 }
 
+static void count_regions(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    ++*(int *)user;
+    run_reversed(NULL, chunks, threads, body, arg);
+}
+
 static void test_threads(void **state) {
     static const int groups[] = {1, 5, 16, 40};
     shs_real *Y = sparse_signals(24, 40, 1500, 71), *expected = (shs_real *)malloc(24 * 40 * sizeof *expected);
@@ -988,6 +993,45 @@ static void test_threads(void **state) {
                 }
         }
     free(Y), free(D), free(expected);
+}
+
+/* A parallel region waits for its slowest thread, so there are few of them however many atoms and signals there are: the
+   coding of the signals with their residuals, the Gram matrix, and the sums and the update of a group of several atoms. */
+static void test_few_parallel_regions(void **state) {
+    enum { SIDE = 8, PIXELS = SIDE * SIDE, ATOMS = 40, SIGNALS = 6000, MORE = 3 };
+    static const int groups[] = {1, 10, ATOMS}, most[] = {2, 2 + 2 * ATOMS / 10, 2 + 2};
+    shs_real *Y = sparse_signals(PIXELS, ATOMS, SIGNALS, 73), *D = (shs_real *)malloc(PIXELS * ATOMS * sizeof *D);
+    int k;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        shs_ksvd_options o = SHS_ZERO;
+        shs_context ctx = SHS_ZERO;
+        int few = 0, many = 0;
+        o.coding.sparsity = 5, o.parallel_atoms = groups[k];
+        ctx.threads = 3, ctx.parallel_fn = count_regions;
+        ctx.parallel_user = &few, o.iterations = 1;
+        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, D, PIXELS, SIGNALS, Y, PIXELS, &o, NULL, NULL));
+        ctx.parallel_user = &many, o.iterations = 1 + MORE;
+        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, D, PIXELS, SIGNALS, Y, PIXELS, &o, NULL, NULL));
+        assert_in_range(many - few, 0, MORE * most[k]);
+    }
+    free(Y), free(D);
+}
+
+/* What takes less time than waking threads does not wake them. */
+static void test_small_work_is_not_shared(void **state) {
+    shs_real *Y = sparse_signals(16, 24, 60, 75), D[16 * 24];
+    shs_ksvd_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    int regions = 0;
+    (void)state;
+    o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = 12;
+    ctx.threads = 3, ctx.parallel_fn = count_regions, ctx.parallel_user = &regions;
+    test_worth_sharing = WORTH_SHARING;
+    assert_ok(shs_ksvd_ex(&ctx, 16, 24, D, 16, 60, Y, 16, &o, NULL, NULL));
+    test_worth_sharing = 0;
+    assert_int_equal(regions, 0);
+    free(Y);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -1643,6 +1687,8 @@ int main(void) {
         cmocka_unit_test(test_prune_rarely_used),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_few_parallel_regions),
+        cmocka_unit_test(test_small_work_is_not_shared),
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_failing_ranks),
         cmocka_unit_test(test_broken_reduction),
