@@ -700,7 +700,7 @@ typedef struct shs_patches {
     int unit_norm;       /* non-zero: scale to unit norm (a zero patch stays zero) */
 } shs_patches;
 
-/* The number of patches in the set, 0 where image and set do not fit each other; *p (may be NULL) gets their length. */
+/* The number of patches in the set; *p (may be NULL) gets their length. Both 0 where image and set do not fit each other. */
 SHS_API size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p);
 /* Left column and top row of one patch. */
 SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y);
@@ -7782,9 +7782,9 @@ SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y
 
 SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p) {
     shs__grid g;
-    if (shs__grid_open(image, 0, set, &g) != SHS_OK) return 0;
-    if (p) *p = g.p;
-    return g.count;
+    int fits = shs__grid_open(image, 0, set, &g) == SHS_OK;
+    if (p) *p = fits ? g.p : 0;
+    return fits ? g.count : 0;
 }
 
 SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
