@@ -35,7 +35,7 @@ FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
-	check-warnings deps bench bench-deps pictures clean \
+	check-vendoring check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
 	fuzz run-fuzz fuzz-corpus coverage test-tsan run-tsan run-tsan-openmp test-valgrind
 .DELETE_ON_ERROR:
@@ -110,7 +110,7 @@ pictures: build/denoise build/train build/hypercube | build/demo
 # T=ica runs tests/test_ica.c in float, T=ica/test_name that test alone.
 T ?=
 ifeq ($(T),)
-test: test-float test-double test-context test-asan test-examples check-links
+test: test-float test-double test-context test-asan test-examples check-links check-vendoring
 	@echo "All tests passed."
 else
 test: build/float/test_$(firstword $(subst /, ,$(T)))
@@ -163,6 +163,10 @@ test-examples: build/quickstart build/embedded build/hypercube build/train
 
 check-links: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh
+
+# Renamed, pasted, preprocessed, precompiled.
+check-vendoring: | build $(BEFORE)
+	@sh tests/check_vendoring.sh
 
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@
 
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_IMPLEMENTATION)
        SPARSEHS_IMPLEMENTATION   impl  compile the implementation here
-       SPARSEHS_STATIC           impl  all functions static: a private copy in this file (define it in every such file)
+       SPARSEHS_STATIC           impl  all functions static: a private copy in this file (define both before the first include)
        SPARSEHS_DOUBLE           all   shs_real is double; the link names get the suffix _f64, so that a mismatch between
                                        files does not link and both precisions can live in one program
        SPARSEHS_NO_DOUBLE        all   no double anywhere: shs_wide is float and long sums are compensated; suffix _f32
@@ -47,7 +47,12 @@
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
                                        x86-64, gcc and clang compile them for AVX2 and AVX-512 too whatever the flags (not
                                        at -O0 or -Os), and what the processor has is used
-       SPARSEHS_FILE             impl  the name of this file, which for that includes itself, where it is not "sparsehs.h"
+       SPARSEHS_FILE             impl  for those kernels this file includes itself. It finds itself under any name; pasted
+                                       into another file it stays out, unless this is that file's name, in quotes, and all
+                                       else there is left out where SPARSEHS_AGAIN is defined. For gcc before 12, too, the
+                                       bare name of this file where it was renamed
+       SHS_API                   all   what stands before each declaration in place of extern, for shared libraries:
+                                       __attribute__((visibility("default"))); __declspec(dllexport), dllimport in users
 
    DETERMINISM
    Work is cut into chunks that depend on the sizes only, and partial sums are added in the order of the chunks: one
@@ -60,6 +65,9 @@
 */
 #ifndef SPARSEHS_H
 #define SPARSEHS_H
+#if __LINE__ > 200 /* what stands above is not ours */
+#define SHS__PASTED
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +104,7 @@ typedef double shs_wide;
 #endif
 #define shs_status_text SHS__LINK(status_text)
 #define shs_status_name SHS__LINK(status_name)
+#define shs_build_info SHS__LINK(build_info)
 #define shs_arena_init SHS__LINK(arena_init)
 #define shs_arena_attach SHS__LINK(arena_attach)
 #define shs_type_size SHS__LINK(type_size)
@@ -186,13 +195,16 @@ typedef double shs_wide;
 #define shs_ica_inverse SHS__LINK(ica_inverse)
 #endif
 
-#ifdef SPARSEHS_STATIC
+/* What stands before each declaration. A private copy is private whatever the other files are told. */
+#if defined(SPARSEHS_STATIC) && defined(SPARSEHS_IMPLEMENTATION)
+#define SHS__STATIC
+#undef SHS_API
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS_API __attribute__((unused)) static
 #else
 #define SHS_API static
 #endif
-#else
+#elif !defined(SHS_API)
 #define SHS_API extern
 #endif
 
@@ -291,6 +303,9 @@ typedef enum shs_status {
 SHS_API const char *shs_status_text(shs_status status);
 /* Its name, "SHS_BAD_LDA"; never NULL. */
 SHS_API const char *shs_status_name(shs_status status);
+/* How this copy was compiled and what it uses here, in one line, such as
+   "sparsehs 0.1.0; float; kernels: SSE2, AVX2, AVX-512; in use: AVX2; no OpenMP"; never NULL. */
+SHS_API const char *shs_build_info(void);
 
 /* One chunk of a parallel loop. worker is in [0, threads) and no two chunks run on one worker at the same time. */
 typedef void (*shs_chunk_fn)(void *arg, size_t chunk, int worker);
@@ -1025,6 +1040,14 @@ typedef struct shs_engine {
 #endif
 #endif /* SPARSEHS_H */
 
+/* The API above, or of the file that was included in place of this one, belongs to what follows. */
+#if SPARSEHS_VERSION_MAJOR != 0 || SPARSEHS_VERSION_MINOR != 1 || SPARSEHS_VERSION_PATCH != 0
+#error "sparsehs: two versions of sparsehs.h meet in one file; for the one that includes itself see SPARSEHS_FILE"
+#endif
+#ifdef SPARSEHS_AGAIN
+#define SHS__FOUND
+#endif
+
 /* ################################################################################################################## */
 /* IMPLEMENTATION. Stop now, if you are only interested in the API.                                                   */
 /* ################################################################################################################## */
@@ -1037,6 +1060,9 @@ typedef struct shs_engine {
 /* 1  CONFIGURATION                                                                                                   */
 /* ================================================================================================================== */
 
+#if defined(SPARSEHS_STATIC) && defined(SPARSEHS_IMPLEMENTATION) && !defined(SHS__STATIC)
+#error "sparsehs: with SPARSEHS_STATIC define SPARSEHS_IMPLEMENTATION before the first #include of this file"
+#endif
 #include <string.h>
 #include <limits.h>
 #ifdef SPARSEHS_ONLY_CODING /* takes no memory but the caller's, and no threads */
@@ -1108,7 +1134,7 @@ typedef struct shs_engine {
 #define SHS__INLINE static
 #define SHS__RESTRICT
 #endif
-#ifdef SPARSEHS_STATIC
+#ifdef SHS__STATIC
 #define SHS__PUBLIC SHS_API
 #else
 #define SHS__PUBLIC
@@ -1680,18 +1706,40 @@ typedef struct shs__contrast_kernels {
 #define SHS__SIMD
 #endif
 
-/* Whether further instances are wanted, and this file is where it can include itself. */
+/* Whether further instances are wanted, and the name by which this file includes itself for them: its own, in quotes, is looked
+   for beside it first (__FILE__ is a path from where the compiler was started, which mostly leads nowhere from here). Not
+   known are a program, which is this file only where that is called sparsehs.h, and a file into which this one was pasted:
+   it would come twice as a whole. */
+#if defined(SPARSEHS_FILE) && defined(__has_include)
+#if !__has_include(SPARSEHS_FILE)
+#error "sparsehs: SPARSEHS_FILE is no file. Leave it out, or give the name as seen from the folder of sparsehs.h"
+#endif
+#endif
 #if defined(SHS__SIMD) && defined(__x86_64__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) && \
     !defined(_MSC_VER) && __STDC_HOSTED__ && defined(__has_include)
-#ifndef SPARSEHS_FILE
-#define SPARSEHS_FILE "sparsehs.h"
-#endif
-#if __has_include(SPARSEHS_FILE)
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
+#define SHS__AVX_WANTED
+#if defined(SPARSEHS_FILE)
+#define SHS__SELF SPARSEHS_FILE
+#elif defined(SHS__PASTED)
+#elif __INCLUDE_LEVEL__ > 0 && defined(__FILE_NAME__)
+#define SHS__SELF __FILE_NAME__
+#elif __INCLUDE_LEVEL__ > 0 && __has_include(__FILE__)
+#define SHS__SELF __FILE__
+#elif __has_include("sparsehs.h")
+#define SHS__SELF "sparsehs.h"
+#endif
+#define SPARSEHS_AGAIN
+#ifdef SHS__SELF
+#include SHS__SELF /* gives SHS__FOUND alone, and nothing where a guard around a pasted copy hides it */
+#endif
+#ifdef SHS__FOUND
 #define SHS__AVX512
 #if !defined(__AVX2__) || !defined(__FMA__)
 #define SHS__AVX2
 #endif
+#elif defined(SPARSEHS_FILE)
+#error "sparsehs: SPARSEHS_FILE names a file that does not hold sparsehs.h, or hides it"
 #endif
 #endif
 #endif
@@ -1707,7 +1755,7 @@ typedef struct shs__contrast_kernels {
 #define SHS__VECTOR_BYTES 32
 #define SHS__FUSED
 #define SHS__WORDS_BYTES 32
-#include SPARSEHS_FILE
+#include SHS__SELF
 #ifdef __clang__
 #pragma clang attribute pop
 #else
@@ -1726,7 +1774,7 @@ typedef struct shs__contrast_kernels {
 #define SHS__VECTOR_BYTES 64
 #define SHS__FUSED
 #define SHS__WORDS_BYTES 64
-#include SPARSEHS_FILE
+#include SHS__SELF
 #ifdef __clang__
 #pragma clang attribute pop
 #else
@@ -1735,6 +1783,7 @@ typedef struct shs__contrast_kernels {
 #endif
 
 /* The base follows here, and after it the rest of the implementation. */
+#undef SPARSEHS_AGAIN
 #define SHS__INSTANCE base
 #ifdef SHS__SIMD
 #if defined(__FMA__) && defined(__x86_64__)
@@ -1742,10 +1791,23 @@ typedef struct shs__contrast_kernels {
 #endif
 #if defined(__AVX512F__)
 #define SHS__VECTOR_BYTES 64
+#define SHS__BASE "AVX-512"
 #elif defined(__AVX__)
 #define SHS__VECTOR_BYTES 32
-#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__wasm_simd128__)
+#ifdef __AVX2__
+#define SHS__BASE "AVX2"
+#else
+#define SHS__BASE "AVX"
+#endif
+#elif defined(__SSE2__)
 #define SHS__VECTOR_BYTES 16
+#define SHS__BASE "SSE2"
+#elif defined(__ARM_NEON)
+#define SHS__VECTOR_BYTES 16
+#define SHS__BASE "NEON"
+#elif defined(__ALTIVEC__) || defined(__wasm_simd128__)
+#define SHS__VECTOR_BYTES 16
+#define SHS__BASE "16-byte vectors"
 #endif
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 #define SHS__WORDS_BYTES 64
@@ -3690,6 +3752,53 @@ SHS__CHOOSER(eigh)
 SHS__CHOOSER(pursuit)
 SHS__CHOOSER(pixels)
 SHS__CHOOSER(contrast)
+
+#ifdef SHS__ALL_PARTS
+/* The preprocessor joins the line, once for each instance that may be in use. */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__INFO_REAL "double"
+#elif defined(SPARSEHS_NO_DOUBLE)
+#define SHS__INFO_REAL "float, no double"
+#else
+#define SHS__INFO_REAL "float"
+#endif
+#if !defined(SHS__BASE) && (defined(__GNUC__) || defined(__clang__)) && !defined(__OPTIMIZE__)
+#define SHS__BASE "plain C (not optimised: slow)"
+#elif !defined(SHS__BASE)
+#define SHS__BASE "plain C"
+#endif
+#ifdef SHS__AVX2
+#define SHS__INFO_AVX2 ", AVX2"
+#else
+#define SHS__INFO_AVX2
+#endif
+#ifdef SHS__AVX512
+#define SHS__INFO_AVX512 ", AVX-512"
+#elif defined(SHS__AVX_WANTED)
+#define SHS__INFO_AVX512 " (others are missing: see SPARSEHS_FILE)"
+#else
+#define SHS__INFO_AVX512
+#endif
+#ifdef SHS__OPENMP
+#define SHS__INFO_THREADS "OpenMP"
+#else
+#define SHS__INFO_THREADS "no OpenMP"
+#endif
+#define SHS__INFO_TEXT_NOW(x) #x
+#define SHS__INFO_TEXT(x) SHS__INFO_TEXT_NOW(x)
+#define SHS__INFO(used)                                                                                                \
+    "sparsehs " SHS__INFO_TEXT(SPARSEHS_VERSION_MAJOR) "." SHS__INFO_TEXT(SPARSEHS_VERSION_MINOR) "." SHS__INFO_TEXT(  \
+        SPARSEHS_VERSION_PATCH) "; " SHS__INFO_REAL "; kernels: " SHS__BASE SHS__INFO_AVX2 SHS__INFO_AVX512        \
+    "; in use: " used "; " SHS__INFO_THREADS
+
+SHS__PUBLIC const char *shs_build_info(void) {
+    switch (shs__instance()) {
+    case SHS__INSTANCE_AVX512: return SHS__INFO("AVX-512");
+    case SHS__INSTANCE_AVX2: return SHS__INFO("AVX2");
+    default: return SHS__INFO(SHS__BASE);
+    }
+}
+#endif /* SHS__ALL_PARTS */
 
 /* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
 SHS__PRIVATE int shs__dots_there(void) {

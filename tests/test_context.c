@@ -29,6 +29,34 @@ static void an_unknown_status_is_called_so(void **state) {
     }
 }
 
+/* Version, precision, instruction sets, the one in use, threads: in one line, for each instance. */
+static void build_info_says_what_is_in_use(void **state) {
+    static const char *const used[SHS__INSTANCES] = {"in use: " SHS__BASE ";", "in use: AVX2;", "in use: AVX-512;"};
+    char version[32];
+    int widest = test_instance;
+    (void)state;
+    snprintf(version, sizeof version, "sparsehs %d.%d.%d; %s", SPARSEHS_VERSION_MAJOR, SPARSEHS_VERSION_MINOR,
+             SPARSEHS_VERSION_PATCH, BY_TYPE("float", "double"));
+    for (test_instance = 0; test_instance < SHS__INSTANCES; test_instance++) {
+        const char *info = shs_build_info();
+        assert_memory_equal(info, version, strlen(version));
+        assert_null(strchr(info, '\n'));
+        assert_non_null(strstr(info, used[shs__instance()]));
+        assert_non_null(strstr(info, "kernels: " SHS__BASE));
+        assert_int_equal(strstr(info, "no double") != NULL, sizeof(shs_wide) < sizeof(double));
+#ifdef _OPENMP
+        assert_non_null(strstr(info, "; OpenMP"));
+#else
+        assert_non_null(strstr(info, "; no OpenMP"));
+#endif
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(SPARSEHS_NO_SIMD)
+        assert_non_null(strstr(info, "AVX-512;"));
+        assert_null(strstr(info, "missing"));
+#endif
+    }
+    test_instance = widest;
+}
+
 static void types_have_their_sizes(void **state) {
     (void)state;
     assert_int_equal(shs_type_size(SHS_REAL), sizeof(shs_real));
@@ -785,6 +813,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_own_name_and_text),
         cmocka_unit_test(an_unknown_status_is_called_so),
+        cmocka_unit_test(build_info_says_what_is_in_use),
         cmocka_unit_test(types_have_their_sizes),
         cmocka_unit_test(arena_blocks_are_aligned_and_apart),
         cmocka_unit_test(arena_takes_blocks_back_last_first),

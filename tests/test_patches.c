@@ -667,7 +667,9 @@ static void test_bad_sets(void **state) {
     bad[5].step_y = -2;
     bad[6].mode = (shs_patch_mode)3, bad[7].mode = (shs_patch_mode)-1;
     for (k = 0; k < 8; k++) {
-        assert_int_equal(shs_patches_count(&image, bad + k, NULL), 0);
+        int p = -7;
+        assert_int_equal(shs_patches_count(&image, bad + k, &p), 0);
+        assert_int_equal(p, 0);
         assert_status(shs_patches_position(&image, bad + k, 0, &x, &y), SHS_BAD_PATCHES);
         assert_status(shs_patches_get(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
         assert_status(shs_patches_put(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
