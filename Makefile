@@ -156,10 +156,11 @@ test-asan: | build $(BEFORE)
 run-asan: $(TESTS:%=build/asan/%) $(TESTS:%=build/asandouble/%)
 	$(call run,$^,ASAN_OPTIONS=detect_leaks=$(LEAKS) LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0)
 
-# The examples that need no picture, and the one that reads and writes cubes.
-test-examples: build/quickstart build/embedded build/hypercube build/train
+# The examples that need no picture, and those that read and write cubes and pictures.
+test-examples: build/quickstart build/embedded build/hypercube build/denoise build/train
 	$(call run,build/quickstart build/embedded)
 	bash tests/test_hypercube.sh build/hypercube
+	bash tests/test_pictures.sh build/denoise build/train
 
 check-links: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh

@@ -158,7 +158,7 @@ static void draw(const char *name) {
     const double point = 1 / (double)(SIZE * FINE);
     picture a = picture_create(SIZE, SIZE, 1);
     int x, y, i;
-    picture_check_name(name, 1);
+    picture_will_write(name, 1);
     for (y = 0; y < SIZE; y++)
         for (x = 0; x < SIZE; x++) {
             double sum = 0;
@@ -201,18 +201,21 @@ static void parse(int argc, char **argv, const settings *s) {
 /* The noisy picture, and in *clean the true one where it is known. Settles s->sigma. */
 static picture noisy_picture(const char *in, const char *out, settings *s, picture *clean) {
     picture noisy = picture_read(in);
+    char *noisy_name = derived_name(out, "_noisy", name_extension(out));
     if (noisy.width < PATCH || noisy.height < PATCH)
         fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", in, noisy.width, noisy.height, PATCH,
              PATCH);
-    picture_check_name(out, noisy.channels);
+    will_read(in);
+    if (s->reference) will_read(s->reference);
+    picture_will_write(out, noisy.channels);
     if (s->add_noise) {
-        char *name = derived_name(out, "_noisy", name_extension(out));
+        picture_will_write(noisy_name, noisy.channels);
         if (s->sigma <= 0) s->sigma = 25;
         *clean = noisy;
         noisy = add_noise(clean, s->sigma, s->seed);
-        picture_write(name, &noisy);
-        free(name);
+        picture_write(noisy_name, &noisy);
     }
+    free(noisy_name);
     if (s->reference) {
         *clean = picture_read(s->reference);
         if (clean->width != noisy.width || clean->height != noisy.height || clean->channels != noisy.channels)

@@ -1,4 +1,4 @@
-/* example.h - what the examples share: options, errors, a progress bar, devices, pictures in and out, the clock.
+/* example.h - what the examples share: options, errors, a progress bar, devices, files, pictures in and out, the clock.
    Include it first: it asks the system headers for POSIX where there is POSIX. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
@@ -21,6 +21,8 @@
 #include <string.h>
 #include <time.h>
 #ifdef EXAMPLE_POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
@@ -122,6 +124,32 @@ static inline void *allocate(size_t count, size_t size) {
 
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
+/* Runs at exit. What was printed must have arrived: a full disk shows itself at the latest here. */
+static inline void close_stdout(void) {
+    int bad = ferror(stdout);
+    if (!fclose(stdout) && !bad) return;
+    fprintf(stderr, "%s: standard output: writing to it failed: %s\n", program_name, strerror(errno));
+    _Exit(EXIT_ERROR);
+}
+
+/* Called first, and harmless when called again. */
+static inline void example_begin(int argc, char **argv) {
+    static int begun = 0;
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+#ifdef EXAMPLE_POSIX
+    int descriptor;
+    /* The next file opened would get the number of a standard stream that is closed, and what is printed would go into
+       that file. /dev/null is opened the wrong way round, so that using such a stream is still an error. */
+    for (descriptor = 0; descriptor < 3; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", descriptor ? O_RDONLY : O_WRONLY);
+#endif
+    if (argc > 0) program_name = slash ? slash + 1 : argv[0];
+    if (!begun) atexit(close_stdout);
+    begun = 1;
+}
+
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef enum option_kind {
@@ -184,8 +212,7 @@ static inline void set_option(const option *o, const char *text) {
 static inline int read_options(int argc, char **argv, const char *usage, const char *purpose, const option *options,
                                int count) {
     int i, j, names = 0, only_names = 0;
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-    if (argc > 0) program_name = slash ? slash + 1 : argv[0];
+    example_begin(argc, argv);
     for (i = 1; i < argc; i++) {
         const char *text = argv[i], *equals = strchr(text, '=');
         size_t length = equals ? (size_t)(equals - text) : strlen(text);
@@ -332,10 +359,22 @@ static inline void example_end(void) {
 #endif
 }
 
+/* Each thread takes memory and starts slowly: four for each processor are plenty, and 64 are always allowed. */
+static inline int sane_threads(int threads) {
+    long most = 64;
+#if defined(EXAMPLE_POSIX) && defined(_SC_NPROCESSORS_ONLN)
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors < INT_MAX / 4 && 4 * processors > most) most = 4 * processors;
+#endif
+    if (threads <= most) return threads;
+    fprintf(stderr, "%s: --threads: %d are too many here: %ld are used\n", program_name, threads, most);
+    return (int)most;
+}
+
 /* A context with so many threads, 0 = all, a progress bar when somebody watches, and the device; NULL is the CPU. */
 static inline shs_context example_context(int threads, const char *device) {
     shs_context ctx = SHS_ZERO;
-    ctx.threads = threads;
+    ctx.threads = sane_threads(threads);
 #ifdef EXAMPLE_POSIX
     if (isatty(STDERR_FILENO)) ctx.progress_fn = progress_bar;
 #endif
@@ -360,6 +399,11 @@ static inline int has_extension(const char *name, const char *extension) {
     return !*own && !*extension;
 }
 
+static inline char *joined(const char *a, const char *b) {
+    char *made = ALLOCATE(char, strlen(a) + strlen(b) + 1);
+    return strcat(strcpy(made, a), b);
+}
+
 /* "dir/a.png" with "_noisy" and ".pgm" becomes "dir/a_noisy.pgm"; the caller frees it. */
 static inline char *derived_name(const char *name, const char *suffix, const char *extension) {
     size_t stem = (size_t)(name_extension(name) - name);
@@ -369,6 +413,76 @@ static inline char *derived_name(const char *name, const char *suffix, const cha
     strcat(made, extension);
     return made;
 }
+
+/* A file that the program reads or writes: known by its number where it exists, else by its folder's and its own name. */
+typedef struct known_file {
+    char *name;
+    int output;
+#ifdef EXAMPLE_POSIX
+    int exists;
+    struct stat itself, folder;
+#endif
+} known_file;
+
+static inline const char *name_in_folder(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static inline int same_file(const known_file *a, const known_file *b) {
+#ifdef EXAMPLE_POSIX
+    if (a->exists && b->exists) return a->itself.st_dev == b->itself.st_dev && a->itself.st_ino == b->itself.st_ino;
+    return a->folder.st_dev == b->folder.st_dev && a->folder.st_ino == b->folder.st_ino &&
+           !strcmp(name_in_folder(a->name), name_in_folder(b->name));
+#else
+    return !strcmp(a->name, b->name);
+#endif
+}
+
+/* Finds the file and its folder; an output must be possible there. */
+static inline void find_file(known_file *f) {
+#ifdef EXAMPLE_POSIX
+    const char *name = f->name, *last = name_in_folder(name);
+    char *folder = joined(last > name ? name : ".", "");
+    struct stat link;
+    if (last > name) folder[last - name] = 0;
+    f->exists = !stat(name, &f->itself);
+    if (stat(folder, &f->folder) && f->output) fail(EXIT_ERROR, "%s: cannot write it: its folder: %s", name, strerror(errno));
+    if (f->output && (!*last || (f->exists && S_ISDIR(f->itself.st_mode))))
+        fail(EXIT_ERROR, "%s: cannot write it: it is a folder", name);
+    if (f->output && !f->exists && !lstat(name, &link))
+        fail(EXIT_ERROR, "%s: cannot write it: it is a symbolic link to nothing", name);
+    if (f->output && access(f->exists ? name : folder, W_OK))
+        fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    free(folder);
+#else
+    (void)f;
+#endif
+}
+
+/* Fails where the file is also another one of those named so far, unless both are read. */
+static inline void know_file(const char *name, int output) {
+    static known_file *files = NULL;
+    static size_t count = 0;
+    known_file f = SHS_ZERO;
+    size_t i;
+    f.name = joined(name, "");
+    f.output = output;
+    find_file(&f);
+    for (i = 0; i < count; i++) {
+        const known_file *other = files + i;
+        if (!(output || other->output) || !same_file(&f, other)) continue;
+        if (output && other->output) fail(EXIT_USAGE, "%s: two outputs would go into this one file (%s)", name, other->name);
+        fail(EXIT_USAGE, "%s: the output would replace the input %s", output ? name : other->name, output ? other->name : name);
+    }
+    files = (known_file *)realloc(files, (count + 1) * sizeof *files);
+    if (!files) fail(EXIT_ERROR, "%s: out of memory", name);
+    files[count++] = f;
+}
+
+/* Every file is named by one of these before long work, and before anything is written. */
+static inline void will_read(const char *name) { know_file(name, 0); }
+static inline void will_write(const char *name) { know_file(name, 1); }
 
 static inline FILE *open_for_writing(const char *name) {
     FILE *file = fopen(name, "wb");
@@ -382,7 +496,8 @@ static inline void close_written(FILE *file, const char *name) {
     if (fclose(file) || bad) fail(EXIT_ERROR, "%s: writing it failed: %s", name, strerror(errno));
 }
 
-static inline unsigned char *read_file(const char *name, size_t *size) {
+/* The whole file, which must not be larger than `most` bytes: a device such as /dev/zero has no end. */
+static inline unsigned char *read_file(const char *name, size_t most, size_t *size) {
     FILE *file = fopen(name, "rb");
     size_t room = 1 << 16, used = 0, got;
     unsigned char *data, *larger;
@@ -390,6 +505,7 @@ static inline unsigned char *read_file(const char *name, size_t *size) {
     data = ALLOCATE(unsigned char, room);
     while ((got = fread(data + used, 1, room - used, file)) > 0) {
         used += got;
+        if (used > most) fail(EXIT_ERROR, "%s: too large: more than the %zu MB that are read of such a file", name, most >> 20);
         if (used < room) continue;
         larger = room > SIZE_MAX / 2 ? NULL : (unsigned char *)realloc(data, room *= 2);
         if (!larger) fail(EXIT_ERROR, "%s: too large for the memory", name);
@@ -402,6 +518,8 @@ static inline unsigned char *read_file(const char *name, size_t *size) {
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+enum { PICTURE_BYTES = 1 << 29 }; /* no picture's file may be larger */
 
 /* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255. */
 typedef struct picture {
@@ -450,22 +568,23 @@ static inline long pnm_number(const unsigned char **at, const unsigned char *end
 
 static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *at = data + 2, *end = data + size;
-    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1;
+    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1, two;
     long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
     picture a;
     size_t i, count;
     if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
     if (white > 65535) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
-    if (white > 255) fail(EXIT_ERROR, "%s: it has 16 bits a value; convert it to 8 bits first", name);
+    two = !ascii && white > 255; /* bytes a value, the high one first */
     if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
     count = (size_t)width * (size_t)height * (size_t)channels;
     /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
     if (!ascii && at < end) at++;
-    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : count))
+    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : two ? 2 * count : count))
         fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
     a = picture_create((int)width, (int)height, channels);
     for (i = 0; i < count; i++) {
         long value = ascii ? pnm_number(&at, end) : *at++;
+        if (two) value = 256 * value + *at++;
         if (value < 0) fail(EXIT_ERROR, "%s: it is truncated or damaged at value %zu of %zu", name, i + 1, count);
         if (value > white) fail(EXIT_ERROR, "%s: value %zu is above its largest, %ld", name, i + 1, white);
         a.pixels[i] = (shs_real)value * 255 / (shs_real)white;
@@ -496,7 +615,7 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
 
 static inline picture picture_read(const char *name) {
     size_t size;
-    unsigned char *data = read_file(name, &size);
+    unsigned char *data = read_file(name, PICTURE_BYTES, &size);
     picture a;
     if (size < 8) fail(EXIT_ERROR, "%s: it is truncated: %zu bytes are no picture", name, size);
     if (data[0] == 'P' && strchr("2356", data[1])) a = pnm_read(name, data, size);
@@ -509,12 +628,28 @@ static inline picture picture_read(const char *name) {
     return a;
 }
 
-/* Refuses a name that picture_write cannot serve: call it before long work. */
+/* Refuses a name that picture_write cannot serve. */
 static inline void picture_check_name(const char *name, int channels) {
     if (!has_extension(name, ".png") && !has_extension(name, ".pgm") && !has_extension(name, ".ppm"))
         fail(EXIT_USAGE, "%s: a picture's name must end in .png, .pgm or .ppm", name);
     if (has_extension(name, channels == 1 ? ".ppm" : ".pgm"))
         fail(EXIT_USAGE, "%s: grey pictures go into .pgm and colour into .ppm, or either into .png", name);
+}
+
+/* As will_write; both names where a PNG becomes a PGM or PPM. */
+static inline void picture_will_write(const char *name, int channels) {
+    picture_check_name(name, channels);
+#ifndef EXAMPLE_STB
+    if (has_extension(name, ".png")) {
+        char *grey = derived_name(name, "", ".pgm"), *colour = derived_name(name, "", ".ppm");
+        will_write(grey);
+        will_write(colour);
+        free(grey);
+        free(colour);
+        return;
+    }
+#endif
+    will_write(name);
 }
 
 #ifdef EXAMPLE_STB

@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #ifdef EXAMPLE_POSIX
 #include <signal.h>
-#include <sys/stat.h>
 #endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
@@ -116,6 +115,8 @@ static int host_byte_order(void) {
 
 /* ---- the header -------------------------------------------------------------------------------------------------- */
 
+enum { HEADER_BYTES = 1 << 26 }; /* no header is larger */
+
 typedef struct header {
     const char *name;
     int count, room;
@@ -126,11 +127,6 @@ static char *copy_text(const char *from, const char *to) {
     char *copy = ALLOCATE(char, to - from + 1);
     memcpy(copy, from, (size_t)(to - from));
     return copy;
-}
-
-static char *joined(const char *a, const char *b) {
-    char *made = ALLOCATE(char, strlen(a) + strlen(b) + 1);
-    return strcat(strcpy(made, a), b);
 }
 
 /* Without blanks at the ends, one blank for several within. */
@@ -185,7 +181,7 @@ static header header_read(const char *name) {
     if (fread(magic, 1, 4, file) != 4 || memcmp(magic, "ENVI", 4))
         fail(EXIT_ERROR, "%s: not an ENVI header: it does not begin with ENVI", name);
     fclose(file);
-    bytes = read_file(name, &size);
+    bytes = read_file(name, HEADER_BYTES, &size);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
     h.name = name;
     for (at = text + strcspn(text, "\r\n"); *at;) at = header_line(&h, at);
@@ -253,7 +249,7 @@ static double *header_list(const header *h, const char *key, int count) {
 typedef struct cube_file {
     const char *header_name;
     char *data_name, *part_name, *part_header; /* the last two while it is written */
-    FILE *file;
+    FILE *file, *header_file;                  /* the latter of a cube that is written */
     uint64_t offset;
     shs_type type;
     shs_interleave interleave;
@@ -474,6 +470,17 @@ static void interrupted(int number) {
         if (parts[i]) unlink(parts[i]);
     _exit(128 + number);
 }
+
+/* A signal that is ignored, as under nohup, stays so. */
+static void catch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+    size_t i;
+    signal(SIGXFSZ, SIG_IGN); /* the write fails, and is reported */
+    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (signal(numbers[i], interrupted) == SIG_IGN) signal(numbers[i], SIG_IGN);
+}
+#else
+static void catch_signals(void) {}
 #endif
 
 static void note_part(const char *name) {
@@ -481,10 +488,7 @@ static void note_part(const char *name) {
     int i = 0;
     if (!ready) {
         atexit(remove_parts);
-#ifdef EXAMPLE_POSIX
-        signal(SIGINT, interrupted);
-        signal(SIGTERM, interrupted);
-#endif
+        catch_signals();
         ready = 1;
     }
     while (i < MAX_PARTS - 1 && parts[i]) i++;
@@ -501,26 +505,41 @@ static void put_in_place(const char *part, const char *name) {
         if (parts[i] == part) parts[i] = NULL;
 }
 
-static int same_file(const char *a, const char *b) {
-#ifdef EXAMPLE_POSIX
-    struct stat x, y;
-    if (!stat(a, &x) && !stat(b, &y)) return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-#endif
-    return !strcmp(a, b);
-}
-
-/* Opens the data file of a new cube, whose sizes, type and interleave are set. Not over the cube that is being read. */
-static void cube_create(cube_file *f, const char *header_name, const cube_file *source) {
+/* The names of a new cube's files. */
+static void cube_name(cube_file *f, const char *header_name) {
     f->header_name = header_name;
     f->data_name = derived_name(header_name, "", ".img");
     f->part_name = joined(f->data_name, ".part");
     f->part_header = joined(header_name, ".part");
-    if (source && (same_file(header_name, source->header_name) || same_file(f->data_name, source->data_name)))
-        fail(EXIT_USAGE, "%s: the output would replace the input", header_name);
+    will_write(header_name);
+    will_write(f->data_name);
+    will_write(f->part_name);
+    will_write(f->part_header);
+}
+
+/* Only a file that was not there: another run may be writing that one, or it is a link to somewhere else. */
+static FILE *create_part(const char *name) {
+    FILE *file = NULL;
+#ifdef EXAMPLE_POSIX
+    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (descriptor >= 0) file = fdopen(descriptor, "wb");
+#else
+    if (is_regular(name)) errno = EEXIST;
+    else file = fopen(name, "wb");
+#endif
+    if (!file && errno == EEXIST)
+        fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", name);
+    if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    note_part(name);
+    return file;
+}
+
+/* Opens the files of a new cube, whose names, sizes, type and interleave are set. */
+static void cube_create(cube_file *f) {
     if (data_bytes(f) > INT64_MAX) fail(EXIT_ERROR, "%s: too large", f->data_name);
-    f->file = open_for_writing(f->part_name);
+    f->file = create_part(f->part_name);
+    f->header_file = create_part(f->part_header);
     setvbuf(f->file, NULL, _IONBF, 0);
-    note_part(f->part_name);
 }
 
 /* Braces would end the value early. */
@@ -563,9 +582,9 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
     f->file = NULL;
     close_written(file, f->part_name);
     if (written != data_bytes(f)) fail(EXIT_ERROR, "%s: incomplete: %" PRIu64 " bytes", f->part_name, written);
-    file = open_for_writing(f->part_header);
-    note_part(f->part_header);
-    print_header(file, f, band_name, band_numbers);
+    print_header(f->header_file, f, band_name, band_numbers);
+    file = f->header_file;
+    f->header_file = NULL;
     close_written(file, f->part_header);
     remove(f->header_name);
     put_in_place(f->part_name, f->data_name);
@@ -654,9 +673,8 @@ static void print_modes(FILE *file) {
 }
 
 static const mode_text *find_mode(int argc, char **argv) {
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     int i = 0;
-    if (argc > 0) program_name = slash ? slash + 1 : argv[0];
+    example_begin(argc, argv);
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_modes(stdout), exit(EXIT_SUCCESS);
     if (argc < 2) print_modes(stderr), exit(EXIT_USAGE);
     while (i < MODES && strcmp(argv[1], modes[i].name)) i++;
@@ -714,7 +732,7 @@ static shs_interleave chosen_interleave(const char *text) {
 typedef struct job {
     const settings *s;
     enum mode mode;
-    cube_file in, out;
+    cube_file in, out, truth;
     shs_context ctx;
     shs_cube cube;
     shs_sink sink;
@@ -803,7 +821,6 @@ static void check_options(const job *j) {
     if ((j->mode & (ICA | DENOISE)) && !s->components) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & FITS) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
-    if (s->quicklook) picture_check_name(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
     chosen_interleave(s->interleave);
 }
 
@@ -839,8 +856,8 @@ static void output_rescale(job *j, const cube_file *out) {
     j->sink.high = (shs_wide)high;
 }
 
-/* Opens the output before the long work, so that a name that cannot be written is found out early. */
-static void prepare_output(job *j, const char *name) {
+/* Opens the output before the long work, so that what cannot be written is found out early. */
+static void prepare_output(job *j) {
     cube_file *out = &j->out;
     out->samples = j->in.samples;
     out->lines = j->in.lines;
@@ -849,11 +866,35 @@ static void prepare_output(job *j, const char *name) {
     out->interleave = chosen_interleave(j->s->interleave);
     output_nodata(j, out);
     output_rescale(j, out);
-    cube_create(out, name, &j->in);
+    cube_create(out);
     j->sink.type = out->type;
     j->sink.interleave = out->interleave;
     j->sink.write_fn = write_lines;
     j->sink.write_user = out;
+}
+
+static cube_file truth_open(const char *name, const cube_file *like) {
+    cube_file truth = cube_open(name);
+    if (truth.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, truth.bands);
+    if (truth.samples != like->samples || truth.lines != like->lines)
+        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, truth.samples, truth.lines, like->header_name,
+             like->samples, like->lines);
+    return truth;
+}
+
+/* No file of the job may be another one's. */
+static void name_files(job *j, const char *out_name) {
+    const settings *s = j->s;
+    will_read(j->in.header_name);
+    will_read(j->in.data_name);
+    if (s->truth) {
+        j->truth = truth_open(s->truth, &j->in);
+        will_read(j->truth.header_name);
+        will_read(j->truth.data_name);
+    }
+    cube_name(&j->out, out_name);
+    if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
+    if (s->report) will_write(s->report);
 }
 
 /* Without the name of an output the cube is only described. */
@@ -864,6 +905,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->start = wall_clock();
     check_options(j);
     j->in = cube_open(name);
+    if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
     j->ctx = example_context(s->threads, s->device);
@@ -876,7 +918,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->cube.has_nodata = j->in.has_nodata;
     j->cube.nodata = (shs_wide)j->in.nodata;
     if (out_name) {
-        prepare_output(j, out_name);
+        prepare_output(j);
         load_or_stream(j);
     }
     return j;
@@ -904,6 +946,7 @@ static void job_close(job *j) {
     example_end();
     cube_close(&j->in);
     cube_close(&j->out);
+    cube_close(&j->truth);
     free(j->pixels);
     free(j->bands);
     free(j);
@@ -1153,15 +1196,6 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
     return wins / (targets * others);
 }
 
-static cube_file truth_open(const char *name, const cube_file *like) {
-    cube_file truth = cube_open(name);
-    if (truth.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, truth.bands);
-    if (truth.samples != like->samples || truth.lines != like->lines)
-        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, truth.samples, truth.lines, like->header_name,
-             like->samples, like->lines);
-    return truth;
-}
-
 /* The number of valid pixels of the map and, where the truth is known, what it says of each. */
 static size_t read_scores(const char *map_name, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(map_name);
@@ -1191,13 +1225,11 @@ static size_t read_scores(const char *map_name, cube_file *truth, scored *pixels
 
 static void run_rx(const settings *s, char **names) {
     job *j = job_open(s, RX, names[0], names[1]);
-    cube_file truth = SHS_ZERO;
     shs_pca_options options = pca_options(s);
     scored *pixels = NULL;
     size_t count;
     int rank = 0;
     double end;
-    if (s->truth) truth = truth_open(s->truth, &j->in);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
     check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
     progress_clear();
@@ -1205,11 +1237,10 @@ static void run_rx(const settings *s, char **names) {
     end = wall_clock();
     if (s->quicklook) quicklook(names[1], s->quicklook);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    count = read_scores(names[1], s->truth ? &truth : NULL, pixels);
+    count = read_scores(names[1], s->truth ? &j->truth : NULL, pixels);
     if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));
     printf("seconds=%.3f components=%d pixels=%zu\n", end - j->start, rank, count);
     free(pixels);
-    cube_close(&truth);
     job_close(j);
 }
 
@@ -1443,7 +1474,8 @@ static cube_file scene_file(const scene *a, const char *name, int bands, shs_typ
             f.good[b] = !is_opaque(a->wavelength[b] / 1000);
         }
     }
-    cube_create(&f, name, NULL);
+    cube_name(&f, name);
+    cube_create(&f);
     return f;
 }
 

@@ -10,6 +10,9 @@
        photos_error.png        the error over the iterations, drawn by gnuplot where that is installed
    and with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
 #include "example.h"
+#ifdef EXAMPLE_POSIX
+#include <signal.h>
+#endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 #ifdef EXAMPLE_OPENCL /* for --device */
@@ -22,6 +25,11 @@ typedef struct settings {
     uint64_t seed;
     const char *out, *export_c, *device;
 } settings;
+
+/* The names of the files written. */
+typedef struct outputs {
+    char *dictionary, *atoms, *errors, *plot;
+} outputs;
 
 /* A learnt dictionary and how it came about. */
 typedef struct training {
@@ -108,6 +116,27 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
 
 /* ---- what is written --------------------------------------------------------------------------------------------- */
 
+static outputs name_outputs(const settings *s) {
+    outputs o;
+    o.dictionary = derived_name(s->out, "_dictionary", ".csv");
+    o.atoms = derived_name(s->out, "_atoms", ".png");
+    o.errors = derived_name(s->out, "_error", ".csv");
+    o.plot = derived_name(s->out, "_error", ".png");
+    will_write(o.dictionary);
+    picture_will_write(o.atoms, 1);
+    will_write(o.errors);
+    will_write(o.plot);
+    if (s->export_c) will_write(s->export_c);
+    return o;
+}
+
+static void free_outputs(outputs *o) {
+    free(o->dictionary);
+    free(o->atoms);
+    free(o->errors);
+    free(o->plot);
+}
+
 static void write_dictionary(const training *t, const char *name) {
     FILE *file = open_for_writing(name);
     int i, j;
@@ -170,14 +199,19 @@ static void put_quoted(FILE *file, const char *name) {
 static int plot_errors(const char *csv, const char *png) {
 #ifdef EXAMPLE_POSIX
     FILE *pipe = system("command -v gnuplot >/dev/null 2>&1") == 0 ? popen("gnuplot 2>/dev/null", "w") : NULL;
+    void (*before)(int);
+    int drawn;
     if (!pipe) return 0;
+    before = signal(SIGPIPE, SIG_IGN); /* a gnuplot that ends early does not end this program */
     fprintf(pipe, "set terminal png size 720,480\nset output ");
     put_quoted(pipe, png);
     fprintf(pipe, "\nset datafile separator ','\nset grid\n");
     fprintf(pipe, "set xlabel 'iteration'\nset ylabel 'rms error of a value'\nplot ");
     put_quoted(pipe, csv);
     fprintf(pipe, " using 1:2 every ::1 with linespoints pointtype 7 linewidth 2 notitle\n");
-    return pclose(pipe) == 0;
+    drawn = pclose(pipe) == 0;
+    signal(SIGPIPE, before);
+    return drawn;
 #else
     (void)csv;
     (void)png;
@@ -219,18 +253,12 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
     free(gram);
 }
 
-static void write_results(const training *t, const settings *s) {
-    char *dictionary = derived_name(s->out, "_dictionary", ".csv"), *atoms = derived_name(s->out, "_atoms", ".png");
-    char *errors = derived_name(s->out, "_error", ".csv"), *plot = derived_name(s->out, "_error", ".png");
-    write_dictionary(t, dictionary);
-    write_atoms(t, atoms);
-    write_errors(t, errors);
-    if (plot_errors(errors, plot)) printf("written: %s %s %s %s\n", dictionary, atoms, errors, plot);
-    else printf("written: %s %s %s (no gnuplot, so no picture of the errors)\n", dictionary, atoms, errors);
-    free(dictionary);
-    free(atoms);
-    free(errors);
-    free(plot);
+static void write_results(const training *t, const outputs *o) {
+    write_dictionary(t, o->dictionary);
+    write_atoms(t, o->atoms);
+    write_errors(t, o->errors);
+    if (plot_errors(o->errors, o->plot)) printf("written: %s %s %s %s\n", o->dictionary, o->atoms, o->errors, o->plot);
+    else printf("written: %s %s %s (no gnuplot, so no picture of the errors)\n", o->dictionary, o->atoms, o->errors);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -266,8 +294,11 @@ int main(int argc, char **argv) {
     const settings *s = &chosen;
     training t = SHS_ZERO;
     shs_context ctx;
+    outputs results;
     double start;
-    int names = parse(argc, argv, s);
+    int names = parse(argc, argv, s), i;
+    for (i = 0; i < names; i++) will_read(argv[i]);
+    results = name_outputs(s);
     ctx = example_context(s->threads, s->device);
     t.width = s->patch;
     gather_patches(&ctx, argv, names, s, &t);
@@ -282,7 +313,7 @@ int main(int argc, char **argv) {
            (double)t.report.rmse);
     printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n",
            100 * (double)t.uses[0] / (double)t.m, 100 * (double)t.uses[t.n - 1] / (double)t.m);
-    write_results(&t, s);
+    write_results(&t, &results);
     if (s->export_c) {
         export_c(&ctx, &t, s);
         printf("written: %s\n", s->export_c);
@@ -292,5 +323,6 @@ int main(int argc, char **argv) {
     free(t.D);
     free(t.uses);
     free(t.history);
+    free_outputs(&results);
     return EXIT_SUCCESS;
 }

@@ -2,54 +2,11 @@
 # Tests of examples/hypercube.c, from the project's root: tests/test_hypercube.sh build/hypercube
 # The cubes are made here, byte by byte or by the program's own synthesise. GDAL and Spectral Python look at the outputs
 # where they are installed; real cubes are taken from $SHS_DATA where that is.
-set -u
-export LC_ALL=C
-
 [ $# -eq 1 ] && [ -x "$1" ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 data=${SHS_DATA:-../shared/data}
 [ -d "$data" ] && data=$(cd "$data" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-passed=0
-failed=0
-skipped=0
-
-# check NAME COMMAND...: the command must succeed.
-check() {
-    local name=$1
-    shift
-    if "$@" >/dev/null 2>&1; then
-        passed=$((passed + 1))
-        echo "ok      $name"
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $name"
-    fi
-}
-
-skip() {
-    skipped=$((skipped + 1))
-    echo "skipped $1"
-}
-
-# Runs the program; what it says is in out.txt and err.txt.
-run() { "$program" "$@" >out.txt 2>err.txt; }
-# The same without any complaint; what an earlier call left in same.* must not pass for this one's output.
-good() { rm -f same.*; run "$@" && ! grep -q . err.txt; }
-
-# fails NAME CODE PATTERN ARGUMENTS...: it must end with this code, say this, and leave no file bad*.
-fails() {
-    local name=$1 code=$2 pattern=$3 got
-    shift 3
-    rm -f bad.*
-    run "$@"
-    got=$?
-    check "$name: exit code $code" test $got -eq "$code"
-    check "$name: says '$pattern'" grep -q -- "$pattern" err.txt
-    check "$name: leaves nothing" test -z "$(ls | grep '^bad\.' || true)$(ls | grep '\.part$' || true)"
-}
+. "$(dirname "$0")/programs.sh"
 
 # header NAME SAMPLES LINES BANDS TYPE INTERLEAVE ORDER [MORE LINES...]
 header() {
@@ -222,12 +179,106 @@ fails "--bbl with none left" 1 "allbad.hdr: bbl: it calls every band bad" pca al
 fails "--bands and --bbl" 2 "--bbl" pca odd.hdr bad.hdr --bbl --bands 1
 fails "a missing value that is none" 2 "--nodata: 'x'" pca bsq.hdr bad.hdr --nodata x
 fails "a picture of unknown kind" 2 "bad.gif" pca bsq.hdr bad.hdr --quicklook bad.gif
-fails "a folder that does not exist" 1 "nofolder/bad.img.part: cannot write it" pca bsq.hdr nofolder/bad.hdr
+fails "a folder that does not exist" 1 "nofolder/bad.hdr: cannot write it: its folder" pca bsq.hdr nofolder/bad.hdr
 cp bsq.img keep.img; cp bsq.hdr keep.hdr
 fails "the output over the input" 2 "would replace the input" pca keep.hdr keep.hdr
 check "the output over the input: it is as it was" cmp bsq.img keep.img
 ln keep.img link.img
 fails "the output over the input under another name" 2 "would replace the input" pca keep.hdr link.hdr
+
+echo "== outputs that are other files too"
+# With its header, its data and a mask, none of which may ever change.
+mkdir -p deep/folder; ln -s .. deep/up; ln -s ../keep.img deep/soft.csv; ln keep.hdr hard.csv; ln -s nothing dangling.csv
+printf '\000\000\000\001' >mask.img; header mask 2 2 1 1 bsq 0
+kept() { cmp -s bsq.img keep.img && cmp -s bsq.hdr keep.hdr && [ -f keep.hdr ]; }
+for o in keep.hdr ./keep.img deep/../keep.hdr deep/up/keep.img deep/soft.csv hard.csv "$PWD/keep.hdr" deep/folder/../../keep.img; do
+    fails "--report $o" 2 "would replace the input" pca keep.hdr bad.hdr --report "$o"
+done
+for o in bad.hdr ./bad.img deep/up/bad.hdr bad.img.part bad.hdr.part deep/../bad.hdr; do
+    fails "--report $o beside bad.hdr" 2 "two outputs would go into this one file" pca keep.hdr bad.hdr --report "$o"
+done
+ln keep.img hard.png; ln -s ../../keep.img deep/folder/soft.ppm
+fails "--quicklook over the data" 2 "would replace the input" pca keep.hdr bad.hdr --quicklook hard.png
+fails "--quicklook over the data, by a link" 2 "would replace the input" pca keep.hdr bad.hdr --quicklook deep/folder/soft.ppm
+fails "--quicklook and --report into one" 2 "bad.pgm: two outputs" pca keep.hdr bad.hdr --quicklook bad.pgm --report ./bad.pgm
+fails "the map over its truth" 2 "would replace the input" rx keep.hdr mask.hdr --truth mask.hdr
+ln mask.img mask.pgm
+fails "--quicklook over the truth" 2 "would replace the input" rx keep.hdr bad.hdr --truth mask.hdr --quicklook mask.pgm
+fails "the output's data is the input's, in a folder" 2 "would replace the input" pca keep.hdr deep/up/keep.hdr
+for o in --report --quicklook; do
+    fails "$o: no folder" 1 "nofolder/bad.png: cannot write it: its folder" pca keep.hdr bad.hdr $o nofolder/bad.png
+    fails "$o: a file for a folder" 1 "keep.hdr/bad.png: cannot write it" pca keep.hdr bad.hdr $o keep.hdr/bad.png
+done
+fails "--report is a folder" 1 "deep/: cannot write it: it is a folder" pca keep.hdr bad.hdr --report deep/
+fails "--report is a folder, by its name" 1 "deep: cannot write it: it is a folder" pca keep.hdr bad.hdr --report deep
+fails "--report is a link to nothing" 1 "dangling.csv: cannot write it: it is a symbolic link" pca keep.hdr bad.hdr --report dangling.csv
+check "the inputs are as they were" kept
+if [ "$(id -u)" != 0 ]; then
+    mkdir locked; chmod a-w locked
+    fails "a folder without the right to write" 1 "locked/bad.csv: cannot write it" pca keep.hdr bad.hdr --report locked/bad.csv
+else
+    skip "root may write into any folder"
+fi
+mkdir bad2.hdr bad3.img
+fails "an empty folder named like the header" 1 "bad2.hdr: cannot write it: it is a folder" pca keep.hdr bad2.hdr
+fails "an empty folder named like the data" 1 "bad3.img: cannot write it: it is a folder" pca keep.hdr bad3.hdr
+check "the folders are still there" test -d bad2.hdr -a -d bad3.img
+cp keep.img victim; ln -s victim linked.img.part
+check "a .part that is a link: fails" bash -c "! '$program' pca keep.hdr linked.hdr >out.txt 2>err.txt"
+check "a .part that is a link: says so" grep -q 'linked.img.part' err.txt
+check "a .part that is a link: what it leads to is as it was" cmp victim keep.img
+rm linked.img.part; : >linked.hdr.part
+check "a .part of another run: fails" bash -c "! '$program' pca keep.hdr linked.hdr >out.txt 2>err.txt"
+check "a .part of another run: says so" grep -q 'linked.hdr.part: it is there already' err.txt
+check "a .part of another run: stays" test -f linked.hdr.part -a ! -e linked.img.part
+rm linked.hdr.part
+check "an output may be there already" good pca keep.hdr linked.hdr
+check "an output may be there already: again" good pca keep.hdr linked.hdr --report /dev/null
+
+echo "== signals, standard output"
+# Work that lasts for seconds, to be caught at.
+"$program" synthesise large.hdr --samples 600 --lines 600 --bands 60 >/dev/null
+long="ica large.hdr cut.hdr --contrast tanh --block 1"
+at_work() {
+    for _ in $(seq 100); do [ -e cut.hdr.part ] && return; sleep 0.05; done
+    false
+}
+for s in HUP PIPE TERM INT; do
+    before=
+    if [ $s = INT ]; then # a script's jobs in the background ignore it
+        before="env --default-signal=INT"
+        $before true 2>/dev/null || { skip "INT: env has no --default-signal"; continue; }
+    fi
+    $before "$program" $long --components 30 --tolerance -1 >out.txt 2>err.txt &
+    job=$!
+    check "$s: at work" at_work
+    kill -$s $job
+    wait $job
+    got=$?
+    check "$s: ends it" test $got -eq $((128 + $(kill -l $s)))
+    check "$s: leaves nothing" test -z "$(ls | grep '^cut\.')"
+done
+(trap '' HUP; exec "$program" $long --components 6 >out.txt 2>err.txt) &
+job=$!
+at_work
+kill -HUP $job
+wait $job
+check "HUP ignored, as under nohup: it goes on to the end" test -s cut.img -a -s cut.hdr
+rm -f large.* cut.*
+if [ -c /dev/full ]; then
+    for m in "info keep.hdr" "pca keep.hdr full.hdr" "synthesise full.hdr" --help "pca --help"; do
+        check "$m > /dev/full: fails" bash -c "! '$program' $m >/dev/full 2>err.txt"
+        check "$m > /dev/full: says so" grep -q 'standard output: writing to it failed' err.txt
+    done
+else
+    skip "there is no /dev/full"
+fi
+check "no standard output: fails" bash -c "! '$program' pca keep.hdr closed.hdr >&- 2>err.txt"
+check "no standard output: says so" grep -q 'standard output: writing to it failed' err.txt
+check "no standard output: the components are as with one" cmp closed.img linked.img
+check "--threads 100000: runs" run pca keep.hdr many.hdr --threads 100000
+check "--threads 100000: says so" grep -q -- '--threads: 100000 are too many' err.txt
+check "--threads 100000: the same components" cmp many.img linked.img
 
 echo "== a scene"
 check "synthesise" good synthesise scene.hdr
@@ -367,7 +418,7 @@ fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --trut
 
 echo "== a disk that is full"
 cp pc.img before.img; cp pc.hdr before.hdr
-check "no room: fails" bash -c "trap '' XFSZ; ulimit -f 20; ! '$program' pca scene.hdr pc.hdr --components 5 2>err.txt"
+check "no room: fails" bash -c "ulimit -f 20; ! '$program' pca scene.hdr pc.hdr --components 5 2>err.txt"
 check "no room: says so" grep -q 'pc.img.part: writing it failed' err.txt
 check "no room: nothing half written" bash -c '! ls ./*.part'
 check "no room: the older output is as it was" bash -c 'cmp pc.img before.img && cmp pc.hdr before.hdr'
@@ -437,5 +488,4 @@ if [ -f "$data/cubes/sandiego_targets.hdr" ]; then
     check "sandiego: rx finds the aircraft" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.8 && a <= 1) }'
 fi
 
-echo "$passed passed, $failed failed$([ $skipped -gt 0 ] && echo ", $skipped skipped")"
-[ $failed -eq 0 ]
+the_end

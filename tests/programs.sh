@@ -1,0 +1,50 @@
+# What the tests of the examples share, to be sourced; they go on in an empty folder. $program is the program under test.
+set -u
+export LC_ALL=C
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+passed=0
+failed=0
+skipped=0
+
+# check NAME COMMAND...: the command must succeed.
+check() {
+    local name=$1
+    shift
+    if "$@" >/dev/null 2>&1; then
+        passed=$((passed + 1))
+        echo "ok      $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  $name"
+    fi
+}
+
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped $1"
+}
+
+# Runs the program; what it says is in out.txt and err.txt.
+run() { "$program" "$@" >out.txt 2>err.txt; }
+# The same without any complaint; what an earlier call left in same.* must not pass for this one's output.
+good() { rm -f same.*; run "$@" && ! grep -q . err.txt; }
+
+# fails NAME CODE PATTERN ARGUMENTS...: it must end with this code, say this, and leave no file bad*.
+fails() {
+    local name=$1 code=$2 pattern=$3 got
+    shift 3
+    rm -f bad.*
+    run "$@"
+    got=$?
+    check "$name: exit code $code" test $got -eq "$code"
+    check "$name: says '$pattern'" grep -q -- "$pattern" err.txt
+    check "$name: leaves nothing" test -z "$(ls | grep '^bad\.' || true)$(ls | grep '\.part$' || true)"
+}
+
+# The last command of a test.
+the_end() {
+    echo "$passed passed, $failed failed$([ $skipped -gt 0 ] && echo ", $skipped skipped")"
+    [ $failed -eq 0 ]
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Tests of examples/denoise.c and examples/train.c, from the project's root: tests/test_pictures.sh build/denoise build/train
+[ $# -eq 2 ] && [ -x "$1" ] && [ -x "$2" ] || { echo "usage: $0 DENOISE TRAIN" >&2; exit 2; }
+absolute() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
+denoise=$(absolute "$1") train=$(absolute "$2")
+. "$(dirname "$0")/programs.sh"
+
+# pgm NAME LARGEST BYTES-A-VALUE: 24 x 24 pixels, a sawtooth from 0 to the largest.
+pgm() {
+    { printf 'P5\n# a comment\n24 24\n%d\n' "$2"
+      awk -v m="$2" -v two="$3" 'BEGIN { for (i = 0; i < 576; i++) { v = int(i % 16 / 15 * m + 0.5)
+          printf two ? "%03o %03o\n" : "%03o\n", two ? int(v / 256) : v, v % 256 } }' |
+          while read -r a b; do printf "\\$a${b:+\\$b}"; done; } >"$1"
+}
+text() { awk -v m="$2" 'BEGIN { printf "P2\n24 24\n%d\n", m
+    for (i = 0; i < 576; i++) printf "%d%s", int(i % 16 / 15 * m + 0.5), i % 24 == 23 ? "\n" : " " }' >"$1"; }
+
+echo "== denoise"
+program=$denoise
+few="--iterations 1 --atoms 64"
+check "--draw" good --draw drawn.pgm
+pgm small.pgm 255 0
+cp small.pgm clean.pgm
+run_small() { good "$1" out.pgm --sigma 20 $few; }
+check "a small picture" run_small small.pgm
+cp out.pgm first.pgm
+for o in small.pgm ./small.pgm "$PWD/small.pgm"; do
+    fails "the output over the input: $o" 2 "would replace the input" small.pgm "$o" --sigma 20 $few
+done
+ln small.pgm hard.pgm; ln -s small.pgm soft.pgm; mkdir deep; ln -s .. deep/up
+for o in hard.pgm soft.pgm deep/up/small.pgm deep/../small.pgm; do
+    fails "the output over the input by a link: $o" 2 "would replace the input" small.pgm "$o" --sigma 20 $few
+done
+fails "the output over the reference" 2 "would replace the input" small.pgm clean.pgm --reference clean.pgm --sigma 20 $few
+cp small.pgm bad_noisy.pgm
+check "the noisy picture over the input: exit code" bash -c "'$program' bad_noisy.pgm bad.pgm --add-noise $few 2>err.txt; [ \$? -eq 2 ]"
+check "the noisy picture over the input: says so" grep -q "bad_noisy.pgm: the output would replace the input" err.txt
+check "the inputs are as they were" bash -c "cmp small.pgm bad_noisy.pgm && cmp small.pgm clean.pgm"
+fails "no folder" 1 "nofolder/bad.pgm: cannot write it: its folder" small.pgm nofolder/bad.pgm --sigma 20 $few
+fails "--draw into no folder" 1 "nofolder/bad.pgm: cannot write it: its folder" --draw nofolder/bad.pgm
+mkdir folder.pgm
+fails "a folder" 1 "folder.pgm: cannot write it: it is a folder" small.pgm folder.pgm --sigma 20 $few
+if [ -c /dev/full ]; then
+    check "> /dev/full: fails" bash -c "! '$program' small.pgm out.pgm --sigma 20 $few >/dev/full 2>err.txt"
+    check "> /dev/full: says so" grep -q 'standard output: writing to it failed' err.txt
+    check "--draw > /dev/full: fails" bash -c "! '$program' --draw drawn.pgm >/dev/full 2>err.txt"
+    check "a picture into /dev/full: fails" bash -c "ln -s /dev/full full.pgm; ! '$program' --draw full.pgm 2>err.txt"
+    check "a picture into /dev/full: says so" grep -q 'full.pgm: writing it failed' err.txt
+else
+    skip "there is no /dev/full"
+fi
+check "--threads 100000: runs" run small.pgm out.pgm --sigma 20 $few --threads 100000
+check "--threads 100000: says so" grep -q -- '--threads: 100000 are too many' err.txt
+check "--threads 100000: the same picture" cmp out.pgm first.pgm
+
+echo "== grey values of any depth"
+# The same sawtooth with other largest values, and next to no noise to remove.
+plain="--sigma 1 $few"
+run_plain() { good "$1" out.pgm $plain; }
+run_plain small.pgm && cp out.pgm first.pgm
+near_first() { cmp -l out.pgm first.pgm | awk '
+    function value(octal) { return int(octal / 100) * 64 + int(octal / 10) % 10 * 8 + octal % 10 }
+    { d = value($2) - value($3); if (d > 3 || -d > 3) bad = 1 } END { exit bad }'; }
+for m in 15 256 1023 4095 65535; do
+    pgm deep.pgm $m $((m > 255))
+    check "a largest value of $m" run_plain deep.pgm
+    check "a largest value of $m: the same picture" near_first
+    text deep.pgm $m
+    check "a largest value of $m in text" run_plain deep.pgm
+    check "a largest value of $m in text: the same picture" near_first
+done
+pgm deep.pgm 65535 1
+{ cat deep.pgm; printf '\000\001'; } >longer.pgm
+check "65535: the bytes after it do not matter" run_plain longer.pgm
+cp out.pgm bytes.pgm
+text deep.pgm 65535
+check "65535: text and bytes" bash -c "'$program' deep.pgm out.pgm $plain && cmp out.pgm bytes.pgm"
+pgm deep.pgm 1023 1
+head -c -1 deep.pgm >cut.pgm
+fails "a byte too few" 1 "cut.pgm: it is truncated" cut.pgm bad.pgm --sigma 20 $few
+{ printf 'P5\n24 24\n1023\n'; head -c 1152 /dev/zero | tr '\000' '\004'; } >above.pgm
+fails "a value above the largest" 1 "above.pgm: value 1 is above its largest, 1023" above.pgm bad.pgm --sigma 20 $few
+pgm deep.pgm 65535 1; sed 's/^65535$/65536/' deep.pgm >above.pgm
+fails "a largest value of 65536" 1 "65536 is outside 1..65535" above.pgm bad.pgm --sigma 20 $few
+if [ -c /dev/zero ]; then
+    fails "/dev/zero has no end" 1 "/dev/zero: too large: more than the 512 MB" /dev/zero bad.pgm --sigma 20 $few
+else
+    skip "there is no /dev/zero"
+fi
+
+echo "== train"
+program=$train
+few="--iterations 1 --atoms 32 --patches 100 --sparsity 2"
+check "a dictionary" good small.pgm $few --out trained --export-c trained.h
+check "a dictionary: its files" test -s trained_dictionary.csv -a -s trained_error.csv -a -s trained.h
+for o in small.pgm ./small.pgm hard.pgm soft.pgm deep/up/small.pgm; do
+    fails "--export-c $o" 2 "would replace the input" small.pgm $few --out bad --export-c "$o"
+done
+cp small.pgm bad_dictionary.csv; ln bad_dictionary.csv tmp_atoms.png
+check "--out over the input: exit code" bash -c "'$program' bad_dictionary.csv $few --out bad 2>err.txt; [ \$? -eq 2 ]"
+check "--out over the input: says so" grep -q "bad_dictionary.csv: the output would replace the input" err.txt
+check "--out over the second input" bash -c "'$program' small.pgm bad_dictionary.csv $few --out tmp 2>err.txt; [ \$? -eq 2 ]"
+check "the input is as it was" cmp small.pgm bad_dictionary.csv
+rm -f tmp_atoms.png
+for o in trained_error.csv ./trained_dictionary.csv deep/up/trained_error.png; do
+    fails "--export-c $o is written already" 2 "two outputs would go into this one file" small.pgm $few --out trained --export-c "$o"
+done
+fails "no folder" 1 "nofolder/bad_dictionary.csv: cannot write it: its folder" small.pgm $few --out nofolder/bad
+fails "--export-c into no folder" 1 "nofolder/bad.h: cannot write it: its folder" small.pgm $few --out bad --export-c nofolder/bad.h
+mkdir bad_error.csv
+fails "a folder named like an output" 1 "bad_error.csv: cannot write it: it is a folder" small.pgm $few --out bad
+check "the folder is still there" test -d bad_error.csv
+if [ -c /dev/full ]; then
+    check "> /dev/full: fails" bash -c "! '$program' small.pgm $few --out trained >/dev/full 2>err.txt"
+    check "> /dev/full: says so" grep -q 'standard output: writing to it failed' err.txt
+fi
+# A gnuplot that ends at once takes the program's pipe away.
+mkdir bin; printf '#!/bin/sh\nexec <&-\nexit 1\n' >bin/gnuplot; chmod +x bin/gnuplot
+check "a gnuplot that ends at once" env PATH="$PWD/bin:$PATH" "$program" small.pgm $few --out trained --export-c trained.h
+
+the_end
