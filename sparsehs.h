@@ -122,6 +122,7 @@ typedef double shs_wide;
 #define shs_trsv SHS__LINK(trsv)
 #define shs_gemm SHS__LINK(gemm)
 #define shs_gemm_naive SHS__LINK(gemm_naive)
+#define shs_gemm_general_naive SHS__LINK(gemm_general_naive)
 #define shs_gemm_workspace SHS__LINK(gemm_workspace)
 #define shs_syrk SHS__LINK(syrk)
 #define shs_syrk_naive SHS__LINK(syrk_naive)
@@ -135,7 +136,7 @@ typedef double shs_wide;
 #define shs_normalize_columns SHS__LINK(normalize_columns)
 #define shs_eigh SHS__LINK(eigh)
 #define shs_eigh_workspace SHS__LINK(eigh_workspace)
-#define shs_eigh_jacobi SHS__LINK(eigh_jacobi)
+#define shs_eigh_naive SHS__LINK(eigh_naive)
 #define shs_codes_create SHS__LINK(codes_create)
 #define shs_codes_free SHS__LINK(codes_free)
 #define shs_codes_nonzeros SHS__LINK(codes_nonzeros)
@@ -153,11 +154,11 @@ typedef double shs_wide;
 #define shs_omp_one_direct SHS__LINK(omp_one_direct)
 #define shs_omp_one_direct_workspace SHS__LINK(omp_one_direct_workspace)
 #define shs_omp_naive SHS__LINK(omp_naive)
-#define shs_omp_naive_workspace SHS__LINK(omp_naive_workspace)
 #define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
 #define shs_ksvd SHS__LINK(ksvd)
 #define shs_ksvd_ex SHS__LINK(ksvd_ex)
 #define shs_ksvd_workspace SHS__LINK(ksvd_workspace)
+#define shs_ksvd_naive SHS__LINK(ksvd_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -176,6 +177,7 @@ typedef double shs_wide;
 #define shs_moments_merge SHS__LINK(moments_merge)
 #define shs_moments_reduce SHS__LINK(moments_reduce)
 #define shs_moments_finish SHS__LINK(moments_finish)
+#define shs_moments_naive SHS__LINK(moments_naive)
 #define shs_cube_map SHS__LINK(cube_map)
 #define shs_cube_map_workspace SHS__LINK(cube_map_workspace)
 #define shs_pca_fit SHS__LINK(pca_fit)
@@ -188,11 +190,15 @@ typedef double shs_wide;
 #define shs_pca_denoise SHS__LINK(pca_denoise)
 #define shs_pca_inverse SHS__LINK(pca_inverse)
 #define shs_rx SHS__LINK(rx)
+#define shs_pca_naive SHS__LINK(pca_naive)
+#define shs_mnf_naive SHS__LINK(mnf_naive)
+#define shs_rx_naive SHS__LINK(rx_naive)
 #define shs_ica_fit SHS__LINK(ica_fit)
 #define shs_ica_free SHS__LINK(ica_free)
 #define shs_ica_run SHS__LINK(ica_run)
 #define shs_ica_transform SHS__LINK(ica_transform)
 #define shs_ica_inverse SHS__LINK(ica_inverse)
+#define shs_ica_naive SHS__LINK(ica_naive)
 #endif
 
 /* What stands before each declaration. A private copy is private whatever the other files are told. */
@@ -390,7 +396,8 @@ SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
 
 /* BLAS's meaning of every argument. beta = 0 never reads C or y: they may be uninitialised. Zero sizes are quick returns.
    The naive twin of a routine (shs_*_naive) computes the same in a few lines: the reference in the tests and the text in a
-   course. Elements outside the triangle that uplo names are neither read nor written. */
+   course. The twins of whole algorithms are plain loops and nothing else: they check nothing, matrices lie close together, and
+   the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the triangle that uplo names are neither read nor written. */
 typedef enum shs_trans { SHS_NO_TRANS = 0, SHS_TRANS } shs_trans;
 typedef enum shs_uplo { SHS_LOWER = 0, SHS_UPPER } shs_uplo;
 typedef enum shs_side { SHS_LEFT = 0, SHS_RIGHT } shs_side;
@@ -417,7 +424,9 @@ SHS_API shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n
    takes its scratch from ctx (shs_gemm_workspace bytes). */
 SHS_API shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                             const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
-SHS_API shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha, const shs_real *A,
+/* C = A B for A (m x k), B (k x n), C (m x n), close together; then the same with every argument. */
+SHS_API void shs_gemm_naive(int m, int n, int k, const shs_real *A, const shs_real *B, shs_real *C);
+SHS_API shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha, const shs_real *A,
                                   int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 SHS_API size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k);
 
@@ -458,9 +467,8 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
 SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors);
-/* The naive twin: cyclic Jacobi rotations, all n pairs. */
-SHS_API shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_wide *A, int lda, shs_wide *values,
-                                   shs_wide *vectors, int ldv);
+/* The naive twin: all n pairs by Jacobi rotations. A (n x n, both triangles) is overwritten; vectors (n x n) have any sign. */
+SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vectors);
 
 /* ================================================================================================================== */
 /* 6  SPARSE CODING                                                                                                   */
@@ -574,11 +582,10 @@ SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, 
                                       shs_real *coefs, int *used, shs_wide *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, int sparsity);
 
-/* The naive twin: textbook OMP on the residual, normal equations solved anew at every step, everything in shs_wide. */
-SHS_API shs_status shs_omp_naive(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
-                                 shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
-                                 int *used, shs_wide *error2);
-SHS_API size_t shs_omp_naive_workspace(int p, int n, int sparsity);
+/* The naive twin: OMP of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until |y - Dx| <= tolerance.
+   Returns how many: atoms[k] has the coefficient x[k]. Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
+SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms, shs_wide *x,
+                          shs_wide *r, shs_wide *Q, shs_wide *R);
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                             */
@@ -675,6 +682,11 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, s
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
+/* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and out) in
+   groups of N~ atoms: 1 is AK-SVD, n or more the fully parallel form. X (n x m, dense) gets the updated codes. Scratch: E (p x m),
+   d (p) and what shs_omp_naive takes. */
+SHS_API void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group, int rounds, shs_wide *X,
+                            shs_wide *E, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -818,6 +830,8 @@ SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *momen
 /* mean (bands) and covariance (bands x bands, both triangles; may be NULL), divided by count, or count - 1 with
    sample != 0. SHS_NO_PIXELS: too few. */
 SHS_API shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance, int ldc);
+/* The naive twin: mean (n) and covariance (n x n, divided by m) of the m columns of X (n x m). */
+SHS_API void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *covariance);
 
 /* An affine map of pixels: output = matrix (x - centre) + offset. Everything below that makes a new cube is one. */
 typedef struct shs_pixel_map {
@@ -899,6 +913,14 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
                           int *rank);
 
+/* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
+   descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n) and
+   d (n x m) are scratch. Anomaly scores (m): L (n x n) and u (n) are scratch. */
+SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors, shs_wide *C);
+SHS_API void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
+                           shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d);
+SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u);
+
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
@@ -974,6 +996,13 @@ SHS_API shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, con
 /* The sources of every pixel, and the way back from sources to pixels. */
 SHS_API shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, const shs_sink *sink);
 SHS_API shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources, const shs_sink *sink);
+
+/* g(y) and g'(y) of a contrast. */
+typedef void (*shs_contrast_fn)(shs_wide y, shs_wide *g, shs_wide *slope);
+/* The naive twin: plain FastICA steps on n white pixels Z (m x n), from and into the orthonormal columns of W (m x m): all columns at
+   once, or (deflation) one after another. Scratch: S, G (m x m). */
+SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations, shs_wide *W,
+                           shs_wide *S, shs_wide *G);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
@@ -4367,9 +4396,16 @@ SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int 
     return shs__layout_query(&l);
 }
 
-SHS__PUBLIC shs_status shs_gemm_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
-                                      shs_real *C, int ldc) {
+SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const shs_real *B, shs_real *C) {
+    ptrdiff_t i, j, q;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++)
+            for (C[i + j * m] = 0, q = 0; q < k; q++) C[i + j * m] += A[i + q * m] * B[q + j * k];
+}
+
+SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                              const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
+                                              shs_real *C, int ldc) {
     int i, j, p;
     shs_status status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
@@ -5628,77 +5664,40 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
 
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
-/* One Jacobi rotation: with t = tan(angle) the smaller root of t^2 + 2 t (a_qq - a_pp) / (2 a_pq) - 1 = 0, a_pq
-   vanishes. The same rotation of columns p and q gathers in V. */
-SHS__PRIVATE void shs__jacobi_rotate(int n, shs_wide *A, shs_wide *V, int p, int q) {
-    shs_wide h = (*SHS__AT(A, n, q, q) - *SHS__AT(A, n, p, p)) / 2, a = *SHS__AT(A, n, p, q);
-    shs_wide r = SHS__WSQRT(h * h + a * a), t = h < 0 ? a / (h - r) : a / (h + r);
-    shs_wide c = 1 / SHS__WSQRT(1 + t * t), s = t * c;
-    int i;
-#define SHS__ROTATE(x, y)                                                                                              \
-    do {                                                                                                               \
-        shs_wide x_ = (x), y_ = (y);                                                                                   \
-        (x) = c * x_ - s * y_;                                                                                         \
-        (y) = s * x_ + c * y_;                                                                                         \
-    } while (0)
-    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(A, n, i, p), *SHS__AT(A, n, i, q));
-    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(A, n, p, i), *SHS__AT(A, n, q, i));
-    for (i = 0; i < n; i++) SHS__ROTATE(*SHS__AT(V, n, i, p), *SHS__AT(V, n, i, q));
-#undef SHS__ROTATE
-    *SHS__AT(A, n, p, q) = *SHS__AT(A, n, q, p) = 0;
+SHS__PRIVATE void shs__rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, shs_wide sine) {
+    shs_wide before = *x;
+    *x = cosine * before - sine * *y;
+    *y = sine * before + cosine * *y;
 }
 
-/* Sweeps over all elements off the diagonal until none is left to rotate. */
-SHS__PRIVATE shs_status shs__jacobi(int n, shs_wide *A, shs_wide *V) {
-    shs_wide least = SHS__WEPS / (shs_wide)n; /* the largest element is 1 or more: together these are below eps ||A|| */
-    int p, q, sweep, rotated = 1;
+/* With t = tan(angle) the smaller root of t^2 + t (a_qq - a_pp) / a_pq - 1 = 0 a rotation of rows and columns p and q makes a_pq
+   vanish. Sweeps over all elements beside the diagonal go on until none is left to rotate; the rotations gather in V. */
+SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *V) {
+    shs_wide least = 0;
+    ptrdiff_t i, p, q, sweep, rotated = 1;
+    for (i = 0; i < (ptrdiff_t)n * n; i++) V[i] = i % (n + 1) == 0, least = shs__wabs(A[i]) > least ? shs__wabs(A[i]) : least;
+    least *= SHS__WEPS / (shs_wide)n;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, q = 1; q < n; q++)
-            for (p = 0; p < q; p++)
-                if (shs__wabs(*SHS__AT(A, n, p, q)) > least) {
-                    shs__jacobi_rotate(n, A, V, p, q);
-                    rotated = 1;
-                }
-    return rotated ? SHS_NO_CONVERGENCE : SHS_OK;
-}
-
-SHS__PRIVATE void shs__jacobi_layout(shs__layout *l, int n, shs_wide **A, shs_wide **V, shs_wide **values,
-                                     int **order) {
-    *A = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
-    *V = SHS__CARVE(l, shs_wide, shs__product((size_t)n, (size_t)n, 1));
-    *values = SHS__CARVE(l, shs_wide, (size_t)n);
-    *order = SHS__CARVE(l, int, (size_t)n);
-}
-
-SHS__PUBLIC shs_status shs_eigh_jacobi(const shs_context *ctx, int n, const shs_wide *A, int lda, shs_wide *values,
-                                       shs_wide *vectors, int ldv) {
-    shs__layout l = SHS_ZERO;
-    shs_wide *D, *V, *found, largest, scale;
-    int i, j, *order;
-    shs_status status = shs__eigh_check(ctx, n, A, lda, n, values, vectors, ldv);
-    if (status != SHS_OK) return status;
-    if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
-    shs__jacobi_layout(&l, n, &D, &V, &found, &order);
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__jacobi_layout(&l, n, &D, &V, &found, &order);
-    scale = shs__eigh_scale(largest);
-    for (j = 0; j < n; j++)
-        for (i = 0; i < n; i++) {
-            *SHS__AT(D, n, i, j) = scale * (i < j ? *SHS__AT(A, lda, j, i) : *SHS__AT(A, lda, i, j));
-            *SHS__AT(V, n, i, j) = i == j;
-        }
-    status = shs__jacobi(n, D, V);
-    if (status == SHS_OK) {
-        for (j = 0; j < n; j++) found[j] = *SHS__AT(D, n, j, j);
-        shs__eigh_sort(n, found, -1, order);
-        for (j = 0; j < n; j++) {
-            values[j] = found[order[j]] / scale;
-            if (vectors) shs__eigh_column(n, SHS__AT(V, n, 0, order[j]), 1, SHS__AT(vectors, ldv, 0, j));
-        }
-    }
-    shs__release(ctx, &l);
-    return status;
+            for (p = 0; p < q; p++) {
+                shs_wide a = A[p + q * n], h = (A[q + q * n] - A[p + p * n]) / 2, root = SHS__WSQRT(h * h + a * a), t, c;
+                if (!(shs__wabs(a) > least)) continue;
+                t = h < 0 ? a / (h - root) : a / (h + root);
+                c = 1 / SHS__WSQRT(1 + t * t);
+                for (i = 0; i < n; i++) shs__rotate_naive(A + i + p * n, A + i + q * n, c, t * c);
+                for (i = 0; i < n; i++) shs__rotate_naive(A + p + i * n, A + q + i * n, c, t * c);
+                for (i = 0; i < n; i++) shs__rotate_naive(V + i + p * n, V + i + q * n, c, t * c);
+                A[p + q * n] = A[q + p * n] = 0;
+                rotated = 1;
+            }
+    for (q = 0; q < n; q++) values[q] = A[q + q * n];
+    for (q = 0; q < n; q++) /* exchanges are rotations by a right angle */
+        for (p = q + 1; p < n; p++)
+            if (values[p] > values[q]) {
+                shs_wide larger = values[p];
+                values[p] = values[q], values[q] = larger;
+                for (i = 0; i < n; i++) shs__rotate_naive(V + i + q * n, V + i + p * n, 0, -1);
+            }
 }
 
 #endif /* SHS__ALL_PARTS */
@@ -6823,107 +6822,79 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 #ifdef SHS__ALL_PARTS
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
-typedef struct shs__naive_omp {
-    shs_wide *r; /* p: the residual */
-    shs_wide *A; /* limit x limit: the normal equations and their Cholesky factor */
-    shs_wide *x; /* limit */
-} shs__naive_omp;
-
-SHS__PRIVATE void shs__naive_omp_layout(shs__layout *l, shs__naive_omp *w, int p, int limit) {
-    w->r = SHS__CARVE(l, shs_wide, (size_t)p);
-    w->A = SHS__CARVE(l, shs_wide, shs__product((size_t)limit, (size_t)limit, 1));
-    w->x = SHS__CARVE(l, shs_wide, (size_t)limit);
-}
-
-SHS__PUBLIC size_t shs_omp_naive_workspace(int p, int n, int sparsity) {
-    shs__naive_omp w;
-    shs__layout l = SHS_ZERO;
-    if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
-    shs__naive_omp_layout(&l, &w, p, shs__imin(sparsity, shs__imin(p, n)));
-    return shs__layout_size(&l);
-}
-
-/* Solves the normal equations D_I'D_I x = D_I'y of k atoms from scratch; 0 where the last atom depends on the others. */
-SHS__PRIVATE int shs__naive_solve(int p, int k, int limit, const shs_real *D, int ldd, const int *atoms, const shs_real *y,
-                                  shs__naive_omp *w) {
-    int i, j, q;
-    for (j = 0; j < k; j++) {
-        const shs_real *dj = SHS__AT(D, ldd, 0, atoms[j]);
-        for (i = j; i < k; i++) {
-            const shs_real *di = SHS__AT(D, ldd, 0, atoms[i]);
-            shs_wide sum = 0, whole;
-            for (q = 0; q < p; q++) sum += (shs_wide)di[q] * (shs_wide)dj[q];
-            whole = sum;
-            for (q = 0; q < j; q++) sum -= *SHS__AT(w->A, limit, i, q) * *SHS__AT(w->A, limit, j, q);
-            if (i == j && !(sum > (shs_wide)SHS__OMP_GUARD * whole)) return 0;
-            *SHS__AT(w->A, limit, i, j) = i == j ? SHS__WSQRT(sum) : sum / *SHS__AT(w->A, limit, j, j);
+SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
+                              shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+    shs_wide first = 0, error2 = 0;
+    ptrdiff_t i, j, q, k;
+    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
+    for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
+        shs_wide largest = -1, whole = 0, left = 0, *u = Q + k * p;
+        for (j = 0; j < n; j++) { /* choose the atom that correlates most with the residual */
+            shs_wide correlation = 0;
+            for (i = 0; i < p; i++) correlation += (shs_wide)D[i + j * p] * r[i];
+            if (shs__wabs(correlation) > largest) largest = shs__wabs(correlation), atoms[k] = (int)j;
         }
-        w->x[j] = 0;
-        for (q = 0; q < p; q++) w->x[j] += (shs_wide)dj[q] * (shs_wide)y[q];
-    }
-    for (j = 0; j < k; j++) {
-        for (q = 0; q < j; q++) w->x[j] -= *SHS__AT(w->A, limit, j, q) * w->x[q];
-        w->x[j] /= *SHS__AT(w->A, limit, j, j);
-    }
-    for (j = k - 1; j >= 0; j--) {
-        for (q = j + 1; q < k; q++) w->x[j] -= *SHS__AT(w->A, limit, q, j) * w->x[q];
-        w->x[j] /= *SHS__AT(w->A, limit, j, j);
-    }
-    return 1;
-}
-
-/* The atom that correlates most with r, and that correlation. */
-SHS__PRIVATE int shs__naive_choose(int p, int n, const shs_real *D, int ldd, const shs_wide *r, shs_wide *largest) {
-    int i, q, best = 0;
-    *largest = -1;
-    for (i = 0; i < n; i++) {
-        shs_wide sum = 0;
-        for (q = 0; q < p; q++) sum += (shs_wide)*SHS__AT(D, ldd, q, i) * r[q];
-        if (shs__wabs(sum) > *largest) *largest = shs__wabs(sum), best = i;
-    }
-    return best;
-}
-
-SHS__PUBLIC shs_status shs_omp_naive(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
-                                     shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
-                                     int *used, shs_wide *error2) {
-    shs__naive_omp w;
-    shs__layout l = SHS_ZERO;
-    int limit = shs__imin(sparsity, shs__imin(p, n)), k = 0, i, q;
-    shs_wide norm2 = 0, tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance, first = 0, correlation;
-    shs_status status = shs__check_dictionary(p, n, D, ldd);
-    if (status != SHS_OK) return status;
-    if (!y) return SHS_BAD_SIGNALS;
-    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
-    if (status != SHS_OK) return status;
-    if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
-    shs__naive_omp_layout(&l, &w, p, limit);
-    status = shs__workspace_begin(&l, workspace, workspace_size);
-    if (status != SHS_OK) return status;
-    shs__naive_omp_layout(&l, &w, p, limit);
-    for (q = 0; q < p; q++) w.r[q] = (shs_wide)y[q], norm2 += w.r[q] * w.r[q];
-    while (k < limit && !(tolerance > 0 && norm2 <= tolerance2)) {
-        atoms[k] = shs__naive_choose(p, n, D, ldd, w.r, &correlation);
-        if (k == 0) first = correlation;
-        if (!(correlation > (shs_wide)SHS__EPS * first / 100) || !shs__naive_solve(p, k + 1, limit, D, ldd, atoms, y, &w))
-            break;
-        k++;
-        for (i = 0; i < k; i++) coefs[i] = (shs_real)w.x[i];
-        for (norm2 = 0, q = 0; q < p; q++) {
-            w.r[q] = (shs_wide)y[q];
-            for (i = 0; i < k; i++) w.r[q] -= (shs_wide)*SHS__AT(D, ldd, q, atoms[i]) * w.x[i];
-            norm2 += w.r[q] * w.r[q];
+        if (k == 0) first = largest;
+        if (!(largest > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
+        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p], whole += u[i] * u[i];
+        for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
+            for (R[q + k * s] = 0, i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
+            for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
         }
+        for (i = 0; i < p; i++) left += u[i] * u[i];
+        if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
+        R[k + k * s] = SHS__WSQRT(left);
+        for (x[k] = 0, i = 0; i < p; i++) u[i] /= R[k + k * s], x[k] += u[i] * r[i];
+        for (error2 = 0, i = 0; i < p; i++) r[i] -= x[k] * u[i], error2 += r[i] * r[i]; /* advance */
     }
-    *used = k;
-    if (error2) *error2 = norm2;
-    SHS__UNPOISON(l.base, l.size);
-    return SHS_OK;
+    for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
+        for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
+        x[j] /= R[j + j * s];
+    }
+    return (int)k;
 }
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                             */
 /* ================================================================================================================== */
+
+/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+
+/* One atom, with E = Y - DX as it was before its group: F = E + d x, d <- normalise(F x'), x <- F'd over the signals that use d. */
+SHS__PRIVATE void shs__update_atom_naive(int p, int n, shs_real *atom, ptrdiff_t m, const shs_wide *E, shs_wide *x, shs_wide *d) {
+    shs_wide norm2 = 0;
+    ptrdiff_t i, l;
+    for (l = 0; l < p; l++) {
+        for (d[l] = 0, i = 0; i < m; i++) d[l] += (E[l + i * p] + (shs_wide)atom[l] * x[i * n]) * x[i * n];
+        norm2 += d[l] * d[l];
+    }
+    if (!(norm2 > 0)) return; /* no signal uses it */
+    for (l = 0; l < p; l++) d[l] /= SHS__WSQRT(norm2);
+    for (i = 0; i < m; i++) {
+        shs_wide before = x[i * n];
+        if (!(shs__wabs(before) > 0)) continue;
+        for (x[i * n] = 0, l = 0; l < p; l++) x[i * n] += (E[l + i * p] + (shs_wide)atom[l] * before) * d[l];
+    }
+    for (l = 0; l < p; l++) atom[l] = (shs_real)d[l];
+}
+
+SHS__PUBLIC void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group, int rounds, shs_wide *X,
+                                shs_wide *E, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+    ptrdiff_t i, j, l, k, first;
+    for (i = 0; i < m; i++) { /* Y ~ DX */
+        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r, Q, R);
+        for (j = 0; j < n; j++) X[j + i * n] = 0;
+        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
+    }
+    for (; rounds > 0; rounds--)
+        for (first = 0; first < n; first += group) {
+            for (i = 0; i < m; i++) /* E = Y - DX, once for the group */
+                for (l = 0; l < p; l++)
+                    for (E[l + i * p] = (shs_wide)Y[l + i * p], j = 0; j < n; j++)
+                        E[l + i * p] -= (shs_wide)D[l + j * p] * X[j + i * n];
+            for (j = first; j < n && j < first + group; j++) shs__update_atom_naive(p, n, D + j * p, m, E, X + j, d);
+        }
+}
 
 /* ---- the CPU's signals session ------------------------------------------------------------------------------------ */
 
@@ -8244,6 +8215,21 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
 /* ================================================================================================================== */
 /* 9  CUBES AND STREAMING                                                                                             */
 /* ================================================================================================================== */
+
+/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+
+SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *C) {
+    ptrdiff_t a, b, i;
+    for (a = 0; a < n; a++) {
+        for (mean[a] = 0, i = 0; i < m; i++) mean[a] += X[a + i * n];
+        mean[a] /= (shs_wide)m;
+    }
+    for (b = 0; b < n; b++)
+        for (a = 0; a < n; a++) {
+            for (C[a + b * n] = 0, i = 0; i < m; i++) C[a + b * n] += (X[a + i * n] - mean[a]) * (X[b + i * n] - mean[b]);
+            C[a + b * n] /= (shs_wide)m;
+        }
+}
 
 /* ---- a cube, checked, with its strides worked out ----------------------------------------------------------------- */
 
@@ -9979,6 +9965,75 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* 10  PRINCIPAL COMPONENTS                                                                                           */
 /* ================================================================================================================== */
 
+/* ---- the naive twins ---------------------------------------------------------------------------------------------- */
+
+SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
+                               shs_wide *C) {
+    shs_moments_naive(n, m, X, mean, C);
+    shs_eigh_naive(n, C, values, vectors);
+}
+
+/* A = L L' into the lower triangle of A (n x n). */
+SHS__PRIVATE void shs__factorize_naive(int n, shs_wide *A) {
+    ptrdiff_t i, j, k;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            for (k = 0; k < j; k++) A[i + j * n] -= A[i + k * n] * A[j + k * n];
+            A[i + j * n] = i == j ? SHS__WSQRT(A[i + j * n]) : A[i + j * n] / A[j + j * n];
+        }
+}
+
+/* x = L^-1 x, and x = L^-T x, for n values that lie `step` apart. */
+SHS__PRIVATE void shs__forward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+    ptrdiff_t i, k;
+    for (i = 0; i < n; i++) {
+        for (k = 0; k < i; k++) x[i * step] -= L[i + k * n] * x[k * step];
+        x[i * step] /= L[i + i * n];
+    }
+}
+
+SHS__PRIVATE void shs__backward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+    ptrdiff_t i, k;
+    for (i = n - 1; i >= 0; i--) {
+        for (k = i + 1; k < n; k++) x[i * step] -= L[k + i * n] * x[k * step];
+        x[i * step] /= L[i + i * n];
+    }
+}
+
+/* The noise is half the covariance of the differences of neighbours, N = L L'. In coordinates L^-1 x it is white: values are the
+   eigenvalues of L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
+SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
+                               shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d) {
+    ptrdiff_t i, b, pairs = 0;
+    for (i = 0; i < lines * samples; i++)
+        if ((i + 1) % samples != 0) {
+            for (b = 0; b < n; b++) d[b + pairs * n] = X[b + (i + 1) * n] - X[b + i * n];
+            pairs++;
+        }
+    shs_moments_naive(n, pairs, d, mean, L);
+    for (i = 0; i < (ptrdiff_t)n * n; i++) L[i] /= 2;
+    shs__factorize_naive(n, L);
+    shs_moments_naive(n, lines * samples, X, mean, C);
+    for (b = 0; b < n; b++) shs__forward_naive(n, L, C + b * n, 1); /* the columns, then the rows */
+    for (b = 0; b < n; b++) shs__forward_naive(n, L, C + b, n);
+    shs_eigh_naive(n, C, values, vectors);
+    for (b = 0; b < n; b++) shs__backward_naive(n, L, vectors + b * n, 1);
+}
+
+/* (x - mean)' C^-1 (x - mean) = |L^-1 (x - mean)|^2 where C = L L'. */
+SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u) {
+    ptrdiff_t i, b;
+    shs_moments_naive(n, m, X, mean, L);
+    shs__factorize_naive(n, L);
+    for (i = 0; i < m; i++) {
+        for (b = 0; b < n; b++) u[b] = X[b + i * n] - mean[b];
+        shs__forward_naive(n, L, u, 1);
+        for (scores[i] = 0, b = 0; b < n; b++) scores[i] += u[b] * u[b];
+    }
+}
+
+/* ---- the fit ------------------------------------------------------------------------------------------------------- */
+
 /* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__RANK_EPS ((shs_wide)1e-6)
@@ -10460,6 +10515,72 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
+
+/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+
+/* s = E[z g(w'z)] - E[g'(w'z)] w over the n pixels of Z (m x n). */
+SHS__PRIVATE void shs__ica_step_naive(shs_contrast_fn contrast, int m, ptrdiff_t n, const shs_wide *Z, const shs_wide *w,
+                                      shs_wide *s) {
+    shs_wide y, g, slope, slopes = 0;
+    ptrdiff_t a, i;
+    for (a = 0; a < m; a++) s[a] = 0;
+    for (i = 0; i < n; i++) {
+        for (y = 0, a = 0; a < m; a++) y += w[a] * Z[a + i * m];
+        contrast(y, &g, &slope);
+        for (a = 0; a < m; a++) s[a] += Z[a + i * m] * g;
+        slopes += slope;
+    }
+    for (a = 0; a < m; a++) s[a] = (s[a] - slopes * w[a]) / (shs_wide)n;
+}
+
+/* Column j of W (m x m) off the columns before it, twice for the sake of rounding, and to unit length. */
+SHS__PRIVATE void shs__ica_deflate_naive(int m, ptrdiff_t j, shs_wide *W) {
+    shs_wide along, norm2 = 0, *w = W + j * m;
+    ptrdiff_t a, q;
+    for (q = 0; q < 2 * j; q++) {
+        for (along = 0, a = 0; a < m; a++) along += W[a + q % j * m] * w[a];
+        for (a = 0; a < m; a++) w[a] -= along * W[a + q % j * m];
+    }
+    for (a = 0; a < m; a++) norm2 += w[a] * w[a];
+    for (a = 0; a < m; a++) w[a] /= SHS__WSQRT(norm2);
+}
+
+/* W <- (W W')^-1/2 W, the orthogonal matrix nearest to W, by Newton's iteration W <- (3 W - W W'W) / 2 from W / |W|. */
+SHS__PRIVATE void shs__ica_polar_naive(int m, shs_wide *W, shs_wide *G, shs_wide *next) {
+    shs_wide norm2 = 0, off = 1;
+    ptrdiff_t a, b, c, count = (ptrdiff_t)m * m, t;
+    for (a = 0; a < count; a++) norm2 += W[a] * W[a];
+    for (a = 0; a < count; a++) W[a] /= SHS__WSQRT(norm2);
+    for (t = 0; t < 200 && off > SHS__WEPS * (shs_wide)m; t++) {
+        for (off = 0, b = 0; b < m; b++)
+            for (a = 0; a < m; a++) {
+                for (G[a + b * m] = 0, c = 0; c < m; c++) G[a + b * m] += W[c + a * m] * W[c + b * m];
+                off += shs__wabs(G[a + b * m] - (shs_wide)(a == b));
+            }
+        for (b = 0; b < m; b++)
+            for (a = 0; a < m; a++) {
+                next[a + b * m] = 3 * W[a + b * m];
+                for (c = 0; c < m; c++) next[a + b * m] -= W[a + c * m] * G[c + b * m];
+            }
+        for (a = 0; a < count; a++) W[a] = next[a] / 2;
+    }
+}
+
+SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations,
+                               shs_wide *W, shs_wide *S, shs_wide *G) {
+    ptrdiff_t a, j, t;
+    for (t = 0; symmetric && t < iterations; t++) {
+        for (j = 0; j < m; j++) shs__ica_step_naive(contrast, m, n, Z, W + j * m, S + j * m);
+        for (a = 0; a < (ptrdiff_t)m * m; a++) W[a] = S[a];
+        shs__ica_polar_naive(m, W, G, S);
+    }
+    for (j = 0; !symmetric && j < m; j++)
+        for (t = 0; t < iterations; t++) {
+            shs__ica_step_naive(contrast, m, n, Z, W + j * m, S);
+            for (a = 0; a < m; a++) W[a + j * m] = S[a];
+            shs__ica_deflate_naive(m, j, W);
+        }
+}
 
 /* ---- the pixels, whitened ----------------------------------------------------------------------------------------- */
 

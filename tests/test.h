@@ -107,6 +107,20 @@ static inline int run_instances(const char *name, const struct CMUnitTest *tests
     return failed;
 }
 
+/* The naive pursuit with coefficients as the library stores them, and the squared error of those before rounding (may be NULL). */
+static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance, int *atoms, shs_real *coefs,
+                            double *error2) {
+    int most = s < p ? s : p, used, k;
+    shs_wide *x = (shs_wide *)malloc((size_t)(1 + most + p + p * most + most * most) * sizeof *x), *r = x + most, *Q = r + p;
+    assert_non_null(x);
+    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, atoms, x, r, Q, Q + p * most);
+    for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
+    if (error2)
+        for (*error2 = 0, k = 0; k < p; k++) *error2 += (double)r[k] * (double)r[k];
+    free(x);
+    return used;
+}
+
 /* n normal deviates. */
 static inline void fill_normal(size_t n, shs_real *x, uint64_t seed) {
     shs_random r;

@@ -90,16 +90,12 @@ static double error2_of(const problem *q, const shs_codes *c, size_t i) {
 static shs_codes naive_codes(const problem *q, const shs_omp_options *o) {
     int most = q->p < q->n ? q->p : q->n;
     shs_codes c = new_codes(q->m, most);
-    size_t size = shs_omp_naive_workspace(q->p, q->n, most), i;
-    void *workspace = malloc(size);
+    size_t i;
     for (i = 0; i < q->m; i++) {
         size_t at = i * (size_t)most;
-        int s = sparsity_of(o, i, most);
-        if (s > 0)
-            assert_ok(shs_omp_naive(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace, size,
-                                    c.atoms + at, c.coefs + at, c.used + i, NULL));
+        c.used[i] = naive_omp(q->p, q->n, q->D, signal_of(q, i), sparsity_of(o, i, most), tolerance_of(o, i), c.atoms + at,
+                              c.coefs + at, NULL);
     }
-    free(workspace);
     return c;
 }
 
@@ -402,10 +398,10 @@ static void test_report_of_nothing_left(void **state) {
 static void test_one_error(void **state) {
     problem q = random_problem(40, 90, 30, 310);
     size_t size = shs_omp_one_workspace(90, 40), direct_size = shs_omp_one_direct_workspace(40, 90, 40), i;
-    size_t naive_size = shs_omp_naive_workspace(40, 90, 40);
-    void *workspace = malloc(size), *direct = malloc(direct_size), *naive = malloc(naive_size);
+    void *workspace = malloc(size), *direct = malloc(direct_size);
     shs_codes c = new_codes(1, 40);
     shs_wide error2;
+    double naive2;
     (void)state;
     for (i = 0; i < q.m; i++) {
         problem one = q;
@@ -417,10 +413,10 @@ static void test_one_error(void **state) {
         assert_ok(
             shs_omp_one_direct(40, 90, q.D, 40, one.Y, 9, 0, direct, direct_size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-5, 1e-12) * y2);
-        assert_ok(shs_omp_naive(40, 90, q.D, 40, one.Y, 9, 0, naive, naive_size, c.atoms, c.coefs, c.used, &error2));
-        assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
+        c.used[0] = naive_omp(40, 90, q.D, one.Y, 9, 0, c.atoms, c.coefs, &naive2);
+        assert_close(naive2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
     }
-    free(workspace), free(direct), free(naive);
+    free(workspace), free(direct);
     shs_codes_free(NULL, &c);
     problem_free(&q);
 }
@@ -1007,8 +1003,7 @@ static void test_bad_gram_form(void **state) {
 static void test_bad_one(void **state) {
     problem q = random_problem(10, 20, 1, 550);
     size_t size = shs_omp_one_workspace(20, 3), direct = shs_omp_one_direct_workspace(10, 20, 3);
-    size_t naive = shs_omp_naive_workspace(10, 20, 3);
-    void *w = malloc(size + direct + naive);
+    void *w = malloc(size + direct);
     int atoms[3] = {-7, -7, -7}, used = -7, *none = NULL;
     shs_real x[3] = {-7, -7, -7};
     (void)state;
@@ -1035,9 +1030,6 @@ static void test_bad_one(void **state) {
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct - 1, atoms, x, &used, NULL),
                   SHS_BAD_WORKSPACE);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
-    assert_status(shs_omp_naive(0, 20, q.D, 10, q.Y, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_P);
-    assert_status(shs_omp_naive(10, 20, q.D, 10, NULL, 3, 0, w, naive, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
-    assert_status(shs_omp_naive(10, 20, q.D, 10, q.Y, 3, 0, w, naive - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
     assert_int_equal(used, -7);
     assert_int_equal(atoms[0], -7);
     assert_close(x[0], -7, 0);

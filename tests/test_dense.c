@@ -222,8 +222,8 @@ static void check_gemv(shs_trans trans, int m, int n, shs_real alpha, shs_real b
     gather(ny, y, incy, expected);
     abs_x = magnitudes((size_t)nx, x1);
     scale = magnitudes((size_t)ny, expected);
-    assert_ok(shs_gemm_naive(trans, SHS_NO_TRANS, ny, 1, nx, alpha, A, lda, x1, nx, beta, expected, ny));
-    assert_ok(shs_gemm_naive(trans, SHS_NO_TRANS, ny, 1, nx, magnitude(alpha), abs_A, lda, abs_x, nx, magnitude(beta),
+    assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, ny, 1, nx, alpha, A, lda, x1, nx, beta, expected, ny));
+    assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, ny, 1, nx, magnitude(alpha), abs_A, lda, abs_x, nx, magnitude(beta),
                              scale, ny));
     assert_ok(shs_gemv(trans, m, n, alpha, A, lda, x, incx, beta, y, incy));
     gather(ny, y, incy, got);
@@ -280,9 +280,9 @@ static void ger_matches_gemm_naive(void **state) {
             gather(n, y, incy, y1);
             abs_x = magnitudes((size_t)m, x1);
             abs_y = magnitudes((size_t)n, y1);
-            assert_ok(shs_gemm_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, factors[count % 4], x1, m, y1, n, 1, expected,
+            assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, factors[count % 4], x1, m, y1, n, 1, expected,
                                      lda));
-            assert_ok(shs_gemm_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, 1, abs_x, m, abs_y, n, 1, scale, lda));
+            assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, 1, abs_x, m, abs_y, n, 1, scale, lda));
             assert_ok(shs_ger(m, n, factors[count % 4], x, incx, y, incy, A, lda));
             assert_matrix_close(m, n, A, lda, expected, lda, scale, lda, 8);
             free(A), free(expected), free(scale), free(x), free(y), free(x1), free(y1), free(abs_x), free(abs_y);
@@ -336,11 +336,11 @@ static void assert_solves(shs_side side, shs_uplo uplo, shs_trans trans, shs_dia
     shs_real *abs_X = magnitudes(mn, X), *product = filled(room, 0), *scale = filled(room, 0);
     shs_real *wanted = filled(room, 0);
     if (side == SHS_LEFT) {
-        assert_ok(shs_gemm_naive(trans, SHS_NO_TRANS, m, n, m, 1, F, order, X, ldb, 0, product, m));
-        assert_ok(shs_gemm_naive(trans, SHS_NO_TRANS, m, n, m, 1, abs_F, order, abs_X, ldb, 0, scale, m));
+        assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, m, n, m, 1, F, order, X, ldb, 0, product, m));
+        assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, m, n, m, 1, abs_F, order, abs_X, ldb, 0, scale, m));
     } else {
-        assert_ok(shs_gemm_naive(SHS_NO_TRANS, trans, m, n, n, 1, X, ldb, F, order, 0, product, m));
-        assert_ok(shs_gemm_naive(SHS_NO_TRANS, trans, m, n, n, 1, abs_X, ldb, abs_F, order, 0, scale, m));
+        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, trans, m, n, n, 1, X, ldb, F, order, 0, product, m));
+        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, trans, m, n, n, 1, abs_X, ldb, abs_F, order, 0, scale, m));
     }
     for (i = 0; i < room; i++) {
         wanted[i] = alpha * *SHS__AT(B, ldb, i % (size_t)m, i / (size_t)m);
@@ -405,8 +405,8 @@ static void check_gemm(shs_trans ta, shs_trans tb, int m, int n, int k, shs_real
     scale = magnitudes(size_c, C);
     abs_A = magnitudes(size_a, A);
     abs_B = magnitudes(size_b, B);
-    assert_ok(shs_gemm_naive(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, naive, ldc));
-    assert_ok(shs_gemm_naive(ta, tb, m, n, k, magnitude(alpha), abs_A, lda, abs_B, ldb, magnitude(beta), scale, ldc));
+    assert_ok(shs_gemm_general_naive(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, naive, ldc));
+    assert_ok(shs_gemm_general_naive(ta, tb, m, n, k, magnitude(alpha), abs_A, lda, abs_B, ldb, magnitude(beta), scale, ldc));
     assert_ok(shs_gemm(&one, ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc));
     assert_matrix_close(m, n, C, ldc, naive, ldc, scale, ldc, 2 * k + 4);
     for (j = 0; gap && j < n; j++) /* below the last row nothing is written */
@@ -527,7 +527,7 @@ static void gemm_checks_its_arguments(void **state) {
     assert_status(shs_gemm(&broken, (shs_trans)5, SHS_TRANS, 4, 3, 2, 1, A, 4, B, 2, 0, C, 4), SHS_BAD_CONTEXT);
     for (naive = 0; naive < 2; naive++) {
 #define GEMM(ta, tb, m, n, k, A, lda, B, ldb, C, ldc)                                                                  \
-    (naive ? shs_gemm_naive(ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc)                                             \
+    (naive ? shs_gemm_general_naive(ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc)                                             \
            : shs_gemm(NULL, ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc))
         assert_status(GEMM((shs_trans)2, SHS_NO_TRANS, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
         assert_status(GEMM(SHS_NO_TRANS, (shs_trans)2, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);

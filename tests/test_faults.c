@@ -82,10 +82,6 @@ static shs_status call_eigh_few(const shs_context *ctx, scene *s) {
     return shs_eigh(ctx, P, s->symmetric, P, 2, OUT(s, 0, shs_wide), OUT(s, 1, shs_wide), P);
 }
 
-static shs_status call_eigh_jacobi(const shs_context *ctx, scene *s) {
-    return shs_eigh_jacobi(ctx, P, s->symmetric, P, OUT(s, 0, shs_wide), OUT(s, 1, shs_wide), P);
-}
-
 static shs_status call_codes_create(const shs_context *ctx, scene *s) {
     shs_status status = shs_codes_create(ctx, M, S, OUT(s, 0, shs_codes));
     if (status == SHS_OK) shs_codes_free(ctx, OUT(s, 0, shs_codes));
@@ -311,7 +307,6 @@ static const struct {
     {"shs_cholesky", call_cholesky, prepare_cholesky, 1, 0, 0},
     {"shs_eigh", call_eigh, NULL, 1, 0, 0},
     {"shs_eigh, few", call_eigh_few, NULL, 1, 0, 0},
-    {"shs_eigh_jacobi", call_eigh_jacobi, NULL, 1, 0, 0},
     {"shs_codes_create", call_codes_create, NULL, 3, 0, 0},
     {"shs_codes_synthesize", call_synthesize, NULL, 1, 0, 0},
     {"shs_codes_residual", call_residual, NULL, 1, 0, 0},
@@ -354,8 +349,8 @@ static const struct {
 static void fill_matrices(scene *s) {
     int i, j;
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
-    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, N, N, P, 1, s->D, P, s->D, P, 0, s->gram, N));
-    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, N, M, P, 1, s->D, P, s->Y, P, 0, s->dty, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, N, P, 1, s->D, P, s->D, P, 0, s->gram, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, M, P, 1, s->D, P, s->Y, P, 0, s->dty, N));
     for (i = 0; i < M; i++) s->norms2[i] = shs_dot(P, s->Y + P * i, 1, s->Y + P * i, 1);
     for (j = 0; j < P; j++)
         for (i = 0; i < P; i++) {

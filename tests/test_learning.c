@@ -172,82 +172,22 @@ static void test_golden_paksvd_1(void **state) {
 
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
-/* Dense codes (n x m) of all signals over D, from the naive pursuit. */
-static double *naive_dense_codes(int p, int n, const shs_real *D, size_t m, const shs_real *Y, int s) {
-    double *X = (double *)calloc((size_t)n * m, sizeof *X);
-    size_t size = shs_omp_naive_workspace(p, n, s), i;
-    void *workspace = malloc(size);
-    int *atoms = (int *)malloc((size_t)s * sizeof *atoms), used, k;
-    shs_real *coefs = (shs_real *)malloc((size_t)s * sizeof *coefs);
-    for (i = 0; i < m; i++) {
-        assert_ok(shs_omp_naive(p, n, D, p, Y + i * (size_t)p, s, 0, workspace, size, atoms, coefs, &used, NULL));
-        for (k = 0; k < used; k++) X[i * (size_t)n + (size_t)atoms[k]] = (double)coefs[k];
-    }
-    free(workspace), free(atoms), free(coefs);
-    return X;
-}
-
-/* E = Y - DX; returns its squared norm. */
-static double naive_residual(int p, int n, const double *D, size_t m, const shs_real *Y, const double *X, double *E) {
-    double sum2 = 0;
-    size_t i;
-    int l, j;
-    for (i = 0; i < m; i++)
-        for (l = 0; l < p; l++) {
-            double e = (double)Y[i * (size_t)p + (size_t)l];
-            for (j = 0; j < n; j++) e -= D[p * j + l] * X[i * (size_t)n + (size_t)j];
-            E[i * (size_t)p + (size_t)l] = e;
-            sum2 += e * e;
-        }
-    return sum2;
-}
-
-/* One atom: F = E_I + d x, d = normalise(F x'), x = F'd. */
-static void naive_update_atom(int p, int n, double *D, size_t m, double *X, const double *E, int j) {
-    double *F = (double *)malloc((size_t)p * m * sizeof *F), *d = (double *)calloc((size_t)p, sizeof *d), norm = 0;
-    size_t i;
-    int l;
-    for (i = 0; i < m; i++)
-        for (l = 0; l < p; l++) {
-            double x = X[i * (size_t)n + (size_t)j], f = E[i * (size_t)p + (size_t)l] + D[p * j + l] * x;
-            F[i * (size_t)p + (size_t)l] = f;
-            d[l] += f * x;
-        }
-    for (l = 0; l < p; l++) norm += d[l] * d[l];
-    for (l = 0; l < p && norm > 0; l++) D[p * j + l] = d[l] / sqrt(norm);
-    for (i = 0; i < m && norm > 0; i++) {
-        double x = 0;
-        if (X[i * (size_t)n + (size_t)j] == 0) continue;
-        for (l = 0; l < p; l++) x += F[i * (size_t)p + (size_t)l] * D[p * j + l];
-        X[i * (size_t)n + (size_t)j] = x;
-    }
-    free(F), free(d);
-}
-
-/* PAK-SVD's update stage; returns the RMSE after it. */
-static double naive_update(int p, int n, double *D, size_t m, const shs_real *Y, double *X, int group, int rounds) {
-    double *E = (double *)malloc((size_t)p * m * sizeof *E), sum2;
-    int round, first, j;
-    for (round = 0; round < rounds; round++)
-        for (first = 0; first < n; first += group) {
-            naive_residual(p, n, D, m, Y, X, E);
-            for (j = first; j < n && j < first + group; j++) naive_update_atom(p, n, D, m, X, E, j);
-        }
-    sum2 = naive_residual(p, n, D, m, Y, X, E);
-    free(E);
-    return sqrt(sum2 / ((double)p * (double)m));
-}
-
 static void check_naive_update(int group, int rounds) {
-    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3),
-             *expected = (shs_real *)malloc(P * N * sizeof *expected);
-    double *X = naive_dense_codes(P, N, D, M, Y, 3), *wide = (double *)malloc(P * N * sizeof *wide), rmse;
+    enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = copy_of(P * N, D);
+    shs_wide *X = (shs_wide *)malloc((N * M + P * M + SCRATCH) * sizeof *X), *E = X + N * M, *d = E + P * M, *x = d + P, *r = x + S;
+    double sum2 = 0;
+    int atoms[S], l, j;
     shs_ksvd_record record;
     shs_ksvd_options o = small_options();
     size_t i;
-    for (i = 0; i < P * N; i++) wide[i] = (double)D[i];
-    rmse = naive_update(P, N, wide, M, Y, X, group, rounds);
-    for (i = 0; i < P * N; i++) expected[i] = (shs_real)wide[i];
+    shs_ksvd_naive(P, N, expected, M, Y, S, group, rounds, X, E, d, atoms, x, r, r + P, r + P + P * S);
+    for (i = 0; i < M; i++)
+        for (l = 0; l < P; l++) {
+            double e = (double)Y[i * P + (size_t)l];
+            for (j = 0; j < N; j++) e -= (double)expected[P * j + l] * (double)X[i * N + (size_t)j];
+            sum2 += e * e;
+        }
     o.iterations = 1;
     o.parallel_atoms = group;
     o.rounds = rounds;
@@ -258,8 +198,8 @@ static void check_naive_update(int group, int rounds) {
     o.history = &record;
     assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
     assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
-    assert_close(record.rmse_update, rmse, BY_TYPE(1e-5, 1e-10));
-    free(Y), free(D), free(expected), free(X), free(wide);
+    assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
+    free(Y), free(D), free(expected), free(X);
 }
 
 static void test_naive_update(void **state) {

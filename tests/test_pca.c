@@ -3,34 +3,6 @@
 
 /* ---- naive twins ------------------------------------------------------------------------------------------------- */
 
-/* The inverse of A (n x n) by elimination with row exchanges. */
-static double *naive_inverse(int n, const double *A) {
-    double *w = NEW(double, n * 2 * n), *inverse = NEW(double, n * n); /* rows of 2n: A and the identity */
-    int i, j, k;
-    for (i = 0; i < n; i++)
-        for (j = 0; j < n; j++) w[i * 2 * n + j] = A[j * n + i], w[i * 2 * n + n + j] = i == j;
-    for (k = 0; k < n; k++) {
-        int p = k;
-        double pivot;
-        for (i = k; i < n; i++)
-            if (fabs(w[i * 2 * n + k]) > fabs(w[p * 2 * n + k])) p = i;
-        for (j = 0; j < 2 * n; j++) {
-            double t = w[k * 2 * n + j];
-            w[k * 2 * n + j] = w[p * 2 * n + j], w[p * 2 * n + j] = t;
-        }
-        pivot = w[k * 2 * n + k];
-        for (j = 0; j < 2 * n; j++) w[k * 2 * n + j] /= pivot;
-        for (i = 0; i < n; i++) {
-            double f = w[i * 2 * n + k];
-            for (j = 0; j < 2 * n && i != k; j++) w[i * 2 * n + j] -= f * w[k * 2 * n + j];
-        }
-    }
-    for (i = 0; i < n; i++)
-        for (j = 0; j < n; j++) inverse[j * n + i] = w[i * 2 * n + n + j];
-    free(w);
-    return inverse;
-}
-
 /* op(A) B for column-major A (m x k, or k x m where transposed) and B (k x n). */
 static double *naive_product(int transposed, int m, int n, int k, const double *A, const double *B) {
     double *C = NEW(double, m * n);
@@ -82,7 +54,7 @@ static void naive_mnf_values(int n, const double *C, const double *N, double *va
                 W[j * n + i] = W[i * n + j], W[i * n + j] = t;
             }
     }
-    assert_ok(shs_eigh_jacobi(NULL, n, W, n, values, V, n));
+    shs_eigh_naive(n, W, values, V);
     free(L), free(W), free(V);
 }
 
@@ -574,17 +546,12 @@ static void test_rescaled_constant(void **state) {
 /* ---- anomaly scores ---------------------------------------------------------------------------------------------- */
 
 static double *naive_rx(const plain_cube *p, int sample) {
-    int B = p->bands, a, b;
-    double *mean = NEW(double, B), *C = NEW(double, B * B), *score = NEW(double, pixels_of(p)), *inverse;
+    int B = p->bands;
+    double *score = NEW(double, pixels_of(p)), *mean = NEW(double, B), *L = NEW(double, B * B), *u = NEW(double, B);
     size_t i;
-    naive_moments(p, NULL, mean, C);
-    inverse = naive_inverse(B, C);
-    for (i = 0; i < pixels_of(p); i++)
-        for (a = 0; a < B; a++)
-            for (b = 0; b < B; b++)
-                score[i] += (pixel_of(p, i)[a] - mean[a]) * inverse[a * B + b] * (pixel_of(p, i)[b] - mean[b]) *
-                            (sample ? (double)(pixels_of(p) - 1) / (double)pixels_of(p) : 1);
-    free(mean), free(C), free(inverse);
+    shs_rx_naive(B, (ptrdiff_t)pixels_of(p), p->x, score, mean, L, u);
+    for (i = 0; sample && i < pixels_of(p); i++) score[i] *= (double)(pixels_of(p) - 1) / (double)pixels_of(p);
+    free(mean), free(L), free(u);
     return score;
 }
 
@@ -1442,6 +1409,34 @@ static void test_a_rank_that_cannot_map(void **state) {
     check_second_rank_fails(transform_one, SHS_BAD_MAP);
 }
 
+/* The textbook's components and noise fractions are the library's: the same values, the same directions. */
+static void test_textbook(void **state) {
+    enum { LINES = 31, SAMPLES = 37, B = 6 };
+    plain_cube p = smooth_cube(LINES, SAMPLES, B, 3, 12);
+    shs_cube cube = cube_f64(&p);
+    double *mean = NEW(double, B), *values = NEW(double, B), *V = NEW(double, B * B), *C = NEW(double, B * B),
+           *L = NEW(double, B * B), *d = NEW(double, values_of(&p));
+    int mnf, k, b;
+    (void)state;
+    for (mnf = 0; mnf < 2; mnf++) {
+        shs_pca_options o = options_of(0, 0, 0, 1);
+        shs_pca pca;
+        if (mnf) shs_mnf_naive(B, LINES, SAMPLES, p.x, mean, values, V, C, L, d);
+        else shs_pca_naive(B, LINES * SAMPLES, p.x, mean, values, V, C);
+        assert_ok((mnf ? shs_mnf_fit : shs_pca_fit)(NULL, &cube, &o, &pca));
+        for (k = 0; k < B; k++) {
+            double sign = 0;
+            assert_close(pca.mean[k], mean[k], 1e-10 * fabs(mean[k]));
+            assert_close(pca.eigenvalues[k], values[k], 1e-9 * values[0]);
+            for (b = 0; b < B; b++) sign += pca.vectors[b + k * B] * V[b + k * B];
+            for (b = 0; b < B; b++) assert_close(pca.vectors[b + k * B], (sign < 0 ? -1 : 1) * V[b + k * B], 1e-6);
+        }
+        shs_pca_free(NULL, &pca);
+    }
+    free(p.x), free(mean), free(values), free(V), free(C), free(L), free(d);
+    cube_free(&cube);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sandiego),
@@ -1460,6 +1455,7 @@ int main(void) {
         cmocka_unit_test(test_deficient_cubes),
         cmocka_unit_test(test_constant_bands),
         cmocka_unit_test(test_rescaled_constant),
+        cmocka_unit_test(test_textbook),
         cmocka_unit_test(test_rx),
         cmocka_unit_test(test_rx_of_deficient_cubes),
         cmocka_unit_test(test_rx_of_a_constant_cube),

@@ -122,19 +122,17 @@ static void code_many(input *in, world *w) {
     problem_free(&q);
 }
 
-/* The three forms for one signal, and the naive one. */
+/* Both forms for one signal. */
 static void code_one(input *in) {
     problem q = problem_of(in);
-    int s = within(in, -1, 10), form = byte(in) % 3, shift = within(in, 0, 7), shorter = one_in(in, 16);
+    int s = within(in, -1, 10), form = byte(in) % 2, shift = within(in, 0, 7), shorter = one_in(in, 16);
     int rows = positive(s < q.n ? s : q.n), ok_size = q.n > 0 && q.p > 0 && q.m > 0 && q.ldd >= q.p;
     shs_real tolerance = tolerance_of(in);
     output atoms = output_of((size_t)rows * sizeof(int)), coefs = output_of((size_t)rows * sizeof(shs_real));
     shs_real *gram = NEW(shs_real, count_of(q.n, q.n)), *dty = NEW(shs_real, positive(q.n)), norm2 = 0;
     shs_wide error2 = -1;
     int used = -7;
-    size_t bytes = form == 0   ? shs_omp_one_workspace(q.n, s)
-                   : form == 1 ? shs_omp_one_direct_workspace(q.p, q.n, s)
-                               : shs_omp_naive_workspace(q.p, q.n, s);
+    size_t bytes = form == 0 ? shs_omp_one_workspace(q.n, s) : shs_omp_one_direct_workspace(q.p, q.n, s);
     unsigned char *memory;
     shs_status status;
     must(bytes < 1 << 20 || !ok_size || s < 0);
@@ -143,7 +141,7 @@ static void code_one(input *in) {
     memory = NEW(unsigned char, bytes + 8);
     if (form == 0) {
         if (ok_size) {
-            shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, q.n);
+            shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, q.n);
             (void)shs_gemv(SHS_TRANS, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
             norm2 = shs_dot(q.p, q.Y, 1, q.Y, 1);
         }
@@ -152,8 +150,8 @@ static void code_one(input *in) {
                                     : SHS_BAD_P;
     } else
         status = q.m < 1 ? SHS_BAD_M
-                 : (form == 1 ? shs_omp_one_direct : shs_omp_naive)(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift,
-                                                                    bytes, AS(int, atoms), AS(shs_real, coefs), &used, &error2);
+                         : shs_omp_one_direct(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift, bytes, AS(int, atoms),
+                                              AS(shs_real, coefs), &used, &error2);
     must(status >= SHS_OK && status < SHS_STATUS_COUNT);
     if (shorter && ok_size && s > 0) must(status != SHS_OK);
     if (status == SHS_OK) {
@@ -180,8 +178,8 @@ static void code_by_correlations(input *in, world *w) {
     fill(in, count_of(ldg + 1, q.n), gram), fill(in, count_of(ldt + 1, q.m), dty);
     fill(in, m, norms2);
     if (q.p > 0 && q.n > 0 && q.m > 0 && ldg >= q.n && ldt >= q.n && q.ldd >= q.p && q.ldy >= q.p && (byte(in) & 3)) {
-        shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, ldg);
-        shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.m, q.p, 1, q.D, q.ldd, q.Y, q.ldy, 0, dty, ldt);
+        shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, ldg);
+        shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.m, q.p, 1, q.D, q.ldd, q.Y, q.ldy, 0, dty, ldt);
         for (i = 0; i < q.m; i++) {
             const shs_real *y = q.Y + (size_t)i * (size_t)q.ldy;
             norms2[i] = shs_dot(q.p, y, 1, y, 1);
@@ -244,7 +242,6 @@ static void queries(input *in, const world *w) {
     (void)shs_omp_gram_workspace(&w->ctx, b, m, c, &o);
     (void)shs_omp_one_workspace(a, b);
     (void)shs_omp_one_direct_workspace(a, b, c);
-    (void)shs_omp_naive_workspace(a, b, c);
     counted.ctx.alloc_user = &counted;
     if (!counted.bad && shs_codes_create(&counted.ctx, m, c, &codes) == SHS_OK) {
         must(codes.m == m && codes.stride == c && shs_codes_nonzeros(&codes) == 0);

@@ -33,7 +33,7 @@ static void products(input *in, world *w) {
         eb = ea;
     } else {
         status = shs_gemm(&w->ctx, ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, AS(shs_real, C), ldc);
-        expected = shs_gemm_naive(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, twin, ldc);
+        expected = shs_gemm_general_naive(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, twin, ldc);
     }
     check_world(w, status, 0);
     must(status == SHS_OK || untouched(&C));
@@ -170,21 +170,16 @@ static void check_pairs(int n, const shs_wide *A, int lda, int k, const shs_wide
 
 static void eigenpairs(input *in, world *w) {
     int n = size_of(in, 14), lda = leading_of(in, n), k = within(in, -1, 15), ldv = leading_of(in, n), flags = byte(in), l;
-    size_t na = count_of(lda + 1, n), nv = count_of(ldv + 1, n > k ? n : k);
+    size_t na = count_of(lda + 1, n), nv = count_of(ldv + 1, n > k ? n : k), bytes;
     shs_wide *A = NEW(shs_wide, na);
     output values = output_of(sizeof(shs_wide) * count_of(1, n > k ? n : k)), V = output_of(sizeof(shs_wide) * nv);
     extent e = fill_wide(in, na, A);
     shs_wide *vectors = (flags & 1) ? AS(shs_wide, V) : NULL;
     shs_status status;
     if (k < 1 || k > n) k = (flags & 4) ? k : n;
-    if (flags & 2) {
-        status = shs_eigh_jacobi(&w->ctx, n, A, lda, AS(shs_wide, values), vectors, ldv);
-        k = n;
-    } else {
-        size_t bytes = shs_eigh_workspace(&w->ctx, n, k, vectors != NULL);
-        status = shs_eigh(&w->ctx, n, A, lda, k, AS(shs_wide, values), vectors, ldv);
-        must(status != SHS_OK || bytes < SIZE_MAX);
-    }
+    bytes = shs_eigh_workspace(&w->ctx, n, k, vectors != NULL);
+    status = shs_eigh(&w->ctx, n, A, lda, k, AS(shs_wide, values), vectors, ldv);
+    must(status != SHS_OK || bytes < SIZE_MAX);
     check_world(w, status, 0);
     if (status != SHS_OK) {
         must(untouched(&values) && untouched(&V));
