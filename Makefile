@@ -160,6 +160,7 @@ run-asan: $(TESTS:%=build/asan/%) $(TESTS:%=build/asandouble/%)
 test-examples: build/quickstart build/embedded build/hypercube build/denoise build/train
 	$(call run,build/quickstart build/embedded)
 	bash tests/test_hypercube.sh build/hypercube
+	sh tests/check_examples.sh
 	bash tests/test_pictures.sh build/denoise build/train
 
 check-links: | build $(BEFORE)
@@ -196,9 +197,8 @@ check-embed: build/embed_kernels
 	@build/embed_kernels build/embedded.h $(KERNELS)
 	@cmp -s $(HEADER_CL) build/embedded.h || { echo "$(HEADER_CL) is not made from $(KERNELS): make embed"; exit 1; }
 
-# The library is opened at run time, so that the program runs anywhere.
 build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
-	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 -DSPARSEHS_CL_DYNAMIC $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,\
+	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,\
 		$(no_opencl))
 
 # As for the CPU: an object of both headers for the suites, while the tests of sparsehs_cl.h look inside.

@@ -1,11 +1,12 @@
 /* Lists the OpenCL devices, with the properties that matter here.
-       cc -DSPARSEHS_CL_DYNAMIC devices.c -lm && ./a.out
+       cc devices.c -lm && ./a.out          (with glibc before 2.34 also -ldl)
    The first one that says "usable" is the one that shs_cl_create takes unless it is told otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
+#define SPARSEHS_CL_DYNAMIC /* the library is opened at run time, so that the program runs anywhere */
 #include "../sparsehs_cl.h"
 
 static const char *kind_name(shs_cl_kind kind) {
@@ -28,10 +29,12 @@ static void print_device(int index, const shs_cl_device *d) {
     printf("   compiler     %s\n", d->has_compiler ? "yes" : "no: it runs stored programs only");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     shs_cl_device *devices = NULL;
     int count = 0, i;
-    shs_status status = shs_cl_list(NULL, NULL, 0, &count);
+    shs_status status;
+    if (argc > 1 && !strcmp(argv[1], "--version")) return puts(shs_build_info()) < 0;
+    status = shs_cl_list(NULL, NULL, 0, &count);
     if (status == SHS_OK && count > 0) {
         devices = (shs_cl_device *)calloc((size_t)count, sizeof *devices);
         status = devices ? shs_cl_list(NULL, devices, count, &count) : SHS_NO_MEMORY;

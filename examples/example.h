@@ -177,6 +177,7 @@ static inline void print_help(const char *usage, const char *purpose, const opti
         printf("%*s%s\n", width < 26 ? 26 - width : 1, "", options[i].help);
     }
     printf("  %-24s%s\n", "--help", "this text");
+    printf("  %-24s%s\n", "--version", "what the library was compiled for, and what it uses here");
 }
 
 static inline void set_option(const option *o, const char *text) {
@@ -228,6 +229,7 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
             print_help(usage, purpose, options, count);
             exit(EXIT_SUCCESS);
         }
+        if (!strcmp(text, "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
         for (j = 0; j < count; j++)
             if (strlen(options[j].name) == length && !strncmp(options[j].name, text, length)) break;
         if (j == count) fail(EXIT_USAGE, "%s: unknown option", text);

@@ -669,13 +669,16 @@ static void print_modes(FILE *file) {
     int i;
     fprintf(file, "Usage:\n");
     for (i = 0; i < MODES; i++) fprintf(file, "  %s %s\n", program_name, modes[i].usage);
-    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` lists the options of a mode.\n", program_name);
+    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` lists the options of a mode,\n"
+                  "`%s --version` says what the library was compiled for and what it uses here.\n",
+            program_name, program_name);
 }
 
 static const mode_text *find_mode(int argc, char **argv) {
     int i = 0;
     example_begin(argc, argv);
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_modes(stdout), exit(EXIT_SUCCESS);
+    if (argc > 1 && !strcmp(argv[1], "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
     if (argc < 2) print_modes(stderr), exit(EXIT_USAGE);
     while (i < MODES && strcmp(argv[1], modes[i].name)) i++;
     if (i == MODES) fail(EXIT_USAGE, "%s: unknown mode", argv[1]);

@@ -10,7 +10,7 @@ if command -v apt-get >/dev/null; then
     packages="gcc g++ clang libomp-dev make binutils libc6-dev libcmocka-dev libstb-dev gnuplot-nox gdal-bin python3-spectral"
     packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
-    checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck"
+    checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
     not_here() {
         for package in "$@"; do
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# What the README says of the examples: its line builds each of them, --version is answered, and quickstart finds every hidden
+# atom whatever compiles it, and says the same. From the project's root:
+#
+#     sh tests/check_examples.sh [COMPILER ...]      of quickstart; none: gcc, clang and tcc, those that are here
+set -eu
+out=build/examples_by
+expected=
+mkdir -p "$out"
+
+fail() {
+    echo "check-examples: $*" >&2
+    exit 1
+}
+
+# Unoptimised, since that compiles fast; without OpenMP where the compiler has none.
+line=$(sed -n 's/.*`cc \(-[^`]*examples\/NAME.c[^`]*\)`.*/\1/p' README.md)
+[ -n "$line" ] || fail "README.md has no line that builds an example"
+echo 'int main(void) { return 0; }' >"$out/probe.c"
+${CC:-cc} -fopenmp "$out/probe.c" -o "$out/probe" 2>/dev/null || line=$(echo "$line" | sed 's/-fopenmp//')
+for source in examples/*.c; do
+    name=$(basename "$source" .c)
+    if [ "$name" = devices ] && ! ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then
+        echo "check-examples: devices: no OpenCL headers here: not checked"
+        continue
+    fi
+    # shellcheck disable=SC2046
+    ${CC:-cc} $(echo "$line" | sed "s/NAME/$name/") -O0 -o "$out/$name" || fail "$name: the README's line does not build it"
+    [ "$name" = embedded ] || "$out/$name" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
+done
+
+[ $# -gt 0 ] || set -- gcc clang tcc
+for compiler in "$@"; do
+    command -v "$compiler" >/dev/null || {
+        echo "check-examples: no $compiler here: not checked"
+        continue
+    }
+    for flags in "" -DSPARSEHS_DOUBLE; do
+        # shellcheck disable=SC2086
+        $compiler -O2 -DSPARSEHS_STATIC $flags examples/quickstart.c -o "$out/program" -lm
+        said=$("$out/program") || fail "$compiler $flags: quickstart fails"
+        case $said in "50 of 50 "*) ;; *) fail "$compiler $flags: $said" ;; esac
+        [ "$said" = "${expected:=$said}" ] || fail "$compiler $flags: $said; by the first: $expected"
+    done
+done
+echo "check-examples: all build and answer; quickstart: ${expected:-nothing compiled it}"
