@@ -408,7 +408,7 @@ static void check_loop(const shs_context *ctx, loop_record *r, size_t chunks) {
     assert_in_range(r->workers, 1, WORKERS);
     r->visits = (int *)calloc(chunks + 1, sizeof *r->visits);
     assert_non_null(r->visits);
-    shs__parallel(ctx, chunks, visit, r);
+    shs__parallel(ctx, WORTH_SHARING, chunks, visit, r);
     for (i = 0; i < chunks; i++) assert_int_equal(r->visits[i], 1);
     for (i = 0; i < WORKERS; i++) assert_int_equal(r->clash[i], 0);
     free(r->visits);
