@@ -37,7 +37,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
 	check-vendoring check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
-	fuzz run-fuzz fuzz-corpus coverage test-tsan run-tsan run-tsan-openmp test-valgrind
+	fuzz run-fuzz fuzz-corpus coverage mutants test-tsan run-tsan run-tsan-openmp test-valgrind
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +53,7 @@ help:
 	@echo "make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not"
 	@echo "make test-tsan       the tests of threads under ThreadSanitizer"
 	@echo "make test-valgrind   the tests of faults under valgrind"
+	@echo "make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)"
 	@echo "make cortex-m        the example for microcontrollers, under QEMU"
 	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
 	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
@@ -342,6 +343,7 @@ FUZZ = $(eval FUZZ := $$(shell mkdir -p build; echo 'int LLVMFuzzerTestOneInput(
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -x c - -o build/probe.fuzz 2>/dev/null && echo yes; rm -f build/probe.fuzz))$(FUZZ)
 # A target ends after so many seconds (0: never) or executions (-1: never), whichever comes first.
 SECONDS ?= 60
+SEED ?= 1
 RUNS ?= -1
 FUZZ_TIMEOUT ?= 10
 # Executions are short: what the fuzzer and the sanitizers do for each of them counts.
@@ -413,6 +415,13 @@ build/valgrind/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | bui
 
 coverage: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
+
+# Random changes to the header, and what the tests make of them. The compiler alone is needed.
+N ?= 50
+JOBS ?=
+mutants: | build $(BEFORE)
+	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" LEAKS="$(LEAKS)" INSIDE="$(INSIDE)" N=$(N) SEED=$(SEED) JOBS=$(JOBS) \
+		sh tests/mutants/run.sh
 
 # ---- measurements ----------------------------------------------------------------------------------------------------
 
