@@ -242,6 +242,7 @@ extern "C" {
     X(SHS_DEVICE_LOST, "engine: the device is gone; a new engine must be made")                                        \
     X(SHS_REDUCE_FAILED, "reduce_fn: it returned non-zero")                                                            \
     X(SHS_PEER_FAILED, "another rank failed, so this one stopped too")                                                 \
+    X(SHS_RANKS_DIFFER, "ranks: they differ in sizes, options or the call they make, or two have one number")          \
     X(SHS_BAD_CONTEXT, "context: callbacks that go together are not both set, or rank, ranks or threads is off")       \
     X(SHS_BAD_OPTIONS, "options: NULL, or an enumeration out of its range")                                            \
     X(SHS_BAD_WORKSPACE, "workspace: NULL or smaller than the workspace query says")                                   \
@@ -341,9 +342,16 @@ typedef struct shs_context {
     void *progress_user;
 
     /* Ranks: combines count values of all ranks element by element, in place, so that every rank sees the same result
-       (MPI_Allreduce). With it each rank passes its own signals or pixels and every rank gets the same dictionary.
-       All ranks make the same calls in the same order; one that fails says so through reduce_fn, so that all return.
-       NULL: a single rank. Non-zero return: SHS_REDUCE_FAILED. */
+       (MPI_Allreduce). With it each rank passes its own signals or pixels, which may be none, and every rank gets the same
+       dictionary or components. NULL: a single rank.
+       Collective are shs_ksvd*, shs_moments_reduce, and all of sections 9 to 11 that fits, maps or transforms a cube: all
+       ranks make these calls in the same order, with the same sizes and options. Their first step compares those, so that a
+       difference is SHS_RANKS_DIFFER on every rank. What a rank asks for beside the result (codes, a history, a report,
+       NULL in their place) is its own affair. Coding, patches and shs_moments_update are each rank's own too.
+       A rank that fails tells the others, and they return SHS_PEER_FAILED. Only where reduce_fn itself fails it cannot: the
+       rank on which it returns non-zero returns SHS_REDUCE_FAILED at once, and takes part in no further reduction of this
+       call. So let it fail on all ranks or end the program, as MPI does by default: where it fails on one rank only, the
+       others wait for that rank in their next reduction. */
     int (*reduce_fn)(void *user, shs_wide *values, size_t count, shs_reduce_op op);
     void *reduce_user;
     int rank, ranks;
@@ -547,7 +555,7 @@ typedef struct shs_omp_report {
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
 
-/* What zero becomes for these sizes. */
+/* What zero becomes for these sizes, with codes that hold as many atoms. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
@@ -670,15 +678,18 @@ typedef struct shs_ksvd_report {
     shs_wide mean_atoms; /* likewise */
 } shs_ksvd_report;
 
+/* What zero becomes for these sizes, m signals over all ranks: the same dictionary, to the last bit. */
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, size_t m, const shs_real *Y, int sparsity,
                             int iterations);
 /* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
-   Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and those of an engine may come midway, and leave codes
-   without atoms. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded yet), the report and the
-   history filled as far as it went, and codes without atoms. */
+   What is learnt does not depend on them. With a sparsity the codes must hold as many atoms a signal; without one they may
+   hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
+   SHS_PEER_FAILED and those of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best
+   dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes
+   without atoms. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
@@ -766,7 +777,8 @@ typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL, SHS_BIP, SHS_INTERLEAVE_COUN
 
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
    as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
-   or for floating types NaN or infinity. In outputs such a pixel gets the no-data value in every band. */
+   or for floating types NaN or infinity. In outputs such a pixel gets the no-data value in every band. `lines` may be 0, without
+   pixels or a read_fn, as some ranks may have none: then sums stay as they are and nothing is written. */
 typedef struct shs_cube {
     const void *pixels;
     shs_type type;
@@ -879,7 +891,7 @@ typedef struct shs_pca {
     void *block;
 } shs_pca;
 
-/* Statuses besides those of the cube: SHS_NO_PIXELS (none is valid; or one, with sample), SHS_BAD_COMPONENTS (more than
+/* Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, with sample), SHS_BAD_COMPONENTS (more than
    bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
@@ -1488,6 +1500,7 @@ SHS__PRIVATE shs_status shs__progress(const shs_context *ctx, const char *phase,
 }
 
 SHS__PRIVATE int shs__distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
+SHS__PRIVATE int shs__rank(const shs_context *ctx) { return shs__distributed(ctx) ? ctx->rank : 0; }
 
 SHS__PRIVATE shs_status shs__reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
     if (shs__distributed(ctx) && ctx->reduce_fn(ctx->reduce_user, values, count, op)) return SHS_REDUCE_FAILED;
@@ -1499,12 +1512,68 @@ SHS__PRIVATE shs_status shs__reduce(const shs_context *ctx, shs_wide *values, si
 SHS__PRIVATE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
     shs_wide worst;
     shs_status reduced;
-    if (!shs__distributed(ctx)) return mine;
+    if (!shs__distributed(ctx) || mine == SHS_REDUCE_FAILED) return mine;
     worst = mine == SHS_OK ? 0 : mine == SHS_CANCELLED ? 1 : 2;
     reduced = shs__reduce(ctx, &worst, 1, SHS_REDUCE_MAX);
     if (reduced != SHS_OK) return reduced;
     if (mine != SHS_OK && mine != SHS_CANCELLED) return mine;
     return worst >= 2 ? SHS_PEER_FAILED : worst >= 1 ? SHS_CANCELLED : SHS_OK;
+}
+
+/* Mixes bytes into a print (FNV-1a). */
+SHS__PRIVATE uint64_t shs__imprint(uint64_t print, const void *bytes, size_t size) {
+    const unsigned char *b = (const unsigned char *)bytes;
+    size_t i;
+    for (i = 0; i < size; i++) print = (print ^ b[i]) * UINT64_C(0x100000001b3);
+    return print;
+}
+
+/* What a rank brings to the first step of a collective call. Prints are mixed from what must be the same: on all ranks, and on
+   those that have data. largest: each becomes the largest of all ranks. */
+typedef struct shs__meeting {
+    uint64_t all, having;
+    int has_data;
+    shs_wide largest[2];
+} shs__meeting;
+
+/* The call by its name is the first thing that must be the same. */
+SHS__PRIVATE shs__meeting shs__meeting_for(const shs_context *ctx, const char *call) {
+    shs__meeting meeting = SHS_ZERO;
+    meeting.all = shs__imprint(UINT64_C(0xcbf29ce484222325), call, strlen(call));
+    if (ctx) meeting.all = shs__imprint(meeting.all, &ctx->ranks, sizeof ctx->ranks);
+    return meeting;
+}
+
+enum { SHS__PIECES = 4 }; /* of a print: 16 bits each, which every shs_wide holds */
+
+/* The largest of x and of -x tell whether all x are the same; who has no say brings less than any other. */
+SHS__PRIVATE void shs__print_pieces(uint64_t print, int has_say, shs_wide *pieces) {
+    int i;
+    for (i = 0; i < SHS__PIECES; i++) {
+        shs_wide piece = (shs_wide)(print >> (16 * i) & 0xffff);
+        pieces[2 * i] = has_say ? piece : -65536;
+        pieces[2 * i + 1] = has_say ? -piece : -65536;
+    }
+}
+
+/* The first step of every collective call, one reduction of the same size in all of them: whether all ranks are well, and mean
+   the same. */
+SHS__OUTLINE shs_status shs__meet(const shs_context *ctx, shs_status mine, shs__meeting *meeting) {
+    shs_wide v[1 + 4 * SHS__PIECES + 2];
+    shs_status status;
+    int i;
+    if (!shs__distributed(ctx)) return mine;
+    v[0] = mine == SHS_OK ? 0 : 1;
+    shs__print_pieces(meeting->all, 1, v + 1);
+    shs__print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
+    memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
+    status = shs__reduce(ctx, v, sizeof v / sizeof *v, SHS_REDUCE_MAX);
+    if (mine != SHS_OK || status != SHS_OK) return mine != SHS_OK ? mine : status;
+    if (v[0] > 0) return SHS_PEER_FAILED;
+    for (i = 0; i < 2 * SHS__PIECES; i++)
+        if (v[1 + 2 * i] > -v[2 + 2 * i]) return SHS_RANKS_DIFFER;
+    memcpy(meeting->largest, v + 1 + 4 * SHS__PIECES, sizeof meeting->largest);
+    return SHS_OK;
 }
 
 #endif /* SHS__ALL_PARTS */
@@ -6326,10 +6395,15 @@ typedef struct shs__coder {
     const shs__synthesis *after; /* done with each group of signals as soon as it has its codes; NULL: nothing */
 } shs__coder;
 
+/* Whether the options limit the atoms of a signal. */
+SHS__PRIVATE int shs__limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
+
 SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP; }
 
-/* Operations of both ways for m signals of s atoms: the Gram matrix must first earn what it costs. */
-SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int s, const shs_omp_options *o) {
+/* Operations of both ways for m signals of s atoms: the Gram matrix must first earn what it costs. Where the options set no
+   limit, that is what fits a signal, whatever the codes hold. */
+SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
+    int s = shs__limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2), without = dm * ds * (np + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER) return 0;
@@ -6568,7 +6642,7 @@ SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_o
     for (i = 0; o->tolerance_each && i < m; i++)
         if (!shs__tolerance_ok(o->tolerance_each[i])) return SHS_BAD_TOLERANCE;
     if (*stride < limit) return SHS_BAD_CODES;
-    *stride = shs__imin(*stride, limit > 0 || o->sparsity_each ? limit : most);
+    *stride = shs__imin(*stride, shs__limited(o) ? limit : most);
     return SHS_OK;
 }
 
@@ -7151,8 +7225,9 @@ typedef struct shs__learner {
     size_t m;
     shs_wide all_m;          /* signals of all ranks */
     size_t offset;           /* signals of the ranks before this one */
-    const shs_ksvd_options *o;
-    shs_omp_options coding;
+    shs_ksvd_options o;      /* zeros replaced by what they become */
+    int most_atoms;          /* that any rank allows a signal */
+    int tolerant;            /* some rank's signals have tolerances */
     shs_real *D, *best;      /* p x n */
     shs_real *atoms;         /* p x n: the group's new atoms */
     shs_wide *sums;          /* p x n */
@@ -7282,7 +7357,7 @@ SHS__PRIVATE void shs__flag_duplicates(shs__learner *w, shs_real limit) {
 /* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
    only zero errors are left. */
 SHS__PRIVATE shs_status shs__take_worst(shs__learner *w, int *found) {
-    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0;
+    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0, rank = (shs_wide)shs__rank(w->ctx);
     size_t i, at = 0;
     int q;
     shs_status status;
@@ -7292,10 +7367,10 @@ SHS__PRIVATE shs_status shs__take_worst(shs__learner *w, int *found) {
     status = shs__reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
     *found = worst > 0;
     if (status != SHS_OK || !*found) return status;
-    owner = owner >= worst ? (shs_wide)(w->ctx ? w->ctx->rank : 0) : (shs_wide)INT_MAX;
+    owner = owner >= worst ? rank : (shs_wide)INT_MAX;
     status = shs__reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
     memset(column, 0, (size_t)w->p * sizeof *column);
-    if (owner <= (shs_wide)(w->ctx ? w->ctx->rank : 0) && owner >= (shs_wide)(w->ctx ? w->ctx->rank : 0)) {
+    if (owner <= rank && owner >= rank) {
         shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, at), column);
         w->errors2[at] = 0;
     }
@@ -7318,36 +7393,35 @@ SHS__PRIVATE void shs__random_atom(int p, shs_real *d, shs_random *r) {
     for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
 }
 
-/* Replaces unused atoms, near-duplicates and rarely used atoms. */
+/* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
+   duplicates, so they agree on the atoms before they look for what replaces them. */
 SHS__PRIVATE shs_status shs__replace_atoms(shs__learner *w, int iteration, shs_ksvd_record *record) {
-    const shs_ksvd_options *o = w->o;
-    shs_wide plenty = w->all_m * (shs_wide)w->cpu.codes.stride / (shs_wide)w->n;
-    size_t least = o->prune_uses < 0 ? 0 : o->prune_uses > 0 ? (size_t)o->prune_uses : plenty >= 16 ? 4 : (size_t)(plenty / 4);
-    shs_real coherence = o->prune_coherence > 0 ? o->prune_coherence : (shs_real)0.99;
+    const shs_ksvd_options *o = &w->o;
     shs_random r;
+    shs_status status;
     int j, found;
     if (o->replace == SHS_REPLACE_LEAVE) return SHS_OK;
-    for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || w->usage[j] < least;
-    if (coherence < 1) shs__flag_duplicates(w, coherence);
+    for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
+    if (o->prune_coherence < 1) shs__flag_duplicates(w, o->prune_coherence);
+    for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
+    status = shs__reduce(w->ctx, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
     shs_random_seed(&r, shs__mix(o->seed + 1) + (uint64_t)iteration);
-    for (j = 0; j < w->n; j++) {
-        shs_status status = SHS_OK;
-        if (!w->flagged[j]) continue;
+    for (j = 0; j < w->n && status == SHS_OK; j++) {
+        if (!(w->energy[j] > 0)) continue;
         found = 1;
         if (o->replace == SHS_REPLACE_RANDOM) shs__random_atom(w->p, w->signal, &r);
         else status = shs__take_worst(w, &found);
-        if (status != SHS_OK) return status;
-        if (!found) break;
+        if (status != SHS_OK || !found) break;
         memcpy(w->D + (size_t)j * (size_t)w->p, w->signal, (size_t)w->p * sizeof(shs_real));
         if (w->usage[j]) record->pruned++;
         else record->replaced++;
     }
-    return SHS_OK;
+    return status;
 }
 
 /* What is being minimised: the error, or with a tolerance the number of coefficients. */
 SHS__PRIVATE shs_wide shs__merit(const shs__learner *w, shs_wide rmse, shs_wide mean_atoms) {
-    return w->coding.tolerance > 0 || w->coding.tolerance_each ? mean_atoms : rmse;
+    return w->tolerant ? mean_atoms : rmse;
 }
 
 /* What the iterations have come to. */
@@ -7359,7 +7433,7 @@ typedef struct shs__course {
 
 SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updates, shs_wide rmse, shs_wide mean_atoms) {
     shs_wide merit = shs__merit(w, rmse, mean_atoms);
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
+    if (updates > 0 && w->o.keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
     course->best_merit = merit;
     course->best.best_iteration = updates;
     course->best.rmse = rmse;
@@ -7369,11 +7443,10 @@ SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updat
 
 /* Coding, updates, replacement: one iteration, and its record. */
 SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs__course *course, shs_ksvd_record *record) {
-    const shs_ksvd_options *o = w->o;
+    const shs_ksvd_options *o = &w->o;
     int iteration = o->first_iteration + k, round, j;
-    int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds > 0 ? o->rounds : 1, iteration);
-    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps,
-                               o->parallel_atoms > 0 ? o->parallel_atoms : 1, iteration);
+    int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
+    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     shs_status status = shs__code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
     shs__keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
@@ -7393,24 +7466,24 @@ SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs
 
 /* Whether the best error has not improved enough for long enough. */
 SHS__PRIVATE int shs__stalled(const shs__learner *w, shs__course *course, int k) {
-    if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o->stop_improvement)) {
+    if (w->o.stop_patience <= 0) return 0;
+    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o.stop_improvement)) {
         course->stop_merit = course->best_merit;
         course->stop_iteration = k;
     }
-    return k - course->stop_iteration >= w->o->stop_patience;
+    return k - course->stop_iteration >= w->o.stop_patience;
 }
 
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
-SHS__OUTLINE shs_status shs__learn(shs__learner *w, int want_codes, shs__course *course) {
-    const shs_ksvd_options *o = w->o;
-    int iterations = o->iterations > 0 ? o->iterations : 10, k;
+SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
+    const shs_ksvd_options *o = &w->o;
+    int k;
     shs_wide rmse, mean_atoms;
     shs_status status = SHS_OK;
-    for (k = 0; k < iterations && status == SHS_OK; k++) {
+    for (k = 0; k < o->iterations && status == SHS_OK; k++) {
         shs_ksvd_record record = SHS_ZERO;
         record.rmse_update = -1;
-        status = shs__iterate(w, k, iterations, course, &record);
+        status = shs__iterate(w, k, o->iterations, course, &record);
         if (o->history && (status == SHS_OK || status == SHS_CANCELLED)) o->history[k] = record;
         if (status != SHS_OK) return status;
         course->best.iterations = k + 1;
@@ -7419,10 +7492,30 @@ SHS__OUTLINE shs_status shs__learn(shs__learner *w, int want_codes, shs__course 
     status = shs__code_all(w, w->D, &rmse, &mean_atoms);
     if (status != SHS_OK) return status;
     shs__keep_best(w, course, course->best.iterations, rmse, mean_atoms);
-    if (want_codes && course->best.best_iteration != course->best.iterations)
-        status = shs__code_all(w, w->best, &rmse, &mean_atoms);
-    if (status == SHS_OK) (void)shs__progress(w->ctx, "learning", (size_t)iterations, (size_t)iterations, course->best.rmse);
-    return status;
+    (void)shs__progress(w->ctx, "learning", (size_t)o->iterations, (size_t)o->iterations, course->best.rmse);
+    return SHS_OK;
+}
+
+/* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is collective.
+   Where the caller's hold fewer atoms a signal than learning allowed, the signals are coded anew within that limit. */
+SHS__OUTLINE shs_status shs__final_codes(shs__learner *w, const shs__course *course, shs_codes *codes) {
+    shs__coder *coder = &w->cpu.coder;
+    const shs_engine *e = shs__engine_of(w);
+    shs_omp_report report;
+    shs_status status = SHS_OK;
+    if (codes->stride >= coder->stride) {
+        if (course->best.best_iteration != course->best.iterations) status = shs__stage_code(w, w->best, &report);
+        return status == SHS_OK && e ? e->signals_fetch(w->remote, codes) : status;
+    }
+    coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
+    coder->D = w->best, coder->ldd = w->p;
+    if (e) { /* a session of its own, in the room of this one */
+        e->signals_close(w->remote);
+        w->engine = NULL;
+        return shs__engine_code(w->ctx, coder, &report);
+    }
+    shs__coder_dictionary(w->ctx, coder, w->best, w->p);
+    return shs__coder_run(w->ctx, coder, NULL, &report);
 }
 
 /* ---- where it starts ---------------------------------------------------------------------------------------------- */
@@ -7499,7 +7592,7 @@ SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int 
     int j;
     memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
     for (j = 0; j < count; j++) {
-        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o->seed));
+        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o.seed));
         if (i >= w->offset && i - w->offset < w->m)
             shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
                                  w->sums + (size_t)j * (size_t)w->p);
@@ -7531,8 +7624,8 @@ SHS__PRIVATE shs_status shs__start_from_signals(shs__learner *w, int *made) {
 }
 
 SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int ldd) {
-    const shs_ksvd_options *o = w->o;
-    int made = 0, j, side = 1;
+    const shs_ksvd_options *o = &w->o;
+    int made = 0, j;
     shs_random r;
     shs_status status = SHS_OK;
     shs_random_seed(&r, shs__mix(o->seed));
@@ -7542,12 +7635,10 @@ SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int l
         return o->first_iteration > 0 ? SHS_OK : shs_normalize_columns(w->p, w->n, w->D, w->p, NULL);
     }
     if (o->start == SHS_START_DCT) {
-        int channels = o->patch_channels > 0 ? o->patch_channels : 1, width = o->patch_width, height = o->patch_height;
-        while (side * side * channels < w->p) side++;
-        if (width <= 0 && height <= 0) width = height = side;
-        if (width <= 0 || height <= 0 || (size_t)width * (size_t)height * (size_t)channels != (size_t)w->p)
+        int width = o->patch_width, height = o->patch_height;
+        if (width < 1 || height < 1 || shs__product((size_t)width, (size_t)height, (size_t)o->patch_channels) != (size_t)w->p)
             return SHS_BAD_START;
-        return shs_dictionary_dct(width, height, channels, w->n, w->D, w->p);
+        return shs_dictionary_dct(width, height, o->patch_channels, w->n, w->D, w->p);
     }
     if (o->start == SHS_START_SIGNALS) status = shs__start_from_signals(w, &made);
     for (j = made; j < w->n; j++) shs__random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
@@ -7561,7 +7652,7 @@ static const shs_ksvd_options shs__ksvd_zero = SHS_ZERO;
 SHS__PRIVATE void shs__learner_layout(shs__layout *l, shs__learner *w, int stride, int own_codes, int workers) {
     size_t atoms = shs__product((size_t)w->p, (size_t)w->n, 1), n = (size_t)w->n;
     w->cpu.p = w->p, w->cpu.n = w->n, w->cpu.m = w->m;
-    w->cpu.coder.options = &w->coding;
+    w->cpu.coder.options = &w->o.coding;
     shs__signals_layout(l, &w->cpu, stride, own_codes, workers);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
@@ -7595,23 +7686,37 @@ SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
     return SHS_OK;
 }
 
-/* The coding options of a training run: a Gram matrix of the caller's would be that of another dictionary. */
-SHS__PRIVATE shs_omp_options shs__training_coding(int p, const shs_omp_options *given) {
-    shs_omp_options coding = *given;
-    coding.gram = NULL;
-    if (coding.sparsity == 0 && !coding.sparsity_each && !(coding.tolerance > 0) && !coding.tolerance_each)
-        coding.sparsity = shs__imax(1, p / 10);
-    return coding;
+/* The options of a training run with zeros replaced by what they become, but for prune_uses. A Gram matrix of the caller's would
+   be that of another dictionary. */
+SHS__PRIVATE shs_ksvd_options shs__training_options(int p, int n, const shs_ksvd_options *given) {
+    shs_ksvd_options o = given ? *given : shs__ksvd_zero;
+    size_t side = 1, area;
+    o.coding.gram = NULL;
+    if (o.coding.sparsity == 0 && !o.coding.sparsity_each && !(o.coding.tolerance > 0) && !o.coding.tolerance_each)
+        o.coding.sparsity = shs__imin(shs__imax(1, p / 10), n);
+    if (o.iterations == 0) o.iterations = 10;
+    if (o.parallel_atoms == 0) o.parallel_atoms = 1;
+    if (o.rounds == 0) o.rounds = 1;
+    if (o.prune_coherence <= 0 && o.prune_coherence >= 0) o.prune_coherence = (shs_real)0.99;
+    if (o.patch_channels <= 0) o.patch_channels = 1;
+    area = (size_t)shs__imax(p, 1) / (size_t)o.patch_channels;
+    while (side * side < area) side++;
+    if (o.patch_width <= 0 && o.patch_height <= 0 && side * side * (size_t)o.patch_channels == (size_t)shs__imax(p, 1))
+        o.patch_width = o.patch_height = (int)side;
+    return o;
+}
+
+/* What prune_uses of zero becomes for m signals of s atoms: an atom that is worth keeping is used more often than a fair share
+   of few uses. */
+SHS__PRIVATE int shs__least_uses(shs_wide m, int s, int n) {
+    shs_wide fair = m * (shs_wide)s / (shs_wide)shs__imax(n, 1);
+    return fair >= 16 ? 4 : fair >= 4 ? (int)(fair / 4) : -1;
 }
 
 SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
-    shs_ksvd_options o = SHS_ZERO;
-    o.coding = shs_omp_defaults(p, n);
-    o.coding.sparsity = shs__imax(1, p / 10);
-    o.iterations = 10;
-    o.parallel_atoms = o.rounds = 1;
-    o.prune_coherence = (shs_real)0.99;
-    o.prune_uses = (shs_wide)m * (shs_wide)o.coding.sparsity / (shs_wide)shs__imax(n, 1) >= 16 ? 4 : -1;
+    shs_ksvd_options o = shs__training_options(p, n, NULL);
+    o.coding.signals_per_group = shs__default_group(n);
+    o.prune_uses = shs__least_uses((shs_wide)m, o.coding.sparsity, n);
     return o;
 }
 
@@ -7628,35 +7733,86 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1) return SIZE_MAX;
-    w.coding = shs__training_coding(p, &(options ? options : &shs__ksvd_zero)->coding);
-    if (shs__check_coding(stride, n, m, &w.coding, &stride) != SHS_OK) return SIZE_MAX;
+    w.o = shs__training_options(p, n, options);
+    if (shs__check_coding(stride, n, m, &w.o.coding, &stride) != SHS_OK) return SIZE_MAX;
     w.p = p, w.n = n, w.m = m;
     shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
     return shs__layout_query(&l);
 }
 
-/* How many signals there are over all ranks, and before this one. */
+/* How many signals there are over all ranks, and before this one. A rank that answers for another's number would be counted
+   twice. */
 SHS__PRIVATE shs_status shs__count_signals(shs__learner *w) {
     const shs_context *ctx = w->ctx;
-    shs_wide before = 0, mine;
-    int r;
+    size_t before = 0;
+    int r, twice = 0;
     w->all_m = (shs_wide)w->m;
     for (r = 0; shs__distributed(ctx) && r < ctx->ranks; r++) {
+        shs_wide share[2]; /* signals, and who has that number */
         shs_status status;
-        mine = r == ctx->rank ? (shs_wide)w->m : 0;
-        status = shs__reduce(ctx, &mine, 1, SHS_REDUCE_SUM);
+        share[0] = r == ctx->rank ? (shs_wide)w->m : 0;
+        share[1] = r == ctx->rank;
+        status = shs__reduce(ctx, share, 2, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
+        twice |= share[1] > 1;
         if (r == 0) w->all_m = 0;
-        if (r < ctx->rank) before += mine;
-        w->all_m += mine;
+        if (r < ctx->rank) before += (size_t)share[0];
+        w->all_m += share[0];
     }
-    w->offset = (size_t)before;
-    return w->all_m > 0 ? SHS_OK : SHS_BAD_M;
+    w->offset = before;
+    return twice ? SHS_RANKS_DIFFER : w->all_m > 0 ? SHS_OK : SHS_BAD_M;
+}
+
+/* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options depends
+   on the signals of all ranks. */
+SHS__OUTLINE shs_status shs__learner_meet(shs__learner *w, shs_status status, const shs_real *D, int ldd) {
+    shs_ksvd_options *o = &w->o;
+    shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
+    const int64_t numbers[] = {w->p,
+                               w->n,
+                               o->iterations,
+                               o->parallel_atoms,
+                               o->parallel_atoms_steps,
+                               o->rounds,
+                               o->rounds_steps,
+                               o->start,
+                               o->patch_width,
+                               o->patch_height,
+                               o->patch_channels,
+                               o->first_iteration,
+                               o->replace,
+                               o->prune_uses,
+                               o->keep,
+                               o->rmse_after_update != 0,
+                               o->stop_patience};
+    const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
+    const int64_t limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
+    int j;
+    if (status == SHS_OK) {
+        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__imprint(meeting.all, values, sizeof values);
+        meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
+        meeting.all = shs__imprint(meeting.all, o->parallel_atoms_schedule, (size_t)o->parallel_atoms_steps * sizeof(shs_step));
+        meeting.all = shs__imprint(meeting.all, o->rounds_schedule, (size_t)o->rounds_steps * sizeof(shs_step));
+        for (j = 0; j < w->n && o->start == SHS_START_GIVEN; j++)
+            meeting.all = shs__imprint(meeting.all, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+        meeting.having = shs__imprint(meeting.all, limits, sizeof limits);
+        meeting.having = shs__imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
+        meeting.has_data = w->m > 0;
+    }
+    meeting.largest[0] = meeting.has_data ? (shs_wide)w->cpu.coder.stride : 0;
+    meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
+    status = shs__meet(w->ctx, status, &meeting);
+    if (status == SHS_OK) status = shs__count_signals(w);
+    if (status != SHS_OK) return status;
+    w->tolerant = meeting.largest[1] > 0;
+    if (o->prune_uses == 0) o->prune_uses = shs__least_uses(w->all_m, (int)meeting.largest[0], w->n);
+    return shs__agree(w->ctx, shs__start(w, D, ldd));
 }
 
 SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
-                                        const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_omp_options *coding,
-                                        const shs_codes *codes, int *stride) {
+                                        const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
+                                        int *stride) {
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
@@ -7665,33 +7821,35 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
     if (ldy < p) return SHS_BAD_LDY;
     status = shs__check_learning(o);
     if (status != SHS_OK) return status;
-    if (codes && (!shs__codes_ok(codes) || codes->m < m)) return SHS_BAD_CODES;
-    *stride = codes ? codes->stride : shs__imin(p, n);
-    status = shs__check_coding(shs__imin(p, n), n, m, coding, stride);
+    *stride = shs__imin(p, n);
+    status = shs__check_coding(*stride, n, m, &o->coding, stride);
+    if (status != SHS_OK) return status;
+    if (codes && (!shs__codes_ok(codes) || codes->m < m || (codes->stride < *stride && shs__limited(&o->coding))))
+        return SHS_BAD_CODES;
     *stride = shs__imax(*stride, 1);
-    if (status == SHS_OK && o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd))
-        return SHS_DICTIONARY_NOT_FINITE;
-    return status;
+    if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    return SHS_OK;
 }
 
-/* Everything that can fail on one rank alone, before the first collective step. */
+/* Everything that can fail on one rank alone, before the first collective step. The caller's codes are worked in where they have
+   room for what is learnt with. */
 SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
-                                          shs_codes *codes) {
+                                          const shs_codes *codes) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
-    int workers = shs__workers(w->ctx);
+    int workers = shs__workers(w->ctx), own_codes = !codes || codes->stride < stride;
     shs_status status;
-    shs__learner_layout(l, w, stride, !codes, workers);
+    shs__learner_layout(l, w, stride, own_codes, workers);
     status = shs__acquire(w->ctx, l);
     if (status != SHS_OK) return status;
-    shs__learner_layout(l, w, stride, !codes, workers);
-    if (codes) w->cpu.codes = *codes;
+    shs__learner_layout(l, w, stride, own_codes, workers);
+    if (!own_codes) w->cpu.codes = *codes;
     w->cpu.coder.Y = Y;
     w->cpu.coder.ldy = ldy;
     if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->cpu.coder.flags)) return SHS_SIGNALS_NOT_FINITE;
     if (e) {
         shs_signals_job job = SHS_ZERO;
         job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
-        job.coding = &w->coding;
+        job.coding = &w->o.coding;
         job.learning = 1;
         status = e->signals_open(e->user, w->ctx, &job, &w->remote);
         if (status == SHS_OK) w->engine = e;
@@ -7705,26 +7863,19 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_rea
     shs__course course = SHS_ZERO;
     shs__learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    int stride = 0, j, started = 0;
+    int stride = 0, j, started;
     shs_status status;
-    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = options ? options : &shs__ksvd_zero;
-    w.coding = shs__training_coding(p, &w.o->coding);
-    status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, w.o, &w.coding, codes, &stride);
-    if (status == SHS_BAD_CONTEXT) return status;
+    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = shs__training_options(p, n, options);
+    status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, &w.o, codes, &stride);
     if (status == SHS_OK) status = shs__learner_open(&w, &l, stride, Y, ldy, codes);
-    status = shs__agree(ctx, status);
-    if (status == SHS_OK) status = shs__count_signals(&w);
-    if (status == SHS_OK) status = shs__agree(ctx, shs__start(&w, D, ldd));
-    if (status == SHS_OK) {
-        started = 1;
+    status = shs__learner_meet(&w, status, D, ldd);
+    started = status == SHS_OK;
+    if (started) {
         memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
-        status = shs__learn(&w, codes != NULL, &course);
+        status = shs__learn(&w, &course);
     }
-    if (started && codes) {
-        const shs_engine *e = shs__engine_of(&w);
-        if (status == SHS_OK && e) status = e->signals_fetch(w.remote, codes);
-        if (status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
-    }
+    if (status == SHS_OK && codes) status = shs__final_codes(&w, &course, codes);
+    if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
         for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
         if (report) *report = course.best;
@@ -8292,10 +8443,10 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     size_t line_bytes;
     int i;
     memset(v, 0, sizeof *v);
-    if (!c || (!c->pixels && !c->read_fn) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT)
-        return SHS_BAD_CUBE;
-    if (c->samples < 1 || c->lines < 1 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
-    if (!c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
+    if (!c || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_CUBE;
+    if (c->samples < (c->lines != 0) || c->lines < 0 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
+    if (c->lines > 0 && !c->pixels && !c->read_fn) return SHS_BAD_CUBE;
+    if (c->lines > 0 && !c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
     if (c->band_list && c->band_count < 1) return SHS_BAD_BANDS;
     for (i = 0; c->band_list && i < c->band_count; i++)
         if (c->band_list[i] < 0 || c->band_list[i] >= c->bands) return SHS_BAD_BANDS;
@@ -8312,7 +8463,7 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
     if (!c->pixels) {
-        v->block_lines = c->block_lines ? c->block_lines : (int)shs__zmax(SHS__BLOCK_BYTES / line_bytes, 1);
+        v->block_lines = c->block_lines ? c->block_lines : (int)shs__zmax(SHS__BLOCK_BYTES / shs__zmax(line_bytes, 1), 1);
         v->block_lines = shs__imin(v->block_lines, c->lines);
     }
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
@@ -9016,7 +9167,7 @@ SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube 
     if (status == SHS_OK) status = shs__view_open(cube, &v);
     px->ctx = ctx;
     px->cube = cube;
-    if (status != SHS_OK || !ctx || !ctx->engine || !ctx->engine->pixels_open) return status;
+    if (status != SHS_OK || !ctx || !ctx->engine || !ctx->engine->pixels_open || cube->lines == 0) return status;
     status = ctx->engine->pixels_open(ctx->engine->user, ctx, cube, &px->remote);
     if (status == SHS_OK) px->engine = ctx->engine;
     return shs__cpu_turn(ctx->engine, status) ? SHS_OK : status;
@@ -9400,9 +9551,11 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     shs__layout l = SHS_ZERO;
     shs_wide count = 0, *shift;
     size_t n, i;
+    shs__meeting meeting = shs__meeting_for(ctx, "moments");
     shs_status status = shs__check_context(ctx);
-    if (status != SHS_OK) return status;
-    status = shs__agree(ctx, moments && moments->products ? SHS_OK : SHS_BAD_MOMENTS);
+    if (status == SHS_OK && !(moments && moments->products)) status = SHS_BAD_MOMENTS;
+    if (status == SHS_OK) meeting.all = shs__imprint(meeting.all, &moments->bands, sizeof moments->bands);
+    status = shs__meet(ctx, status, &meeting);
     if (status != SHS_OK || !shs__distributed(ctx)) return status;
     n = (size_t)moments->bands;
     shs__reduce_layout(&l, &all, &shift, moments->bands);
@@ -9750,8 +9903,9 @@ SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_w
     }
 }
 
-SHS__PRIVATE shs_status shs__check_sink(const shs_sink *sink) {
-    if (!sink || (!sink->pixels && !sink->write_fn) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
+/* Where there are no lines the sink needs no room for them. */
+SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
+    if (!sink || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
     if ((unsigned)sink->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_SINK;
     if (sink->rescale && (!shs__wide_finite(1, &sink->low) || !shs__wide_finite(1, &sink->high) || sink->low > sink->high))
         return SHS_BAD_SINK;
@@ -9765,6 +9919,8 @@ SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *s
     return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
 }
 
+SHS__PRIVATE int shs__map_there(const shs_pixel_map *map) { return map && map->bands > 0 && map->outputs > 0 && map->matrix; }
+
 SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map *map, int precise, const shs_sink *sink,
                                       int squares, shs__pass *pass, shs__map_job *job) {
     shs_status status;
@@ -9773,13 +9929,13 @@ SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map 
     memset(job, 0, sizeof *job);
     status = shs__view_open(cube, &pass->reader.view);
     if (status != SHS_OK) return status;
-    if (!map || map->bands < 1 || map->outputs < 1 || !map->matrix) return SHS_BAD_MAP;
+    if (!shs__map_there(map)) return SHS_BAD_MAP;
     if (map->bands != pass->reader.view.used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
-    status = shs__check_sink(sink);
+    status = shs__check_sink(cube, sink);
     if (status != SHS_OK) return status;
 #ifdef SPARSEHS_DOUBLE
     precise = 0;
@@ -9920,6 +10076,14 @@ SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map 
     return status;
 }
 
+/* What sinks must have in common, as the extremes of all ranks decide how outputs are stretched. */
+SHS__PRIVATE uint64_t shs__imprint_sink(uint64_t print, const shs_sink *sink) {
+    print = shs__imprint(print, sink->rescale ? "stretched" : "as it is", 9);
+    if (!sink->rescale) return print;
+    print = shs__imprint(print, &sink->low, sizeof sink->low);
+    return shs__imprint(print, &sink->high, sizeof sink->high);
+}
+
 SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, int precise, const shs_sink *sink,
                                         int squares) {
     const shs_context *ctx = px->ctx;
@@ -9944,8 +10108,13 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
                                     const shs_sink *sink) {
     shs__pixels px;
+    shs__meeting meeting = shs__meeting_for(ctx, "map");
     shs_status status = shs__pixels_open(ctx, cube, &px);
-    if (sink && sink->rescale) status = shs__agree(ctx, status);
+    if (status == SHS_OK) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK && !shs__map_there(map)) status = SHS_BAD_MAP;
+    if (status == SHS_OK) meeting.all = shs__imprint_sink(meeting.all, sink);
+    if (status == SHS_OK && sink->rescale) meeting.all = shs__imprint(meeting.all, &map->outputs, sizeof map->outputs);
+    status = shs__meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
     shs__pixels_close(&px);
     return status;
@@ -10185,11 +10354,26 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     return status;
 }
 
-/* The moments of the pixels of all ranks, in moments that the caller frees. opened: how opening the pixels went. */
-SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_status opened, int precise, shs_moments *m) {
-    shs_status status = opened;
+/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
+SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
+                                         const shs_sink *sink) {
+    shs__meeting meeting = shs__meeting_for(px->ctx, call);
+    if (status == SHS_OK) {
+        const int64_t numbers[] = {shs_cube_bands(px->cube), o->components, o->correlation != 0, o->sample != 0,
+                                   o->precise != 0};
+        const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
+        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__imprint(meeting.all, values, sizeof values);
+        if (sink) meeting.all = shs__imprint_sink(meeting.all, sink);
+    }
+    return shs__meet(px->ctx, status, &meeting);
+}
+
+/* The moments of the pixels of all ranks, in moments that the caller frees. */
+SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, int precise, shs_moments *m) {
+    shs_status status;
     memset(m, 0, sizeof *m);
-    if (status == SHS_OK) status = shs_moments_create(px->ctx, shs_cube_bands(px->cube), m);
+    status = shs_moments_create(px->ctx, shs_cube_bands(px->cube), m);
     if (status == SHS_OK) status = shs__pixels_moments(px, m, precise);
     status = shs__agree(px->ctx, status);
     return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
@@ -10203,10 +10387,10 @@ SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status min
     return all;
 }
 
-SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, shs_status opened, const shs_pca_options *o, shs_pca *pca) {
+SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, const shs_pca_options *o, shs_pca *pca) {
     shs_moments m;
     shs_pca made = SHS_ZERO;
-    shs_status status = shs__all_moments(px, opened, o->precise, &m);
+    shs_status status = shs__all_moments(px, o->precise, &m);
     if (status == SHS_OK)
         status = shs__agree_on_pca(px->ctx, shs_pca_from_moments(px->ctx, &m, o, &made), &made, pca);
     shs_moments_free(px->ctx, &m);
@@ -10214,21 +10398,25 @@ SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, shs_status opened
 }
 
 SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
-    shs_status opened = shs__pixels_open(ctx, cube, &px);
-    shs_status status = shs__pixels_pca(&px, opened, options ? options : &shs__pca_zero, pca);
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    status = shs__meet_on_pca(&px, status, "pca", o, NULL);
+    if (status == SHS_OK) status = shs__pixels_pca(&px, o, pca);
     shs__pixels_close(&px);
     return status;
 }
 
 SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                                    const shs_sink *sink, shs_pca *pca) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
-    shs_status opened = shs__pixels_open(ctx, cube, &px), status;
-    if (opened == SHS_OK) opened = shs__check_sink(sink);
-    status = shs__pixels_pca(&px, opened, options ? options : &shs__pca_zero, &made);
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__check_sink(cube, sink);
+    status = shs__meet_on_pca(&px, status, "pca run", o, sink);
+    if (status == SHS_OK) status = shs__pixels_pca(&px, o, &made);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
     if (status == SHS_OK) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
@@ -10407,7 +10595,9 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     shs__layout l = SHS_ZERO;
     shs_wide *noise;
     shs_status status = shs__pixels_open(ctx, cube, &px);
-    status = shs__all_moments(&px, status, 1, &m);
+    memset(&m, 0, sizeof m);
+    status = shs__meet_on_pca(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
+    if (status == SHS_OK) status = shs__all_moments(&px, 1, &m);
     if (status == SHS_OK) {
         size_t cells = shs__product((size_t)m.bands, (size_t)m.bands, 1);
         (void)SHS__CARVE(&l, shs_wide, cells);
@@ -10450,14 +10640,13 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     shs_wide *both;
     int k, i, j, q;
     shs_status status = shs__check_context(ctx);
-    if (status != SHS_OK) return status;
-    if (!shs__pca_ok(pca)) status = SHS_BAD_MAP;
-    else if (components < 0 || components > pca->components) status = SHS_BAD_COMPONENTS;
-    else {
+    if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
+    else if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
+    if (status == SHS_OK) {
         (void)SHS__CARVE(&l, shs_wide, shs__product((size_t)pca->bands, (size_t)pca->bands, 1));
         status = shs__acquire(ctx, &l);
     }
-    if (sink && sink->rescale) status = shs__agree(ctx, status); /* before the collective search for the range */
+    status = shs__agree(ctx, status); /* before the collective map */
     if (status != SHS_OK) {
         shs__release(ctx, &l);
         return status;
@@ -10492,9 +10681,10 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     shs_pca pca = SHS_ZERO;
     int used, i, j;
     shs_status status = shs__pixels_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_sink(sink);
+    if (status == SHS_OK) status = shs__check_sink(cube, sink);
     o.precise = 1;
-    status = shs__pixels_pca(&px, status, &o, &pca);
+    status = shs__meet_on_pca(&px, status, "rx", &o, sink);
+    if (status == SHS_OK) status = shs__pixels_pca(&px, &o, &pca);
     used = status == SHS_OK ? shs__whitening_rank(&pca) : 0;
     if (status == SHS_OK && used == 0) status = SHS_ZERO_VARIANCE;
     if (status == SHS_OK && o.components > used) status = SHS_RANK_TOO_LOW;
@@ -11065,6 +11255,13 @@ SHS__OUTLINE shs_status shs__symmetric(shs__sources *s, const shs_ica_options *o
 
 /* ---- opening the sources ------------------------------------------------------------------------------------------ */
 
+/* Panels of whitened pixels that are kept; 0: none are, and every sweep whitens anew. */
+SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
+    size_t panels = shs__chunk_count((size_t)px->cube->samples * (size_t)px->cube->lines, SHS__PANEL_PIXELS);
+    size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
+    return px->cube->pixels && !px->engine && keep <= SHS__CACHE_LIMIT ? panels : 0;
+}
+
 /* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
    pixels are kept. */
 SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
@@ -11076,10 +11273,10 @@ SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, in
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
 }
 
-SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options *o, const shs_pixel_map *whitening) {
+/* kept: all ranks keep their whitened pixels. */
+SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options *o, const shs_pixel_map *whitening, int kept) {
     const shs_cube *cube = s->px->cube;
-    size_t pixels = (size_t)cube->samples * (size_t)cube->lines, panels = shs__chunk_count(pixels, SHS__PANEL_PIXELS), m;
-    size_t keep, sweep_values, fourth_values;
+    size_t m, sweep_values, fourth_values;
     shs_status status;
     int moments;
     s->nowhere.type = SHS_REAL;
@@ -11090,9 +11287,8 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     s->pairs = s->m * (s->m + 1) / 2;
     s->contrast = o->contrast;
     m = (size_t)s->m;
-    keep = shs__product(panels, m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    s->panels = cube->pixels && !s->px->engine && keep <= SHS__CACHE_LIMIT ? panels : 0;
-    moments = shs__moments_pay(o, s->m, whitening->bands, s->panels > 0 || s->px->engine);
+    s->panels = shs__kept_panels(s->px, s->m);
+    moments = shs__moments_pay(o, s->m, whitening->bands, kept);
     s->want_fourth = moments;
     sweep_values = 1 + m + m * m;
     fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
@@ -11122,16 +11318,18 @@ SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int worke
 
 /* The first pass: whitens, keeps, sums fourth moments. */
 SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
-    size_t n = (size_t)s->pairs, i, j;
+    size_t n = (size_t)s->pairs, i, j, values = s->want_fourth ? 1 + n * n : 1;
     shs_status status;
-    if (!s->cache && !s->want_fourth && !s->px->engine) return SHS_OK;
     if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
     if (s->cache && s->absent) memset(s->absent, 1, s->panels * SHS__PANEL_PIXELS);
     s->fill_cache = s->cache != NULL;
     if (s->px->engine)
         status = shs__sources_sum(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
-                                  s->want_fourth ? 1 + n * n : 1);
-    else status = shs__sources_pass(s, NULL, shs__whiten_panel, s->want_fourth ? 1 + n * n : 1);
+                                  values);
+    else if (s->cache || s->want_fourth) status = shs__sources_pass(s, NULL, shs__whiten_panel, values);
+    else { /* nothing is kept here, but other ranks may have something to sum up */ s->pass.total[0] = 1;
+        status = shs__sources_sum(s, SHS_OK, values);
+    }
     s->fill_cache = 0;
     if (status != SHS_OK || !s->want_fourth) return status;
     s->want_fourth = 0;
@@ -11321,6 +11519,7 @@ typedef struct shs__separation {
     const shs_ica_options *o;
     const shs_pca *pca;
     const shs_sink *sink;
+    int kept; /* all ranks keep their whitened pixels, here or on a device */
     int stored;
 } shs__separation;
 
@@ -11371,34 +11570,64 @@ SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
     whitening.bands = ica->bands, whitening.outputs = ica->components;
     whitening.matrix = ica->whitening, whitening.centre = ica->mean;
     s.ctx = w->px->ctx, s.px = w->px, s.whitening = &whitening;
-    status = shs__sources_open(&s, w->o, &whitening);
+    status = shs__sources_open(&s, w->o, &whitening, w->kept);
     return shs__separate_in_memory(w, &s, status, ica);
 }
 
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
+/* The first step: whether all ranks are well and mean the same. */
+SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
+                                         const shs_sink *sink) {
+    shs__meeting meeting = shs__meeting_for(px->ctx, call);
+    if (status == SHS_OK) {
+        const int64_t numbers[] = {
+            shs_cube_bands(px->cube), o->components, o->contrast,          o->approach,      o->route, o->iterations,
+            o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->sample != 0,
+            o->precise != 0};
+        const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
+        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__imprint(meeting.all, values, sizeof values);
+        meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
+        if (sink) meeting.all = shs__imprint_sink(meeting.all, sink);
+    }
+    return shs__meet(px->ctx, status, &meeting);
+}
+
+/* The same before the iterations: the number of components, and where they start. *kept: whether all ranks keep their whitened
+   pixels, on which the choice of a route depends. */
+SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
+                                             int *kept) {
+    shs__meeting meeting = shs__meeting_for(px->ctx, "sources");
+    meeting.all = shs__imprint(meeting.all, &m, sizeof m);
+    if (status == SHS_OK && o->start)
+        meeting.all = shs__imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
+    meeting.largest[0] = !px->engine && px->cube->lines > 0 && shs__kept_panels(px, m) == 0;
+    status = shs__meet(px->ctx, status, &meeting);
+    *kept = !(meeting.largest[0] > 0);
+    return status;
+}
+
 /* sink NULL: only the fit; *stored says whether the sources are in it already. */
-SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened, const shs_ica_options *o,
-                                        const shs_sink *sink, shs_ica *ica, int *stored) {
+SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
+                                        int *stored) {
     const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_ica made = SHS_ZERO;
     shs__separation w = SHS_ZERO;
     int rank;
-    shs_status status = opened;
-    if (status == SHS_OK) status = shs__check_ica(o);
-    if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
+    shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.sample = o->sample, p.precise = o->precise;
-    status = shs__pixels_pca(px, status, &p, &pca);
+    status = shs__pixels_pca(px, &p, &pca);
     if (status != SHS_OK) return status;
     rank = shs__whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
-    status = shs__agree(ctx, status);
+    status = shs__meet_on_sources(px, status, o, rank, &w.kept);
     w.px = px, w.o = o, w.pca = &pca, w.sink = sink;
     if (status == SHS_OK) status = shs__separate(&w, &made);
     if (status == SHS_OK) *ica = made;
@@ -11409,23 +11638,30 @@ SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, shs_status opened
 }
 
 SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
+    const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     int stored;
-    shs_status opened = shs__pixels_open(ctx, cube, &px);
-    shs_status status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, NULL, ica, &stored);
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__check_ica(o);
+    if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
+    status = shs__meet_on_ica(&px, status, "ica", o, NULL);
+    if (status == SHS_OK) status = shs__pixels_ica(&px, o, NULL, ica, &stored);
     shs__pixels_close(&px);
     return status;
 }
 
 SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
                                    const shs_sink *sink, shs_ica *ica) {
+    const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     int stored = 0;
-    shs_status opened = shs__pixels_open(ctx, cube, &px), status;
-    if (opened == SHS_OK) opened = shs__check_sink(sink);
-    status = shs__pixels_ica(&px, opened, options ? options : &shs__ica_zero, sink, &made, &stored);
+    shs_status status = shs__pixels_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__check_ica(o);
+    status = shs__meet_on_ica(&px, status, "ica run", o, sink);
+    if (status == SHS_OK) status = shs__pixels_ica(&px, o, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
     if (status == SHS_OK)
         status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));

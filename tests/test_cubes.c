@@ -1402,6 +1402,38 @@ static void check_cube_status(const shs_cube *cube, int bands, shs_status expect
     sink_free(&sink), map_free(&map);
 }
 
+/* A cube without lines, in memory or as a stream, has bands and no pixels: it adds nothing, and nothing is written. */
+static void test_no_lines(void **state) {
+    plain_cube p = random_values(SHS_I16, 4, 5, 3, 391);
+    shs_cube good = cube_of(&p, SHS_I16, SHS_BIP, 0), c;
+    shs_pixel_map map = random_map(3, 2, 381);
+    shs_sink nowhere = SHS_ZERO;
+    size_t i;
+    int how;
+    (void)state;
+    for (how = 0; how < 4; how++) {
+        shs_sink sink = new_sink(SHS_F32, SHS_BIP, 4, 5, 2);
+        shs_moments m;
+        stream s;
+        c = how == 1 ? streamed(&good, 2, &s) : good;
+        c.lines = 0;
+        if (how > 1) c.pixels = NULL;
+        if (how > 2) c.samples = 0;
+        assert_int_equal(shs_cube_bands(&c), 3);
+        assert_ok(shs_moments_create(NULL, 3, &m));
+        assert_ok(shs_moments_update(NULL, &m, &c, how % 2));
+        assert_true(m.count == 0);
+        sink.rescale = how % 2, sink.high = 1;
+        assert_ok(shs_cube_map(NULL, &c, &map, 0, &sink));
+        for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
+        assert_ok(shs_cube_map(NULL, &c, &map, 0, &nowhere));
+        assert_status(shs_cube_map(NULL, &good, &map, 0, &nowhere), SHS_BAD_SINK);
+        shs_moments_free(NULL, &m);
+        sink_free(&sink);
+    }
+    cube_free(&good), free(p.x), map_free(&map);
+}
+
 static void test_bad_cubes(void **state) {
     static const int out_of_range[] = {0, 3}, negative[] = {-1, 0};
     plain_cube p = random_values(SHS_I16, 4, 5, 3, 390);
@@ -1411,7 +1443,6 @@ static void test_bad_cubes(void **state) {
     assert_int_equal(shs_cube_bands(&good), 3);
     check_cube_status(NULL, 3, SHS_BAD_CUBE);
     c = good, c.pixels = NULL, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.lines = 0, check_cube_status(&c, 3, SHS_BAD_CUBE);
     c = good, c.lines = -4, check_cube_status(&c, 3, SHS_BAD_CUBE);
     c = good, c.samples = 0, check_cube_status(&c, 3, SHS_BAD_CUBE);
     c = good, c.samples = INT_MIN, check_cube_status(&c, 3, SHS_BAD_CUBE);
@@ -1579,6 +1610,7 @@ int main(void) {
         cmocka_unit_test(test_large_chunks),
         cmocka_unit_test(test_sums_flushed_within_a_panel),
         cmocka_unit_test(test_too_many_outputs),
+        cmocka_unit_test(test_no_lines),
         cmocka_unit_test(test_bad_cubes),
         cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_bad_maps_sinks_and_moments),

@@ -319,6 +319,82 @@ static void test_defaults(void **state) {
     assert_in_range(tiny.prune_uses + 1, 0, 4); /* m s / n < 16: fewer than 4 */
 }
 
+/* The defaults are what zero becomes, for sizes around which prune_uses changes: the same dictionary, and nothing is left to
+   become anything. */
+static void test_defaults_are_what_zero_becomes(void **state) {
+    int p, n, m;
+    (void)state;
+    for (p = 4; p <= 36; p += 16)
+        for (n = 5; n <= 61; n += 14)
+            for (m = 20; m <= 330; m += 62) {
+                shs_ksvd_options zero = SHS_ZERO, o = shs_ksvd_defaults(p, n, (size_t)m);
+                shs_real *Y = new_normal((size_t)p * (size_t)m, (uint64_t)(p + n + m)), *a = new_dictionary(p, n, 3);
+                shs_real *b = copy_of((size_t)p * (size_t)n, a);
+                double fair = (double)m * o.coding.sparsity / n;
+                assert_int_equal(o.prune_uses, fair >= 16 ? 4 : fair >= 4 ? (int)(fair / 4) : -1);
+                assert_int_equal(o.coding.sparsity, p >= 20 ? p / 10 : 1);
+                assert_int_equal(o.coding.signals_per_group, 128);
+                assert_int_equal(o.patch_channels, 1);
+                assert_int_equal(o.patch_width, p == 4 ? 2 : p == 36 ? 6 : 0);
+                assert_int_equal(o.patch_height, o.patch_width);
+                zero.seed = o.seed = 9;
+                assert_ok(shs_ksvd_ex(&serial, p, n, a, p, (size_t)m, Y, p, &zero, NULL, NULL));
+                assert_ok(shs_ksvd_ex(&serial, p, n, b, p, (size_t)m, Y, p, &o, NULL, NULL));
+                assert_memory_equal(a, b, (size_t)p * (size_t)n * sizeof *a);
+                free(Y), free(a), free(b);
+            }
+}
+
+/* Random sizes and options: what is learnt is the same, to the last bit, whatever else is asked for. */
+static void test_outputs_change_nothing(void **state) {
+    shs_random r;
+    int trial, how;
+    (void)state;
+    shs_random_seed(&r, 5);
+    for (trial = 0; trial < 60; trial++) {
+        int p = 4 + (int)shs_random_below(&r, 33), n = 4 + (int)shs_random_below(&r, 60), most = p < n ? p : n;
+        size_t m = 30 + (size_t)shs_random_below(&r, 120), i;
+        shs_real *Y = new_normal((size_t)p * m, (uint64_t)trial), *D[5];
+        shs_ksvd_options o = SHS_ZERO;
+        shs_ksvd_report reports[5];
+        o.iterations = 1 + (int)shs_random_below(&r, 4), o.seed = (uint64_t)trial;
+        o.parallel_atoms = 1 + (int)shs_random_below(&r, (uint64_t)n), o.rounds = 1 + trial % 2;
+        if (trial % 3) o.coding.sparsity = 1 + (int)shs_random_below(&r, 6);
+        if (trial % 3 != 1) o.coding.tolerance = (shs_real)(0.3 * sqrt((double)p));
+        if (o.coding.sparsity > most) o.coding.sparsity = most;
+        for (how = 0; how < 5; how++) { /* no codes; as wide as they must be; wider; in a wide matrix; or narrow */
+            int stride = how == 1 && o.coding.sparsity ? o.coding.sparsity
+                         : how == 2                    ? 2 * p + 3
+                         : how == 4 && trial % 3 == 0  ? 2
+                                                       : most;
+            int ldd = how == 3 ? p + 5 : p, j;
+            shs_ksvd_record history[4];
+            size_t usage[4 * 64];
+            shs_codes codes;
+            shs_omp_options coding = o.coding;
+            assert_ok(shs_codes_create(NULL, m, stride, &codes));
+            D[how] = new_normal((size_t)ldd * (size_t)n, 1);
+            o.history = how ? history : NULL, o.usage_history = how == 2 ? usage : NULL, o.rmse_after_update = how == 4;
+            assert_ok(
+                shs_ksvd_ex(&serial, p, n, D[how], ldd, m, Y, p, &o, how ? &codes : NULL, how == 3 ? NULL : reports + how));
+            for (j = 0; j < n; j++)
+                assert_memory_equal(D[how] + (size_t)ldd * (size_t)j, D[0] + (size_t)p * (size_t)j, (size_t)p * sizeof **D);
+            if (how != 3) assert_memory_equal(&reports[how].rmse, &reports[0].rmse, sizeof(shs_wide));
+            if (how) { /* the codes are those of the dictionary, within what they hold */
+                shs_codes again;
+                assert_ok(shs_codes_create(NULL, m, stride, &again));
+                assert_ok(shs_omp_ex(&serial, p, n, D[how], ldd, m, Y, p, &coding, &again, NULL, NULL));
+                for (i = 0; i < m; i++) assert_in_range(codes.used[i], 0, (uintmax_t)stride);
+                assert_int_equal(shs_codes_nonzeros(&codes), shs_codes_nonzeros(&again));
+                shs_codes_free(NULL, &again);
+            }
+            shs_codes_free(NULL, &codes);
+        }
+        for (how = 0; how < 5; how++) free(D[how]);
+        free(Y);
+    }
+}
+
 /* History, usage, report and codes agree with each other and with a coding of the dictionary returned. */
 static void test_history(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
@@ -1608,6 +1684,8 @@ int main(void) {
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_learns),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_defaults_are_what_zero_becomes),
+        cmocka_unit_test(test_outputs_change_nothing),
         cmocka_unit_test(test_history),
         cmocka_unit_test(test_keeps_the_best),
         cmocka_unit_test(test_tolerance_training),

@@ -1313,7 +1313,7 @@ static void test_bad_arguments(void **state) {
     o.eigenvalue_at_least = -1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
     o.eigenvalue_at_least = NOT_A_NUMBER, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
     check_bad(NULL, NULL, SHS_BAD_CUBE);
-    c.lines = 0, check_bad(&c, NULL, SHS_BAD_CUBE), c = cube;
+    c.lines = 0, check_bad(&c, NULL, SHS_NO_PIXELS), c.lines = -1, check_bad(&c, NULL, SHS_BAD_CUBE), c = cube;
     c.mask = nothing, check_bad(&c, NULL, SHS_NO_PIXELS); /* no valid pixel */
     nothing[3] = 1;
     memset(&o, 0, sizeof o), o.sample = 1, check_bad(&c, &o, SHS_NO_PIXELS); /* one, divided by n - 1 */

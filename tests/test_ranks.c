@@ -1,0 +1,607 @@
+/* test_ranks.c - ranks: every collective call makes the same reductions on all of them, whatever each asks for beside the result
+   and however little it has; and where ranks do not mean the same, all of them say so. */
+#include "test_cube_tools.h"
+
+enum { P = 12, N = 18, M = 150, LINES = 9, SAMPLES = 41, BANDS = 6, LEARNT = 2 * P * N };
+
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
+
+/* What a rank has, what it asks for, and what came of it. */
+typedef struct share {
+    shs_cube cube;
+    stream s;
+    const shs_real *Y;
+    size_t m;
+    const int *sparsity_each;
+    const shs_real *tolerance_each;
+    shs_ksvd_options ksvd;
+    shs_pca_options pca;
+    shs_ica_options ica;
+    int bands, outputs; /* of the moments and the map */
+    shs_sink sink;
+    int stride; /* of codes; 0: none are wanted */
+    int wants;  /* whatever else is optional */
+    int broken_context;
+    shs_real D[P * N];
+    shs_codes codes;
+    shs_status status;
+    size_t values;
+    double learnt[LEARNT]; /* what is the same on all ranks */
+} share;
+
+typedef struct world {
+    int call[MOST_RANKS], ranks;
+    share shares[MOST_RANKS];
+    const shs_pca *pca; /* for the transforms */
+    const shs_ica *separated;
+    void (*tweak)(share *s, shs_context *ctx, int how); /* spoils the share of the last rank */
+    int how;
+} world;
+
+typedef shs_status (*collective)(const shs_context *ctx, world *w, share *s);
+
+static void keep(share *s, size_t count, const shs_wide *values) {
+    size_t i;
+    for (i = 0; i < count && s->values < LEARNT; i++) s->learnt[s->values++] = (double)values[i];
+}
+
+static shs_status call_ksvd(const shs_context *ctx, world *w, share *s) {
+    shs_ksvd_record history[64];
+    size_t usage[64 * N], i;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_ksvd_options o = s->ksvd;
+    shs_status status;
+    (void)w;
+    o.coding.sparsity_each = s->sparsity_each, o.coding.tolerance_each = s->tolerance_each;
+    if (s->wants) o.history = history, o.usage_history = usage;
+    if (s->stride && s->m) (void)shs_codes_create(NULL, s->m, s->stride, &s->codes);
+    status = shs_ksvd_ex(ctx, P, N, s->D, P, s->m, s->Y, P, &o, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
+    for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
+    return status;
+}
+
+static shs_status call_moments(const shs_context *ctx, world *w, share *s) {
+    shs_moments m;
+    shs_status status = shs_moments_create(NULL, s->bands, &m);
+    (void)w;
+    if (s->bands == BANDS) (void)shs_moments_update(ctx, &m, &s->cube, 0);
+    if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
+    if (status == SHS_OK) keep(s, 1, &m.count), keep(s, BANDS, m.shift), keep(s, BANDS, m.sum);
+    shs_moments_free(NULL, &m);
+    return status;
+}
+
+static void keep_pca(share *s, shs_pca *pca) {
+    keep(s, 1, &pca->count);
+    keep(s, (size_t)pca->eigenvalue_count, pca->eigenvalues);
+    keep(s, (size_t)pca->bands * (size_t)pca->components, pca->vectors);
+    shs_pca_free(NULL, pca);
+}
+
+static shs_status call_pca(const shs_context *ctx, world *w, share *s) {
+    shs_pca pca = SHS_ZERO;
+    shs_status status = shs_pca_fit(ctx, &s->cube, &s->pca, &pca);
+    (void)w;
+    if (status == SHS_OK) keep_pca(s, &pca);
+    return status;
+}
+
+static shs_status call_pca_run(const shs_context *ctx, world *w, share *s) {
+    shs_pca pca = SHS_ZERO;
+    shs_status status = shs_pca_run(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &pca : NULL);
+    (void)w;
+    if (status == SHS_OK && s->wants) keep_pca(s, &pca);
+    return status;
+}
+
+static shs_status call_mnf(const shs_context *ctx, world *w, share *s) {
+    shs_pca pca = SHS_ZERO;
+    shs_status status = shs_mnf_fit(ctx, &s->cube, &s->pca, &pca);
+    (void)w;
+    if (status == SHS_OK) keep_pca(s, &pca);
+    return status;
+}
+
+static shs_status call_rx(const shs_context *ctx, world *w, share *s) {
+    int rank = 0;
+    (void)w;
+    return shs_rx(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &rank : NULL);
+}
+
+static void keep_ica(share *s, shs_ica *ica) {
+    keep(s, 1, &ica->count);
+    keep(s, (size_t)ica->bands * (size_t)ica->components, ica->unmixing);
+    shs_ica_free(NULL, ica);
+}
+
+static shs_status call_ica(const shs_context *ctx, world *w, share *s) {
+    shs_ica ica = SHS_ZERO;
+    shs_status status = shs_ica_fit(ctx, &s->cube, &s->ica, &ica);
+    (void)w;
+    if (status == SHS_OK) keep_ica(s, &ica);
+    return status;
+}
+
+static shs_status call_ica_run(const shs_context *ctx, world *w, share *s) {
+    shs_ica ica = SHS_ZERO;
+    shs_status status = shs_ica_run(ctx, &s->cube, &s->ica, &s->sink, s->wants ? &ica : NULL);
+    (void)w;
+    if (status == SHS_OK && s->wants) keep_ica(s, &ica);
+    return status;
+}
+
+static shs_status call_map(const shs_context *ctx, world *w, share *s) {
+    shs_wide matrix[4 * BANDS];
+    shs_pixel_map map = SHS_ZERO;
+    int i;
+    (void)w;
+    for (i = 0; i < 4 * BANDS; i++) matrix[i] = (shs_wide)(i % 5) - 2;
+    map.bands = BANDS, map.outputs = s->outputs, map.matrix = matrix;
+    return shs_cube_map(ctx, &s->cube, &map, 0, &s->sink);
+}
+
+static shs_status call_transform(const shs_context *ctx, world *w, share *s) {
+    return shs_pca_transform(ctx, w->pca, &s->cube, &s->sink);
+}
+static shs_status call_inverse(const shs_context *ctx, world *w, share *s) {
+    return shs_pca_inverse(ctx, w->pca, &s->cube, &s->sink);
+}
+static shs_status call_denoise(const shs_context *ctx, world *w, share *s) {
+    return shs_pca_denoise(ctx, w->pca, 2, &s->cube, &s->sink);
+}
+static shs_status call_sources(const shs_context *ctx, world *w, share *s) {
+    return shs_ica_transform(ctx, w->separated, &s->cube, &s->sink);
+}
+static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) {
+    return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
+}
+
+enum { KSVD, MOMENTS, PCA, PCA_RUN, MNF, RX, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES, CALLS };
+static const collective calls[CALLS] = {call_ksvd,    call_moments,   call_pca,     call_pca_run, call_mnf,
+                                        call_rx,      call_ica,       call_ica_run, call_map,     call_transform,
+                                        call_inverse, call_denoise,   call_sources, call_from_sources};
+
+/* ---- a world of ranks -------------------------------------------------------------------------------------------- */
+
+/* The same for all tests: signals and pixels, and what is fitted to them. */
+static shs_real *signals;
+static shs_cube pixels;
+static shs_pca components;
+static shs_ica sources;
+
+static int open_world(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 4, 0.5, 7);
+    shs_ica_options o = SHS_ZERO;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++) p.x[i] = p.x[i] * fabs(p.x[i]) / 50; /* not normal */
+    pixels = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    signals = new_normal(P * M, 5);
+    assert_ok(shs_pca_fit(NULL, &pixels, NULL, &components));
+    o.components = BANDS;
+    assert_ok(shs_ica_fit(NULL, &pixels, &o, &sources));
+    free(p.x);
+    return 0;
+}
+
+static int close_world(void **state) {
+    (void)state;
+    shs_pca_free(NULL, &components);
+    shs_ica_free(NULL, &sources);
+    cube_free(&pixels);
+    free(signals);
+    return 0;
+}
+
+/* Shares of each rank in ninths of the lines; signals likewise. */
+static const int parts[5][MOST_RANKS] = {{9, 0, 0}, {4, 5, 0}, {2, 3, 4}, {0, 9, 0}, {0, 0, 9}};
+
+static world *new_world(int call, int ranks, const int *part) {
+    world *w = NEW(world, 1);
+    size_t first = 0;
+    int r, line = 0;
+    memset(w, 0, sizeof *w);
+    w->ranks = ranks, w->pca = &components, w->separated = &sources;
+    for (r = 0; r < ranks; r++) {
+        share *s = w->shares + r;
+        w->call[r] = call;
+        s->m = (size_t)part[r] * M / LINES;
+        s->Y = s->m ? signals + P * first : NULL;
+        s->cube = slice_of(&pixels, line, part[r]);
+        if (part[r] == 0) s->cube.pixels = NULL, s->cube.samples = 0;
+        first += s->m, line += part[r];
+        s->bands = BANDS, s->outputs = 3;
+        s->ksvd.iterations = 4, s->ksvd.coding.sparsity = 3, s->ksvd.parallel_atoms = 5;
+        s->ksvd.prune_coherence = (shs_real)0.8;
+        s->ica.components = 3, s->ica.iterations = 30;
+        s->sink = new_sink(SHS_F32, SHS_BIP, part[r] ? part[r] : 1, SAMPLES, BANDS);
+        s->wants = 1;
+        fill_normal(P * N, s->D, 11);
+    }
+    return w;
+}
+
+static void free_world(world *w) {
+    int r;
+    for (r = 0; r < w->ranks; r++) {
+        shs_codes_free(NULL, &w->shares[r].codes);
+        sink_free(&w->shares[r].sink);
+    }
+    free(w);
+}
+
+static void one_rank(const shs_context *ctx, int rank, void *arg) {
+    world *w = (world *)arg;
+    share *s = w->shares + rank;
+    shs_context mine = *ctx;
+    if (w->tweak && rank == w->ranks - 1) w->tweak(s, &mine, w->how);
+    if (s->broken_context) mine.threads = -1;
+    s->status = calls[w->call[rank]](&mine, w, s);
+}
+
+static void run_world(world *w) { run_ranks(w->ranks, one_rank, w); }
+
+/* All well, and what was learnt is the same on all ranks, but for those that did not want to know. */
+static void check_agreement(const world *w) {
+    int r, q = 0;
+    for (r = 0; r < w->ranks; r++) assert_ok(w->shares[r].status);
+    for (r = 0; r < w->ranks; r++)
+        if (w->shares[r].values > w->shares[q].values) q = r;
+    for (r = 0; r < w->ranks; r++)
+        assert_memory_equal(w->shares[r].learnt, w->shares[q].learnt, w->shares[r].values * sizeof(double));
+}
+
+/* ---- outputs are each rank's own affair -------------------------------------------------------------------------- */
+
+/* Every call, every way to want outputs on some ranks only, all shares, stretched or not: the same reductions on all ranks, and
+   the same result. */
+static void test_outputs_are_ones_own(void **state) {
+    int call, ranks, shared, stretched, asked, r;
+    (void)state;
+    for (call = 0; call < CALLS; call++)
+        for (ranks = 1; ranks <= MOST_RANKS; ranks++)
+            for (shared = 0; shared < 5; shared++)
+                for (stretched = 0; stretched < 2; stretched++) {
+                    world *all = NULL;
+                    if (parts[shared][0] + (ranks > 1 ? parts[shared][1] : 0) + (ranks > 2 ? parts[shared][2] : 0) != LINES)
+                        continue;
+                    for (asked = (1 << ranks) - 1; asked >= 0; asked--) {
+                        world *w = new_world(call, ranks, parts[shared]);
+                        for (r = 0; r < ranks; r++) {
+                            w->shares[r].wants = asked >> r & 1;
+                            w->shares[r].stride = asked >> r & 1 ? 3 + 4 * r : 0;
+                            w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 200;
+                        }
+                        run_world(w);
+                        check_agreement(w);
+                        if (!all) all = w;
+                        for (r = 0; r < ranks; r++)
+                            assert_memory_equal(w->shares[r].learnt, all->shares[r].learnt,
+                                                w->shares[r].values * sizeof(double));
+                        for (r = 0; r < ranks; r++)
+                            assert_memory_equal(w->shares[r].sink.pixels, all->shares[r].sink.pixels,
+                                                (size_t)w->shares[r].cube.lines * SAMPLES * BANDS * sizeof(float));
+                        if (w != all) free_world(w);
+                    }
+                    free_world(all);
+                }
+}
+
+/* With limits and tolerances of each signal, which may be the largest on one rank only, and of which a rank without signals has
+   none; with codes that hold fewer atoms than that. */
+static void test_learning_with_limits_of_ones_own(void **state) {
+    int limits[M], how, asked, r, q;
+    shs_real tolerances[M];
+    (void)state;
+    for (q = 0; q < M; q++) limits[q] = q < M / 2 ? q % 3 : 1 + q % 6, tolerances[q] = (shs_real)(1 + q % 4);
+    for (how = 0; how < 6; how++) {
+        world *all = NULL;
+        for (asked = 0; asked < 8; asked++) {
+            world *w = new_world(KSVD, 3, parts[how % 2 ? 2 : 3]);
+            size_t first = 0;
+            for (r = 0; r < 3; r++) {
+                share *s = w->shares + r;
+                s->ksvd.coding.sparsity = 0;
+                if (s->m && how / 2 != 1) s->tolerance_each = tolerances + first;
+                if (s->m && how / 2 != 0) s->sparsity_each = limits + first;
+                s->stride = asked >> r & 1 ? (how / 2 ? 6 + r : 2 + r) : 0;
+                s->ksvd.stop_patience = 2;
+                first += s->m;
+            }
+            run_world(w);
+            check_agreement(w);
+            if (!all) all = w;
+            assert_memory_equal(w->shares[0].learnt, all->shares[0].learnt, P * N * sizeof(double));
+            if (w != all) free_world(w);
+        }
+        free_world(all);
+    }
+}
+
+/* One rank reads a stream and another has its pixels in memory: the route of FastICA is the same. */
+static void test_streams_beside_memory(void **state) {
+    int call, approach, contrast, r, from;
+    (void)state;
+    for (call = ICA; call <= ICA_RUN; call++)
+        for (approach = 0; approach < 2; approach++)
+            for (contrast = 0; contrast < 3; contrast++)
+                for (from = 0; from < 4; from++) {
+                    world *w = new_world(call, 2, parts[1]);
+                    shs_cube in_memory[2];
+                    for (r = 0; r < 2; r++) {
+                        share *s = w->shares + r;
+                        s->ica.contrast = (shs_contrast)contrast, s->ica.approach = (shs_ica_approach)approach;
+                        in_memory[r] = s->cube;
+                        if (from >> r & 1) s->cube = streamed(in_memory + r, 2, &s->s);
+                    }
+                    run_world(w);
+                    check_agreement(w);
+                    free_world(w);
+                }
+}
+
+/* ---- ranks without anything -------------------------------------------------------------------------------------- */
+
+/* Ranks of which some have nothing come to what one process comes to; with none that has pixels there is nothing to fit, and
+   nothing to map. */
+static void test_ranks_without_pixels(void **state) {
+    static const int nothing[MOST_RANKS] = {0, 0, 0};
+    int call, r, shared, stretched;
+    size_t i;
+    (void)state;
+    for (call = 0; call < CALLS; call++) {
+        world *alone = new_world(call, 1, parts[0]);
+        run_world(alone);
+        check_agreement(alone);
+        for (shared = 3; shared < 5; shared++) {
+            world *w = new_world(call, 3, parts[shared]);
+            run_world(w);
+            check_agreement(w);
+            for (i = 0; i < alone->shares[0].values; i++)
+                assert_close(w->shares[0].learnt[i], alone->shares[0].learnt[i],
+                             BY_TYPE(1e-4, 1e-9) * (1 + fabs(alone->shares[0].learnt[i])));
+            assert_memory_equal(w->shares[shared - 2].sink.pixels, alone->shares[0].sink.pixels,
+                                LINES * SAMPLES * 3 * sizeof(float));
+            free_world(w);
+        }
+        free_world(alone);
+        for (stretched = 0; stretched < 2; stretched++) {
+            world *w = new_world(call, 3, nothing);
+            for (r = 0; r < 3; r++) w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 1;
+            run_world(w);
+            for (r = 0; r < 3; r++)
+                assert_status(w->shares[r].status, call == KSVD                     ? SHS_BAD_M
+                                                   : call == MOMENTS || call >= MAP ? SHS_OK
+                                                                                    : SHS_NO_PIXELS);
+            free_world(w);
+        }
+    }
+}
+
+/* ---- ranks that do not mean the same ----------------------------------------------------------------------------- */
+
+static const shs_step steps[] = {{0, 2}, {1, 3}};
+
+static void tweak_ksvd(share *s, shs_context *ctx, int how) {
+    static const shs_real tolerances[M] = {0};
+    shs_ksvd_options *o = &s->ksvd;
+    (void)ctx;
+    switch (how) {
+    case 0: o->iterations = 5; break;
+    case 1: o->parallel_atoms = 18; break;
+    case 2: o->rounds = 2; break;
+    case 3: o->parallel_atoms_schedule = steps, o->parallel_atoms_steps = 1; break;
+    case 4: o->parallel_atoms_schedule = steps, o->parallel_atoms_steps = 2; break;
+    case 5: o->rounds_schedule = steps, o->rounds_steps = 2; break;
+    case 6: o->start = SHS_START_RANDOM; break;
+    case 7: o->seed = UINT64_C(1) << 60; break;
+    case 8: o->first_iteration = 1; break;
+    case 9: o->replace = SHS_REPLACE_LEAVE; break;
+    case 10: o->prune_coherence = (shs_real)0.81; break;
+    case 11: o->prune_uses = 1; break;
+    case 12: o->keep = SHS_KEEP_LAST; break;
+    case 13: o->rmse_after_update = 1; break;
+    case 14: o->stop_improvement = 1; break;
+    case 15: o->stop_patience = 1; break;
+    case 16: o->coding.sparsity = 4; break;
+    case 17: o->coding.tolerance = (shs_real)1e-7; break;
+    case 18: s->tolerance_each = tolerances; break;
+    }
+}
+
+static void tweak_start(share *s, shs_context *ctx, int how) {
+    (void)ctx;
+    s->D[how] += REAL_EPS;
+}
+
+static void tweak_pca(share *s, shs_context *ctx, int how) {
+    (void)ctx;
+    switch (how) {
+    case 0: s->pca.components = 2; break;
+    case 1: s->pca.variance = (shs_wide)0.5; break;
+    case 2: s->pca.eigenvalue_at_least = 1; break;
+    case 3: s->pca.correlation = 1; break;
+    case 4: s->pca.sample = 1; break;
+    case 5: s->cube.bands = BANDS - 1; break;
+    }
+}
+
+static void tweak_ica(share *s, shs_context *ctx, int how) {
+    static const shs_wide start[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    (void)ctx;
+    switch (how) {
+    case 0: s->ica.components = 2; break;
+    case 1: s->ica.eigenvalue_at_least = 1; break;
+    case 2: s->ica.contrast = SHS_TANH; break;
+    case 3: s->ica.approach = SHS_SYMMETRIC; break;
+    case 4: s->ica.route = SHS_ROUTE_SWEEP; break;
+    case 5: s->ica.iterations = 31; break;
+    case 6: s->ica.tolerance = (shs_wide)1e-3; break;
+    case 7: s->ica.plain_steps = 1; break;
+    case 8: s->ica.restarts = 1; break;
+    case 9: s->ica.random_start = 1; break;
+    case 10: s->ica.start = start; break;
+    case 11: s->ica.seed = 3; break;
+    case 12: s->ica.order = SHS_BY_EXTRACTION; break;
+    case 13: s->ica.sample = 1; break;
+    case 14: s->cube.bands = BANDS - 1; break;
+    }
+}
+
+static void tweak_sink(share *s, shs_context *ctx, int how) {
+    (void)ctx;
+    s->sink.rescale = how != 0, s->sink.low = how == 1, s->sink.high = how == 2 ? 300 : 200;
+}
+
+static void tweak_outputs(share *s, shs_context *ctx, int how) {
+    (void)ctx, (void)how;
+    s->outputs = 2;
+}
+
+static void tweak_bands(share *s, shs_context *ctx, int how) {
+    (void)ctx, (void)how;
+    s->bands = BANDS + 1;
+}
+
+/* The rank counts more of them; or it has the number of another. */
+static void tweak_ranks(share *s, shs_context *ctx, int how) {
+    (void)s, (void)how;
+    ctx->ranks++;
+}
+static void tweak_number(share *s, shs_context *ctx, int how) {
+    (void)s, (void)how;
+    ctx->rank = 0;
+}
+
+static void check_difference(int call, int ranks, const int *part, int stretched, void (*tweak)(share *, shs_context *, int),
+                             int how) {
+    world *w = new_world(call, ranks, part);
+    int r;
+    w->tweak = tweak, w->how = how;
+    for (r = 0; r < ranks; r++) {
+        w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 200;
+        if (tweak == tweak_start) w->shares[r].ksvd.start = SHS_START_GIVEN;
+    }
+    run_world(w);
+    for (r = 0; r < ranks; r++)
+        if (w->shares[r].status != SHS_RANKS_DIFFER)
+            fail_msg("call %d, tweak %d: rank %d says %s", call, how, r, shs_status_name(w->shares[r].status));
+    free_world(w);
+}
+
+/* Each size and option by itself, on the last of the ranks, which may have nothing. */
+static void test_differences_are_seen(void **state) {
+    int how, ranks, call, shared;
+    (void)state;
+    for (ranks = 2; ranks <= 3; ranks++)
+        for (shared = 1; shared < 5; shared++) {
+            const int *part = parts[shared];
+            for (how = 0; how < 19; how++) /* limits and tolerances are a matter of those that have signals */
+                if (how < 16 || (part[0] && part[ranks - 1])) check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
+            for (how = 0; how < P * N; how += 31) check_difference(KSVD, ranks, part, 0, tweak_start, how);
+            for (how = 0; how < 6; how++)
+                for (call = PCA; call <= RX; call++) check_difference(call, ranks, part, 0, tweak_pca, how);
+            for (how = 0; how < 15; how++)
+                for (call = ICA; call <= ICA_RUN; call++) check_difference(call, ranks, part, 0, tweak_ica, how);
+            for (how = 0; how < 3; how++)
+                for (call = PCA_RUN; call < CALLS; call++)
+                    if (call != MNF && call != ICA) check_difference(call, ranks, part, 1, tweak_sink, how);
+            check_difference(MAP, ranks, part, 1, tweak_outputs, 0);
+            check_difference(MOMENTS, ranks, part, 0, tweak_bands, 0);
+            for (call = 0; call < CALLS; call++) check_difference(call, ranks, part, 0, tweak_ranks, 0);
+            check_difference(KSVD, ranks, part, 0, tweak_number, 0);
+        }
+}
+
+/* A start matrix of other values is seen once the number of components is known. */
+static void test_other_starts_are_seen(void **state) {
+    static const shs_wide start[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, other[9] = {1, 0, 0, 0, 0, 1, 0, 1, 0};
+    world *w = new_world(ICA, 3, parts[2]);
+    int r;
+    (void)state;
+    for (r = 0; r < 3; r++) w->shares[r].ica.start = r == 1 ? other : start;
+    run_world(w);
+    for (r = 0; r < 3; r++) assert_status(w->shares[r].status, SHS_RANKS_DIFFER);
+    free_world(w);
+}
+
+/* Ranks that make other calls than each other. */
+static void test_other_calls_are_seen(void **state) {
+    int a, b, r;
+    (void)state;
+    for (a = 0; a < CALLS; a++)
+        for (b = 0; b < CALLS; b++) {
+            world *w = new_world(a, 3, parts[2]);
+            if (a == b || (a == DENOISE) != (b == DENOISE) || (a >= MAP && b >= MAP)) { /* maps, all of them */
+                free_world(w);
+                continue;
+            }
+            w->call[1] = b;
+            run_world(w);
+            for (r = 0; r < 3; r++) assert_status(w->shares[r].status, SHS_RANKS_DIFFER);
+            free_world(w);
+        }
+}
+
+/* A rank whose context does not hold together still says so to the others. */
+static void test_a_rank_with_a_bad_context(void **state) {
+    int call, r;
+    (void)state;
+    for (call = 0; call < CALLS; call++) {
+        world *w = new_world(call, 3, parts[2]);
+        w->shares[1].broken_context = 1;
+        run_world(w);
+        for (r = 0; r < 3; r++) assert_status(w->shares[r].status, r == 1 ? SHS_BAD_CONTEXT : SHS_PEER_FAILED);
+        free_world(w);
+    }
+}
+
+/* ---- reductions that fail ---------------------------------------------------------------------------------------- */
+
+typedef struct breaking {
+    int left, after; /* calls until it fails, and calls after that */
+} breaking;
+
+static int reduce_breaks(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    breaking *b = (breaking *)user;
+    (void)values, (void)count, (void)op;
+    if (b->left < 0) b->after++;
+    return --b->left < 0;
+}
+
+/* The k-th reduction fails: the call says so and reduces no more, as the header promises. */
+static void test_a_failing_reduction_is_the_last(void **state) {
+    int call, k, stretched;
+    (void)state;
+    for (call = 0; call < CALLS; call++)
+        for (stretched = 0; stretched < 2; stretched++)
+            for (k = 0;; k++) {
+                world *w = new_world(call, 1, parts[0]);
+                breaking b;
+                shs_context ctx = SHS_ZERO;
+                shs_status status;
+                b.left = k, b.after = 0;
+                ctx.reduce_fn = reduce_breaks, ctx.reduce_user = &b, ctx.ranks = ctx.threads = 1;
+                w->shares[0].sink.rescale = stretched, w->shares[0].sink.high = 9;
+                status = calls[call](&ctx, w, w->shares);
+                free_world(w);
+                if (status == SHS_OK) break;
+                assert_status(status, SHS_REDUCE_FAILED);
+                assert_int_equal(b.after, 0);
+            }
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outputs_are_ones_own),
+        cmocka_unit_test(test_learning_with_limits_of_ones_own),
+        cmocka_unit_test(test_streams_beside_memory),
+        cmocka_unit_test(test_ranks_without_pixels),
+        cmocka_unit_test(test_differences_are_seen),
+        cmocka_unit_test(test_other_starts_are_seen),
+        cmocka_unit_test(test_other_calls_are_seen),
+        cmocka_unit_test(test_a_rank_with_a_bad_context),
+        cmocka_unit_test(test_a_failing_reduction_is_the_last),
+    };
+    return cmocka_run_group_tests_name("ranks", tests, open_world, close_world);
+}
