@@ -506,7 +506,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    from there. What is reported as reached is reached: ||y - Dx|| <= tolerance for the coefficients as stored. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
-   the order in which they were chosen. The arrays may be the caller's own, or come from shs_codes_create. */
+   the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
+   arrays may be the caller's own, or come from shs_codes_create. */
 typedef struct shs_codes {
     size_t m;        /* signals that the arrays hold */
     int stride;      /* atoms a signal at most */
@@ -1049,7 +1050,7 @@ typedef struct shs_engine {
     /* Replaces these atoms (p x count); with want_codes x_new = E_I'd_new + x (d_old'd_new), with want_residual E too. */
     shs_status (*signals_update)(void *session, int first, int count, const shs_real *atoms, int want_codes,
                                  int want_residual);
-    /* Copies the codes to the caller's arrays. */
+    /* Copies the codes to the caller's arrays, whose stride may be larger; slots from used[i] on become zero. */
     shs_status (*signals_fetch)(void *session, shs_codes *codes);
     void (*signals_close)(void *session);
 
@@ -6495,7 +6496,10 @@ SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__pursuit *w, size_t 
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, size_t i, shs__sum *sum, shs__chunk_sums *sums) {
+    size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
+    memset(w->atoms + w->chosen, 0, rest * sizeof(int));
+    memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
     sums->not_reached += w->tolerance2 > 0 && !w->reached;
     shs__sum_add(sum, w->residual2);

@@ -1959,6 +1959,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
     "                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.\n",
     "\n",
+    "   All three leave zeros in the places of a signal's codes that it does not use.\n",
+    "\n",
     "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
     "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
     "\n",
@@ -2177,6 +2179,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    uint j;\n",
     "    wide base2, residual2, tolerance2;\n",
     "    if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */\n",
+    "    if (lane < S) { /* what is chosen takes the place of these zeros */\n",
+    "        atoms[i * S + (size_t)lane] = 0;\n",
+    "        coefs[i * S + (size_t)lane] = 0;\n",
+    "    }\n",
     "#pragma unroll\n",
     "    for (v = 0; v < VALUES; v += CHUNK) {\n",
     "        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));\n",
@@ -2359,6 +2365,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "            for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);\n",
     "            atoms[i * S + (size_t)q] = chosen[q];\n",
     "            coefs[i * S + (size_t)q] = step;\n",
+    "        }\n",
+    "        for (q = k; q < S; q++) {\n",
+    "            atoms[i * S + (size_t)q] = 0;\n",
+    "            coefs[i * S + (size_t)q] = 0;\n",
     "        }\n",
     "        if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
     "        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
@@ -2663,6 +2673,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                w.residual2 = 0;\n",
     "            }\n",
     "            finish(&w, !(task & DOUBTFUL));\n",
+    "            for (i = w.chosen + w.lane; i < stride; i += GROUP) {\n",
+    "                w.atoms[i] = 0;\n",
+    "                w.x[i] = 0;\n",
+    "            }\n",
     "            if (w.lane == 0) {\n",
     "                used[at] = w.chosen;\n",
     "                errors2[at] = (real)w.residual2;\n",
@@ -3978,6 +3992,14 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     return status;
 }
 
+/* From signal `first` on nothing was coded. */
+SHS__PRIVATE void shs__cl_forget_codes(shs__cl_signals *s, size_t first) {
+    size_t count = s->m - first, stride = (size_t)s->stride;
+    memset(s->codes.used + first, 0, count * sizeof(int));
+    memset(s->codes.atoms + first * stride, 0, count * stride * sizeof(int));
+    memset(s->codes.coefs + first * stride, 0, count * stride * sizeof(shs_real));
+}
+
 SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     shs_status status = SHS_OK;
@@ -3990,7 +4012,7 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
         if (status != SHS_OK || s->job.learning) continue;
         done = q * s->slice + shs__cl_slice_count(s, q);
         status = shs__progress(s->ctx, "coding", done, s->m, -1);
-        if (status != SHS_OK && done < s->m) memset(s->codes.used + done, 0, (s->m - done) * sizeof(int));
+        if (status != SHS_OK && done < s->m) shs__cl_forget_codes(s, done);
     }
     report->rmse = s->m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m)) : 0;
     return status;
@@ -4001,6 +4023,10 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
     size_t stride = (size_t)s->stride, to = (size_t)codes->stride, i;
     shs_status status = SHS_OK;
     if (s->m == 0) return SHS_OK;
+    for (i = 0; i < s->m && to > stride; i++) { /* the kernels have zeroed what they know of */
+        memset(codes->atoms + i * to + stride, 0, (to - stride) * sizeof(int));
+        memset(codes->coefs + i * to + stride, 0, (to - stride) * sizeof(shs_real));
+    }
     if (s->slices < 2) {
         status = shs__cl_columns_down(s->cl, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
         if (status == SHS_OK)

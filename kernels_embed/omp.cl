@@ -28,6 +28,8 @@
                     With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs
                     where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.
 
+   All three leave zeros in the places of a signal's codes that it does not use.
+
    All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
    a first), so on one device they give the same bits, and it does not matter who codes a signal.
 
@@ -246,6 +248,10 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     uint j;
     wide base2, residual2, tolerance2;
     if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */
+    if (lane < S) { /* what is chosen takes the place of these zeros */
+        atoms[i * S + (size_t)lane] = 0;
+        coefs[i * S + (size_t)lane] = 0;
+    }
 #pragma unroll
     for (v = 0; v < VALUES; v += CHUNK) {
         chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));
@@ -428,6 +434,10 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
             for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);
             atoms[i * S + (size_t)q] = chosen[q];
             coefs[i * S + (size_t)q] = step;
+        }
+        for (q = k; q < S; q++) {
+            atoms[i * S + (size_t)q] = 0;
+            coefs[i * S + (size_t)q] = 0;
         }
         if (tolerance2 > 0 && !reached) flags |= UNREACHED;
         if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
@@ -732,6 +742,10 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
                 w.residual2 = 0;
             }
             finish(&w, !(task & DOUBTFUL));
+            for (i = w.chosen + w.lane; i < stride; i += GROUP) {
+                w.atoms[i] = 0;
+                w.x[i] = 0;
+            }
             if (w.lane == 0) {
                 used[at] = w.chosen;
                 errors2[at] = (real)w.residual2;

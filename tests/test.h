@@ -136,6 +136,27 @@ static inline shs_real *new_normal(size_t n, uint64_t seed) {
     return x;
 }
 
+/* Fills codes with what nobody wrote: to be seen where it stays. */
+static inline void spoil_codes(shs_codes *c) {
+    size_t cells = c->m * (size_t)c->stride;
+    memset(c->used, 0x7a, c->m * sizeof *c->used);
+    memset(c->atoms, 0x7a, cells * sizeof *c->atoms);
+    memset(c->coefs, 0x7a, cells * sizeof *c->coefs);
+}
+
+/* The slots of the first m signals from used[i] on hold zeros. */
+static inline void check_unused_slots(const shs_codes *c, size_t m) {
+    size_t i;
+    int k;
+    for (i = 0; i < m; i++)
+        for (k = c->used[i]; k < c->stride; k++) {
+            size_t at = i * (size_t)c->stride + (size_t)k;
+            if (c->atoms[at] != 0 || !is_finite((double)c->coefs[at]) || c->coefs[at] < 0 || c->coefs[at] > 0)
+                fail_msg("signal %d of %d atoms, slot %d: atom %d, %g", (int)i, c->used[i], k, c->atoms[at],
+                         (double)c->coefs[at]);
+        }
+}
+
 /* The path of a file below the data folder ($SHS_DATA, else ../shared/data), or of a golden file ($SHS_GOLDEN, else golden
    beside it); static storage. The tests are run from the project's root. */
 static inline const char *data_path(const char *name) {

@@ -211,10 +211,12 @@ static coded code(const shs_context *ctx, const problem *w, const shs_omp_option
     shs_status status;
     memset(&c, 0, sizeof c);
     assert_ok(shs_codes_create(NULL, w->m, stride, &c.codes));
+    spoil_codes(&c.codes);
     c.errors2 = (shs_real *)malloc(w->m * sizeof *c.errors2);
     status = shs_omp_ex(ctx, w->p, w->n, w->D, w->p, w->m, w->Y, w->p, o, &c.codes, c.errors2, &c.report);
     if (ctx) on_device((device *)ctx->engine->user, status);
     else assert_ok(status);
+    check_unused_slots(&c.codes, w->m);
     return c;
 }
 
@@ -585,10 +587,12 @@ static void test_cancel(void **state) {
     for (calls = 0; reached < w.m; calls++, before = reached) {
         shs_context ctx = d->ctx;
         assert_ok(shs_codes_create(NULL, w.m, 4, &some.codes));
+        spoil_codes(&some.codes);
         left = calls, ctx.progress_fn = cancel_at, ctx.progress_user = &left;
         assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &some.codes, NULL, NULL), SHS_CANCELLED);
         for (reached = w.m; reached > 0 && some.codes.used[reached - 1] == 0;) reached--;
         assert_true(reached > before);
+        check_unused_slots(&some.codes, w.m);
         assert_memory_equal(some.codes.used, all.codes.used, reached * sizeof(int));
         for (i = 0; i < reached; i++)
             assert_memory_equal(some.codes.coefs + 4 * i, all.codes.coefs + 4 * i,
@@ -617,11 +621,13 @@ static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options 
     l.D = (shs_real *)malloc((size_t)w->p * (size_t)w->n * sizeof *l.D);
     l.history = (shs_ksvd_record *)calloc((size_t)k, sizeof *l.history);
     assert_ok(shs_codes_create(NULL, w->m, stride, &l.codes));
+    spoil_codes(&l.codes);
     memcpy(l.D, w->D, (size_t)w->p * (size_t)w->n * sizeof *l.D);
     o.history = l.history;
     status = shs_ksvd_ex(ctx, w->p, w->n, l.D, w->p, w->m, w->Y, w->p, &o, &l.codes, NULL);
     if (ctx) on_device((device *)ctx->engine->user, status);
     else assert_ok(status);
+    check_unused_slots(&l.codes, w->m);
     return l;
 }
 

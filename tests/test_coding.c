@@ -220,14 +220,17 @@ static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_co
 
 static const form_fn forms[] = {form_auto, form_always, form_never, form_strided, form_gram, form_one, form_direct};
 #define FORMS ((int)(sizeof forms / sizeof forms[0]))
+#define FORMS_OF_MANY 5 /* the first so many fill whole codes, the others single signals */
 
 static void assert_all_forms(const problem *q, const shs_omp_options *o) {
     int most = q->p < q->n ? q->p : q->n, f;
     shs_codes expected = naive_codes(q, o);
     for (f = 0; f < FORMS; f++) {
         shs_codes codes = new_codes(q->m, most);
+        spoil_codes(&codes);
         assert_ok(forms[f](q, o, &codes));
         assert_same_codes(&codes, &expected, q->m, SAME);
+        if (f < FORMS_OF_MANY) check_unused_slots(&codes, q->m);
         shs_codes_free(NULL, &codes);
     }
     shs_codes_free(NULL, &expected);
