@@ -322,7 +322,8 @@ typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN, SHS_REDUCE_MAX 
 struct shs_engine;
 
 /* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The struct is only read;
-   several threads may share one as long as its callbacks allow it. */
+   several threads may share one as long as its callbacks allow it. No callback, here or in a cube, a sink or an engine, may
+   leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks wait. */
 typedef struct shs_context {
     /* Memory: malloc and free when both are NULL. Set both or neither. Blocks need malloc's alignment only. */
     void *(*alloc_fn)(void *user, size_t size);

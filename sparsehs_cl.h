@@ -60,6 +60,13 @@
 #define shs_cl_trim SHS__LINK(cl_trim)
 #endif
 
+/* As SHS_API; but private functions are declared only where their bodies follow. */
+#if defined(SHS__STATIC) && !defined(SPARSEHS_CL_IMPLEMENTATION)
+#define SHS_CL_API extern
+#else
+#define SHS_CL_API SHS_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -85,7 +92,7 @@ typedef struct shs_cl_device {
 
 /* All devices: GPUs first, then accelerators, then CPUs; count gets how many there are, devices (may be NULL) the first
    `capacity` of them. Where there is no OpenCL, count is 0: no error. */
-SHS_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
+SHS_CL_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
 
 typedef struct shs_cl_options {
     /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
@@ -123,23 +130,23 @@ typedef struct shs_cl shs_cl;
    SHS_NO_DEVICE: no OpenCL library, no driver, or no device that matches; SHS_ENGINE_FAILED: the driver refused; *cl is then
    NULL. While the engine works, SHS_BUILD_FAILED says that a program did not build (shs_cl_build_log), SHS_NO_MEMORY that the
    host or the device has too little, SHS_DEVICE_LOST that the device is gone: destroy the object and make another. */
-SHS_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **cl);
+SHS_CL_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **cl);
 /* NULL is fine. Sessions that use it must be closed. */
-SHS_API void shs_cl_destroy(shs_cl *cl);
+SHS_CL_API void shs_cl_destroy(shs_cl *cl);
 /* For shs_context.engine; lives as long as cl. NULL for NULL: the CPU. */
-SHS_API const shs_engine *shs_cl_engine(shs_cl *cl);
+SHS_CL_API const shs_engine *shs_cl_engine(shs_cl *cl);
 /* The device in use. */
-SHS_API const shs_cl_device *shs_cl_about(const shs_cl *cl);
-SHS_API const char *shs_cl_device_name(const shs_cl *cl);
+SHS_CL_API const shs_cl_device *shs_cl_about(const shs_cl *cl);
+SHS_CL_API const char *shs_cl_device_name(const shs_cl *cl);
 
 /* ================================================================================================================== */
 /* 2  PROGRAMS                                                                                                        */
 /* ================================================================================================================== */
 
 /* What the compiler said about the last program that it refused; "" when there is none. Valid until the next call. */
-SHS_API const char *shs_cl_build_log(const shs_cl *cl);
+SHS_CL_API const char *shs_cl_build_log(const shs_cl *cl);
 /* The last OpenCL error, "CL_OUT_OF_RESOURCES", or "CL_SUCCESS". */
-SHS_API const char *shs_cl_error_text(const shs_cl *cl);
+SHS_CL_API const char *shs_cl_error_text(const shs_cl *cl);
 
 /* ================================================================================================================== */
 /* 3  TIMES                                                                                                           */
@@ -154,7 +161,7 @@ typedef struct shs_cl_stage {
 
 /* Waits for the device. count gets the number of stages so far, stages (may be NULL) the first `capacity` of them; with
    `restart` counting begins anew. */
-SHS_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capacity, int *count, int restart);
+SHS_CL_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capacity, int *count, int restart);
 
 /* ================================================================================================================== */
 /* 4  HOST MEMORY                                                                                                     */
@@ -162,12 +169,12 @@ SHS_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int capa
 
 /* Pinned host memory, which the device reads and writes at the full speed of the bus. Signals, pixels and outputs may
    lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. */
-SHS_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
-SHS_API void shs_cl_host_free(shs_cl *cl, void *memory);
+SHS_CL_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
+SHS_CL_API void shs_cl_host_free(shs_cl *cl, void *memory);
 
 /* Gives back the device memory that no session uses now: drivers take so long to find and to free it (an H200 15 ms for a
    gigabyte) that it is kept for the next session. shs_cl_destroy does so too. */
-SHS_API void shs_cl_trim(shs_cl *cl);
+SHS_CL_API void shs_cl_trim(shs_cl *cl);
 
 #ifdef __cplusplus
 }

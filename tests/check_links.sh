@@ -53,7 +53,7 @@ compile bare.o "$out/library.c" -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_OPENMP
 
 # Every function that a header declares has its line of link names there.
 for header in sparsehs.h sparsehs_cl.h; do
-    sed -n 's/^SHS_API [^(]*[ *]\(shs_[a-z0-9_]*\)(.*/\1/p' $header | sort >"$out/declared.$header"
+    sed -n 's/^SHS_[CL_]*API [^(]*[ *]\(shs_[a-z0-9_]*\)(.*/\1/p' $header | sort >"$out/declared.$header"
     [ -s "$out/declared.$header" ] || fail "no declaration found in $header"
     sed -n 's/^#define \(shs_[a-z0-9_]*\) SHS__LINK(.*/\1/p' $header | sort >"$out/named.$header"
     expect_same "$header: declared (<) and given link names (>) differ" "$out/declared.$header" "$out/named.$header"
@@ -158,6 +158,37 @@ link private main.o private_float.o private_double.o private_nodouble.o
 compile private_again.o "$out/private.c" -DSPARSEHS_STATIC -DNAME=use
 link twice single.o private_again.o private_float.o
 "$out/twice" || fail "two private copies of one precision compute something wrong"
+
+# A private copy stays private in files and projects that give SHS_API. A file that reads both headers and has a private copy of
+# the first alone, or of neither, declares no function without a body.
+compile private_again.o "$out/private.c" -O0 -DSPARSEHS_STATIC -DNAME=use '-DSHS_API=extern'
+visible=$(symbols private_again.o TDBCRVW)
+[ "$visible" = use ] || fail "SPARSEHS_STATIC with SHS_API shows: $visible"
+printf '#include "sparsehs_cl.h"\n' >"$out/both.c"
+for flag in "" -DSPARSEHS_IMPLEMENTATION; do
+    compile both.o "$out/both.c" -O0 -Wall -Wextra -Wpedantic -Werror -DSPARSEHS_STATIC ${flag:+"$flag"}
+done
+
+# A shared library whose symbols are hidden shows what SHS_API says: nothing, or the whole API, which a program then finds.
+shared() { # name, flags ...
+    name=$1
+    shift
+    # shellcheck disable=SC2086
+    $CC -std=c99 $OPENMP -I. -O0 -fPIC -fvisibility=hidden "$@" -shared "$out/library.c" -o "$out/$name.so" -lm
+    nm -D "$out/$name.so" | awk 'index("TDBRVW", $(NF - 1)) && $NF ~ /^shs_/ { print $NF }' | sort >"$out/$name.shown"
+}
+visible='__attribute__((visibility("default")))'
+if [ "$(uname -s)" = Linux ] && [ "$($CC -dumpmachine 2>/dev/null | grep -c linux)" = 1 ]; then
+    shared hidden
+    [ ! -s "$out/hidden.shown" ] || fail "a library with hidden symbols shows $(cat "$out/hidden.shown")"
+    shared shown "-DSHS_API=$visible"
+    expect_same "a shared library: declared (<) and shown (>) differ" "$out/declared.sparsehs.h" "$out/shown.shown"
+    compile user_shared.o "$out/user.c" "-DSHS_API=$visible" -DNAME=use
+    link with_shared single.o user_shared.o "-Wl,-rpath,\$ORIGIN" shown.so
+    "$out/with_shared" || fail "a program with a shared library computes something wrong"
+else
+    echo "check-links: shared libraries are checked on Linux alone"
+fi
 
 # sparsehs_cl.h likewise, and under other names: both files renamed, side by side, as a user includes them.
 if echo '#include <CL/cl.h>' | $CC -E -x c - >/dev/null 2>&1; then
