@@ -68,8 +68,10 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define EXAMPLE_FAILS __attribute__((noreturn, format(printf, 2, 3)))
+#define EXAMPLE_WARNS __attribute__((format(printf, 1, 2)))
 #else
 #define EXAMPLE_FAILS
+#define EXAMPLE_WARNS
 #endif
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -95,6 +97,16 @@ EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
     va_end(arguments);
     fprintf(stderr, code == EXIT_USAGE ? " (see %s --help)\n" : "\n", program_name);
     exit(code);
+}
+
+EXAMPLE_WARNS static inline void warn(const char *format, ...) {
+    va_list arguments;
+    progress_clear();
+    fprintf(stderr, "%s: ", program_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
 }
 
 #ifdef EXAMPLE_OPENCL
@@ -369,7 +381,7 @@ static inline int sane_threads(int threads) {
     if (processors < INT_MAX / 4 && 4 * processors > most) most = 4 * processors;
 #endif
     if (threads <= most) return threads;
-    fprintf(stderr, "%s: --threads: %d are too many here: %ld are used\n", program_name, threads, most);
+    warn("--threads: %d are too many here: %ld are used", threads, most);
     return (int)most;
 }
 
@@ -381,7 +393,7 @@ static inline shs_context example_context(int threads, const char *device) {
     if (isatty(STDERR_FILENO)) ctx.progress_fn = progress_bar;
 #endif
 #ifndef _OPENMP
-    if (threads > 1) fprintf(stderr, "%s: --threads: built without OpenMP, so there is one\n", program_name);
+    if (threads > 1) warn("--threads: built without OpenMP, so there is one");
 #endif
     if (device && !strcmp(device, "cpu")) printf("device: CPU\n");
     else if (device) use_device(&ctx, device);

@@ -9,13 +9,16 @@
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
 
-   A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. */
+   A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. Either may be
+   named, and --data FILE names a data file that is called otherwise. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
 #include "example.h"
+#include <float.h>
 #include <inttypes.h>
 #ifdef EXAMPLE_POSIX
+#include <dirent.h>
 #include <signal.h>
 #endif
 #define SPARSEHS_IMPLEMENTATION
@@ -152,17 +155,20 @@ static void header_add(header *h, char *key, char *value) {
     h->values[h->count++] = value;
 }
 
-/* Takes `key = value` or `key = {value over several lines}` at `at` and returns where the next line begins. */
+/* Takes `key = value ; comment` or `key = {value over several lines}` at `at` and returns where the next line begins. */
 static const char *header_line(header *h, const char *at) {
-    const char *end = at + strcspn(at, "\r\n"), *equals = at + strcspn(at, "=\r\n"), *value;
+    const char *end = at + strcspn(at, "\r\n"), *equals = at + strcspn(at, "=\r\n"), *value, *brace;
     char *key;
     at += strspn(at, " \t");
     if (*at == ';' || equals >= end) return end + strspn(end, "\r\n");
     key = tidy_text(at, equals, 1);
     value = equals + 1 + strspn(equals + 1, " \t");
-    if (*value == '{') {
-        end = strchr(++value, '}');
-        if (!end) fail(EXIT_ERROR, "%s: %s: the closing brace is missing", h->name, key);
+    if (*value != '{') end = value + strcspn(value, ";\r\n");
+    else {
+        value++;
+        brace = value + strcspn(value, "{}"); /* a second one that opens belongs to another key */
+        if (*brace == '}') end = brace;
+        else warn("%s: %s: the closing brace is missing: its first line is taken for the whole", h->name, key);
     }
     header_add(h, key, tidy_text(value, end, 0));
     end += strcspn(end, "\r\n");
@@ -182,6 +188,7 @@ static header header_read(const char *name) {
         fail(EXIT_ERROR, "%s: not an ENVI header: it does not begin with ENVI", name);
     fclose(file);
     bytes = read_file(name, HEADER_BYTES, &size);
+    if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not an ENVI header: it holds a byte of zero, and text has none", name);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
     h.name = name;
     for (at = text + strcspn(text, "\r\n"); *at;) at = header_line(&h, at);
@@ -199,16 +206,23 @@ static void header_free(header *h) {
     free(h->values);
 }
 
-/* The value of a key; NULL where it is missing. */
-static const char *header_value(const header *h, const char *key) {
+/* The value of a key, NULL where it is missing; whether it is there twice and differs. */
+static const char *header_find(const header *h, const char *key, int *differs) {
     const char *value = NULL;
     int i;
+    *differs = 0;
     for (i = 0; i < h->count; i++) {
         if (strcmp(h->keys[i], key)) continue;
-        if (value && strcmp(value, h->values[i]))
-            fail(EXIT_ERROR, "%s: %s: it is there twice and differs", h->name, key);
+        *differs |= value && strcmp(value, h->values[i]);
         value = h->values[i];
     }
+    return value;
+}
+
+static const char *header_value(const header *h, const char *key) {
+    int differs;
+    const char *value = header_find(h, key, &differs);
+    if (differs) fail(EXIT_ERROR, "%s: %s: it is there twice and differs", h->name, key);
     return value;
 }
 
@@ -225,32 +239,51 @@ static long long header_whole(const header *h, const char *key, long long least,
     return number;
 }
 
-/* A list of exactly `count` numbers; NULL where the key is missing. */
+/* A list of exactly `count` numbers; NULL where there is none. The cube can be read without it. */
 static double *header_list(const header *h, const char *key, int count) {
-    const char *at = header_value(h, key);
+    int differs, i;
+    const char *at = header_find(h, key, &differs);
     double *list;
     char *end;
-    int i;
     if (!at) return NULL;
     list = ALLOCATE(double, count);
     for (i = 0; *at; i++) {
         double number = strtod(at, &end);
-        if (end == at || (*end && *end != ',' && *end != ' '))
-            fail(EXIT_ERROR, "%s: %s: number %d of the list is not one", h->name, key, i + 1);
+        if (end == at || (*end && *end != ',' && *end != ' ')) break;
         if (i < count) list[i] = number;
         at = end + strspn(end, ", ");
     }
-    if (i != count) fail(EXIT_ERROR, "%s: %s: %d values for %d bands", h->name, key, i, count);
-    return list;
+    if (!differs && !*at && i == count) return list;
+    if (differs) warn("%s: %s: it is there twice and differs; it is ignored", h->name, key);
+    else if (*at) warn("%s: %s: number %d of the list is not one; the list is ignored", h->name, key, i + 1);
+    else warn("%s: %s: %d values for %d bands; the list is ignored", h->name, key, i, count);
+    free(list);
+    return NULL;
+}
+
+/* Bytes that stand before and after something. */
+static void header_pair(const header *h, const char *key, uint64_t *pair) {
+    const char *value = header_value(h, key), *second;
+    char *end;
+    long before, after;
+    pair[0] = pair[1] = 0;
+    if (!value) return;
+    errno = 0;
+    before = strtol(value, &end, 10);
+    second = end + strspn(end, ", ");
+    after = strtol(second, &end, 10);
+    if (end == second || *end || errno || before < 0 || after < 0 || before > INT_MAX || after > INT_MAX)
+        fail(EXIT_ERROR, "%s: %s: '%s' are not two numbers of bytes", h->name, key, value);
+    pair[0] = (uint64_t)before;
+    pair[1] = (uint64_t)after;
 }
 
 /* ---- a cube in its two files ------------------------------------------------------------------------------------- */
 
 typedef struct cube_file {
-    const char *header_name;
-    char *data_name, *part_name, *part_header; /* the last two while it is written */
-    FILE *file, *header_file;                  /* the latter of a cube that is written */
-    uint64_t offset;
+    char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
+    FILE *file, *header_file;                                /* the latter of a cube that is written */
+    uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
     shs_type type;
     shs_interleave interleave;
     int samples, lines, bands, swap;
@@ -290,14 +323,25 @@ static uint64_t data_bytes(const cube_file *f) {
     return pixels > UINT64_MAX / pixel ? UINT64_MAX : pixels * pixel;
 }
 
-/* Lines first .. first+lines-1 of all bands, into memory or from it. */
+/* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
+static uint64_t file_bytes(const cube_file *f) {
+    uint64_t frames = (uint64_t)(f->interleave == SHS_BSQ ? f->bands : f->lines);
+    uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
+    return values > UINT64_MAX - more ? UINT64_MAX : values + more;
+}
+
+/* Lines first .. first+lines-1 of all bands, into memory or from it: a piece of each band, or all at once, or each line where
+   other bytes stand between them. */
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
-    size_t size = shs_type_size(f->type), pieces = f->interleave == SHS_BSQ ? (size_t)f->bands : 1, i;
-    size_t line = (size_t)f->samples * (f->interleave == SHS_BSQ ? 1 : (size_t)f->bands) * size;
-    size_t piece = line * (size_t)lines, done;
+    int by_band = f->interleave == SHS_BSQ, by_line = !by_band && f->around[0] + f->around[1] > 0;
+    size_t pieces = by_band ? (size_t)f->bands : by_line ? (size_t)lines : 1, i;
+    size_t line = (size_t)f->samples * (by_band ? 1 : (size_t)f->bands) * shs_type_size(f->type);
+    size_t piece = by_line ? line : line * (size_t)lines, done;
+    uint64_t frame = (by_band ? (uint64_t)line * (uint64_t)f->lines : line) + f->around[0] + f->around[1];
+    uint64_t start = f->offset + f->around[0] + (uint64_t)first * (by_band ? line : frame);
     errno = 0;
     for (i = 0; i < pieces; i++) {
-        if (seek_to(f->file, f->offset + ((uint64_t)i * (uint64_t)f->lines + (uint64_t)first) * line)) break;
+        if (seek_to(f->file, start + i * frame)) break;
         done = into ? fread((char *)into + i * piece, 1, piece, f->file)
                     : fwrite((const char *)from + i * piece, 1, piece, f->file);
         if (done != piece) break;
@@ -336,39 +380,122 @@ static int is_missing(const cube_file *f, double value) {
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static int is_regular(const char *name) {
+/* Whether there is such a file, and its size. */
+static int is_regular(const char *name, uint64_t *size) {
 #ifdef EXAMPLE_POSIX
     struct stat about;
-    return !stat(name, &about) && S_ISREG(about.st_mode);
+    if (stat(name, &about) || !S_ISREG(about.st_mode)) return 0;
+    *size = (uint64_t)about.st_size;
+    return 1;
 #else
     FILE *file = fopen(name, "rb");
-    if (file) fclose(file);
-    return file != NULL;
+    if (!file) return 0;
+    *size = file_size(file, name);
+    fclose(file);
+    return 1;
 #endif
 }
 
-/* The data file that goes with a header; the caller frees the name. */
-static char *find_data(const char *header_name) {
-    static const char *const extensions[] = {".img", ".dat", ".raw", "",     ".bsq", ".bil", ".bip",
-                                             ".IMG", ".DAT", ".RAW", ".BSQ", ".BIL", ".BIP"};
-    char *stem = copy_text(header_name, name_extension(header_name)), *name;
-    size_t i;
-    if (!has_extension(header_name, ".hdr")) fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", header_name);
-    for (i = 0; i < sizeof extensions / sizeof *extensions; i++) {
-        name = joined(stem, extensions[i]);
-        if (is_regular(name)) {
-            free(stem);
-            return name;
+/* The only file STEM.anything of this size; NULL where there is none. */
+static char *find_by_size(const char *header_name, const char *stem, uint64_t bytes) {
+    char *found = NULL;
+#ifdef EXAMPLE_POSIX
+    const char *own = name_in_folder(stem);
+    char *folder = copy_text(stem, own), *name;
+    DIR *list = opendir(own > stem ? folder : ".");
+    struct dirent *entry;
+    size_t length = strlen(own);
+    uint64_t size;
+    while (list && (entry = readdir(list)) != NULL) {
+        if (strncmp(entry->d_name, own, length) || entry->d_name[length] != '.') continue;
+        name = joined(folder, entry->d_name);
+        if (has_extension(name, ".hdr") || !is_regular(name, &size) || size != bytes) {
+            free(name);
+            continue;
         }
-        free(name);
+        if (found) fail(EXIT_ERROR, "%s: its data file may be %s or %s: --data FILE says it", header_name, found, name);
+        found = name;
     }
-    fail(EXIT_ERROR, "%s: its data file is missing: no %s.img, .dat, .raw nor %s itself", header_name, stem, stem);
+    if (list) closedir(list);
+    free(folder);
+#else
+    (void)header_name, (void)stem, (void)bytes;
+#endif
+    return found;
+}
+
+/* The data file that goes with a header, one that has the bytes if possible; the caller frees the name. */
+static char *find_data(const char *header_name, uint64_t bytes) {
+    static const char *const extensions[] = {".img", ".dat", ".bin", ".raw", "",     ".cub", ".lan", ".bsq", ".bil", ".bip",
+                                             ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP"};
+    enum { COUNT = (int)(sizeof extensions / sizeof *extensions) };
+    char *stem = copy_text(header_name, name_extension(header_name)), *best = NULL, *name;
+    int i, fit = -1; /* of the best: 2 = this size, 1 = larger, 0 = smaller */
+    uint64_t size;
+    for (i = 0; i < COUNT; i++) {
+        int its = -1;
+        name = joined(stem, extensions[i]);
+        if (is_regular(name, &size)) its = size == bytes ? 2 : size > bytes;
+        if (its <= fit) {
+            free(name);
+            continue;
+        }
+        free(best);
+        best = name;
+        fit = its;
+    }
+    name = fit < 1 ? find_by_size(header_name, stem, bytes) : NULL;
+    if (name) {
+        free(best);
+        best = name;
+    }
+    if (!best)
+        fail(EXIT_ERROR,
+             "%s: its data file is missing: neither %s nor %s.img, .dat, .bin, .raw, .cub, .lan ..., nor another of "
+             "%" PRIu64 " bytes; --data FILE names it",
+             header_name, stem, stem, bytes);
+    free(stem);
+    return best;
+}
+
+/* Whether the name is that of another format. */
+static int is_foreign(const char *name) {
+    static const char *const extensions[] = {".tif", ".tiff", ".jp2", ".h5",  ".he5", ".hdf", ".nc",  ".nc4",
+                                             ".ntf", ".nitf", ".pix", ".vrt", ".png", ".jpg", ".jpeg"};
+    size_t i;
+    for (i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (has_extension(name, extensions[i])) return 1;
+    return 0;
+}
+
+/* The header that is named, or that goes with the data file that is named: x.img.hdr or x.hdr; the caller frees the name. */
+static char *find_header(const char *name, const char **data_name) {
+    char *first, *second;
+    uint64_t size;
+    if (has_extension(name, ".hdr")) return joined(name, "");
+    first = joined(name, ".hdr");
+    second = derived_name(name, "", ".hdr");
+    if (!is_regular(first, &size) && !is_regular(second, &size)) {
+        if (is_foreign(name))
+            fail(EXIT_ERROR, "%s: not in ENVI's format: GDAL converts it: gdal_translate -of ENVI %s cube.img", name, name);
+        fail(EXIT_ERROR, "%s: its header is missing: neither %s nor %s", name, first, second);
+    }
+    if (is_regular(name, &size) && !*data_name) *data_name = name;
+    if (!is_regular(first, &size)) {
+        free(first);
+        return second;
+    }
+    free(second);
+    return first;
 }
 
 static shs_type header_type(const header *h) {
     int i, code = (int)header_whole(h, "data type", 0, INT_MAX);
     for (i = 0; i < VALUE_TYPES; i++)
         if (value_types[i].code == code) return value_types[i].type;
+    if (code == 14 || code == 15)
+        fail(EXIT_ERROR, "%s: data type: %d, integers of 64 bits, is not read: gdal_translate -of ENVI -ot Float64 converts it",
+             h->name, code);
     fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12, 13", h->name, code);
 }
 
@@ -384,9 +511,24 @@ static shs_interleave header_interleave(const header *h) {
     return (shs_interleave)i;
 }
 
-/* A float file cannot hold the number that the header spells out, only the float beside it. */
+/* 0: little-endian. ENVI's own words are Host (Intel) and Network (IEEE). */
+static int header_byte_order(const header *h) {
+    const char *value = header_value(h, "byte order");
+    char *lower = tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+    int order = !strncmp(lower, "network", 7) || !strncmp(lower, "ieee", 4);
+    if (!value) warn("%s: byte order: the key is missing: 0, little-endian, is assumed", h->name);
+    else if (!order && strncmp(lower, "host", 4) && strncmp(lower, "intel", 5))
+        order = (int)header_whole(h, "byte order", 0, 1);
+    free(lower);
+    return order;
+}
+
+/* A float file cannot hold the number that the header spells out, only the float beside it. That is FLT_MAX for all that
+   rounds to it, and for what printf's %g makes of it in six digits. */
 static double nodata_as_stored(shs_type type, double nodata) {
-    return type == SHS_F32 && fabs(nodata) < 3.4028235e38 ? (double)(float)nodata : nodata;
+    if (type != SHS_F32 || fabs(nodata) >= 3.40283e38) return nodata;
+    if (fabs(nodata) > 3.40281e38) return nodata < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
+    return (double)(float)nodata;
 }
 
 static void header_nodata(const header *h, cube_file *f) {
@@ -401,8 +543,11 @@ static void header_nodata(const header *h, cube_file *f) {
 
 static void header_describe(const header *h, cube_file *f) {
     const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
-    int order = shs_type_size(f->type) > 1 ? (int)header_whole(h, "byte order", 0, 1) : 0;
-    f->swap = shs_type_size(f->type) > 1 && order != host_byte_order();
+    uint64_t minor[2];
+    f->swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
+    header_pair(h, "major frame offsets", f->around);
+    header_pair(h, "minor frame offsets", minor);
+    if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
     if (header_value(h, "header offset")) f->offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
     if (header_value(h, "file compression") && header_whole(h, "file compression", 0, 1))
         fail(EXIT_ERROR, "%s: file compression: compressed data are not read", h->name);
@@ -413,11 +558,13 @@ static void header_describe(const header *h, cube_file *f) {
     f->description = joined(description ? description : "", "");
 }
 
-static cube_file cube_open(const char *header_name) {
+/* The name is that of the header or of the data; data_name may be NULL. */
+static cube_file cube_open(const char *name, const char *data_name) {
     cube_file f = SHS_ZERO;
-    header h = header_read(header_name);
+    header h;
     uint64_t size, needed;
-    f.header_name = header_name;
+    f.header_name = find_header(name, &data_name);
+    h = header_read(f.header_name);
     f.samples = (int)header_whole(&h, "samples", 1, INT_MAX);
     f.lines = (int)header_whole(&h, "lines", 1, INT_MAX);
     f.bands = (int)header_whole(&h, "bands", 1, INT_MAX);
@@ -425,24 +572,25 @@ static cube_file cube_open(const char *header_name) {
     f.interleave = header_interleave(&h);
     header_describe(&h, &f);
     header_free(&h);
-    f.data_name = find_data(header_name);
+    needed = file_bytes(&f);
+    f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);
     f.file = fopen(f.data_name, "rb");
     if (!f.file) fail(EXIT_ERROR, "%s: cannot read it: %s", f.data_name, strerror(errno));
     setvbuf(f.file, NULL, _IONBF, 0); /* whole lines are read: a buffer would only copy them once more */
     size = file_size(f.file, f.data_name);
-    needed = data_bytes(&f);
-    if (size < f.offset || size - f.offset < needed)
-        fail(EXIT_ERROR, "%s: it is truncated, or samples, lines, bands, data type or header offset of %s are wrong: "
-             "%" PRIu64 " bytes are there, %" PRIu64 "%s are needed", f.data_name, header_name, size,
-             needed > UINT64_MAX - f.offset ? UINT64_MAX : f.offset + needed, needed == UINT64_MAX ? " or more" : "");
-    if (size - f.offset > needed)
-        fprintf(stderr, "%s: %s: %" PRIu64 " bytes follow the cube that %s describes\n", program_name, f.data_name,
-                size - f.offset - needed, header_name);
+    if (size < needed)
+        fail(EXIT_ERROR,
+             "%s: it is truncated, or samples, lines, bands, data type or header offset of %s are wrong: "
+             "%" PRIu64 " bytes are there, %" PRIu64 "%s are needed",
+             f.data_name, f.header_name, size, needed, needed == UINT64_MAX ? " or more" : "");
+    if (size > needed)
+        warn("%s: %" PRIu64 " bytes follow the cube that %s describes", f.data_name, size - needed, f.header_name);
     return f;
 }
 
 static void cube_close(cube_file *f) {
     if (f->file) fclose(f->file);
+    free(f->header_name);
     free(f->data_name);
     free(f->part_name);
     free(f->part_header);
@@ -507,7 +655,7 @@ static void put_in_place(const char *part, const char *name) {
 
 /* The names of a new cube's files. */
 static void cube_name(cube_file *f, const char *header_name) {
-    f->header_name = header_name;
+    f->header_name = joined(header_name, "");
     f->data_name = derived_name(header_name, "", ".img");
     f->part_name = joined(f->data_name, ".part");
     f->part_header = joined(header_name, ".part");
@@ -524,7 +672,8 @@ static FILE *create_part(const char *name) {
     int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (descriptor >= 0) file = fdopen(descriptor, "wb");
 #else
-    if (is_regular(name)) errno = EEXIST;
+    uint64_t size;
+    if (is_regular(name, &size)) errno = EEXIST;
     else file = fopen(name, "wb");
 #endif
     if (!file && errno == EEXIST)
@@ -597,7 +746,7 @@ typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands;
     double variance, tolerance, noise;
     uint64_t seed;
-    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *truth, *device;
+    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *truth, *device, *data;
 } settings;
 
 enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
@@ -645,6 +794,7 @@ static const struct {
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
+    {READS, {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
     {READS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
     {READS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
     {READS, {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
@@ -705,8 +855,8 @@ static const mode_text *parse(int argc, char **argv) {
     if (names != mode->names)
         fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
              mode->names == 1 ? "one name" : "two names, IN.hdr and OUT.hdr", names);
-    for (i = 0; i < names; i++)
-        if (!has_extension(argv[1 + i], ".hdr")) fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", argv[1 + i]);
+    if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
+        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", argv[names]);
     return mode;
 }
 
@@ -779,7 +929,7 @@ static void select_bands(job *j) {
     j->bands = ALLOCATE(int, j->in.bands);
     if (j->s->band_text && j->s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
     if (j->s->bbl && !j->in.good)
-        fail(EXIT_ERROR, "%s: bbl: the key is missing, and --bbl needs it", j->in.header_name);
+        fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
     if (j->s->band_text) used = listed_bands(j->s->band_text, j->in.bands, j->bands);
     else
         for (i = 0; i < j->in.bands; i++)
@@ -832,7 +982,7 @@ static void output_nodata(job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
-                                     : out->type == SHS_F64 || fabs(value) < 3.4e38;
+                                     : out->type == SHS_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type);
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
@@ -877,7 +1027,7 @@ static void prepare_output(job *j) {
 }
 
 static cube_file truth_open(const char *name, const cube_file *like) {
-    cube_file truth = cube_open(name);
+    cube_file truth = cube_open(name, NULL);
     if (truth.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, truth.bands);
     if (truth.samples != like->samples || truth.lines != like->lines)
         fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, truth.samples, truth.lines, like->header_name,
@@ -907,7 +1057,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->mode = mode;
     j->start = wall_clock();
     check_options(j);
-    j->in = cube_open(name);
+    j->in = cube_open(name, s->data);
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
@@ -996,8 +1146,9 @@ static void sampled_bands(cube_file *f, int bands, int step, size_t count, doubl
 }
 
 /* The first three bands in red, green and blue, or one in grey; at most about a million pixels. */
-static void quicklook(const char *header_name, const char *name) {
-    cube_file f = cube_open(header_name);
+static void quicklook(const job *j) {
+    const char *name = j->s->quicklook;
+    cube_file f = cube_open(j->out.header_name, j->out.data_name);
     int step = 1, channels = f.bands >= 3 || has_extension(name, ".ppm") ? 3 : 1, bands, c;
     picture a;
     double *values;
@@ -1074,7 +1225,7 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     progress_clear();
     cube_finish(&j->out, mode == MNF ? "MNF" : "PC", NULL);
     end = wall_clock();
-    if (s->quicklook) quicklook(names[1], s->quicklook);
+    if (s->quicklook) quicklook(j);
     if (s->report) pca_report(&pca, s->report);
     print_end(j, pca.components, pca.count, end);
     shs_pca_free(&j->ctx, &pca);
@@ -1101,7 +1252,7 @@ static void run_denoise(const settings *s, char **names) {
     progress_clear();
     cube_finish(&j->out, "Band", j->bands);
     end = wall_clock();
-    if (s->quicklook) quicklook(names[1], s->quicklook);
+    if (s->quicklook) quicklook(j);
     print_end(j, pca.components, pca.count, end);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -1162,7 +1313,7 @@ static void run_ica(const settings *s, char **names) {
     progress_clear();
     cube_finish(&j->out, "IC", NULL);
     end = wall_clock();
-    if (s->quicklook) quicklook(names[1], s->quicklook);
+    if (s->quicklook) quicklook(j);
     if (s->report) ica_report(&ica, s->report);
     print_end(j, ica.components, ica.count, end);
     shs_ica_free(&j->ctx, &ica);
@@ -1200,8 +1351,8 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
 }
 
 /* The number of valid pixels of the map and, where the truth is known, what it says of each. */
-static size_t read_scores(const char *map_name, cube_file *truth, scored *pixels) {
-    cube_file map = cube_open(map_name);
+static size_t read_scores(const cube_file *written, cube_file *truth, scored *pixels) {
+    cube_file map = cube_open(written->header_name, written->data_name);
     size_t width = (size_t)map.samples, count = 0, x;
     char *scores = ALLOCATE(char, width * shs_type_size(map.type)), *marks = NULL;
     int y;
@@ -1238,9 +1389,9 @@ static void run_rx(const settings *s, char **names) {
     progress_clear();
     cube_finish(&j->out, "RX", NULL);
     end = wall_clock();
-    if (s->quicklook) quicklook(names[1], s->quicklook);
+    if (s->quicklook) quicklook(j);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    count = read_scores(names[1], s->truth ? &j->truth : NULL, pixels);
+    count = read_scores(&j->out, s->truth ? &j->truth : NULL, pixels);
     if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));
     printf("seconds=%.3f components=%d pixels=%zu\n", end - j->start, rank, count);
     free(pixels);

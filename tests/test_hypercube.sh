@@ -78,12 +78,41 @@ for i in bsq bil bip; do
     check "$i: band 3" is "$(band $i 3)" "30 31.5 33 0"
     check "$i: band 2, one line at a time" is "$(band $i 2 --block 1)" "20 21.5 23 0"
 done
-for e in dat raw '' IMG; do
+for e in img dat raw '' IMG bin cub lan bsq bil bip CUB whatever tar.0; do
     rm -f name*
     cp bsq.img "name${e:+.$e}"
     header name 2 2 3 1 bsq 0
     check "the data file is name${e:+.$e}" is "$(band name 2)" "20 21.5 23 0"
 done
+mkdir folder; cp bsq.img folder/name.any; cp name.hdr folder/name.hdr
+check "the data file is folder/name.any" is "$(band folder/name 2)" "20 21.5 23 0"
+printf 'thirteen byte' >name.dat
+check "one of the right size goes before a known extension" bash -c "rm name.tar.0; cp bsq.img name.raw; '$program' info name.hdr | grep -q '2  *20  *21.5  *23'"
+rm -f name.*; header name 2 2 3 1 bsq 0; cp bsq.img name.one; cp bsq.img name.twin
+fails "two of the right size" 1 "name.hdr: its data file may be .* or .*: --data FILE" pca name.hdr bad.hdr
+check "--data names one" is "$(band name 2 --data name.twin)" "20 21.5 23 0"
+check "--data: a pca" good pca name.hdr same.hdr --data=name.twin
+fails "--data: it is not there" 1 "nowhere.img: cannot read it" pca name.hdr bad.hdr --data nowhere.img
+printf odd >odd.any
+fails "--data: it is too short" 1 "odd.any: it is truncated" pca name.hdr bad.hdr --data odd.any
+fails "--data is an input as others are" 2 "would replace the input" pca name.hdr bad.hdr --data name.twin --report name.twin
+header lone 2 2 3 1 bsq 0; printf odd >lone.any
+fails "no file of the right size" 1 "lone.hdr: its data file is missing.*12 bytes; --data FILE" pca lone.hdr bad.hdr
+for e in tif h5 nc; do
+    cp bsq.img foreign.$e
+    fails "foreign.$e: what converts it" 1 "foreign.$e: not in ENVI's format: .*gdal_translate -of ENVI foreign.$e" pca foreign.$e bad.hdr
+done
+cp bsq.img data.img; header data 2 2 3 1 bsq 0
+band_of() { "$program" info "$@" | awk 'seen && $1 == 2 { print $2, $3, $4, $5 } $1 == "band" { seen = 1 }'; }
+check "info data.img finds data.hdr" is "$(band_of data.img)" "20 21.5 23 0"
+mv data.hdr data.img.hdr
+check "info data.img finds data.img.hdr" is "$(band_of data.img)" "20 21.5 23 0"
+check "info data.img.hdr finds data.img" is "$(band_of data.img.hdr)" "20 21.5 23 0"
+check "pca data.img" good pca data.img same.hdr
+fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
+rm data.img.hdr
+fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
+fails "an output that is no header" 2 "bad.img: the name of a header ends in .hdr" pca bsq.hdr bad.img
 { printf 'five!'; cat bsq.img; } >offset.img; header offset 2 2 3 1 bsq 0 'Header Offset = 5'
 check "header offset" is "$(band offset 2)" "20 21.5 23 0"
 printf '%s\r\n' ENVI '; lines = 7' ' SAMPLES=2' 'Lines  = 2' '' 'Bands = 3' 'Data   Type = 1' 'interleave = bsq' \
@@ -99,7 +128,48 @@ check "keys in any case, blanks, comments, carriage returns, braces over lines" 
 check "description over two lines" grep -q '^description   on two lines$' out.txt
 check "wavelengths" grep -q '^wavelengths   400 to 600.5 Nanometers$' out.txt
 check "bad bands" grep -q '^bad bands     2$' out.txt
+# As GDAL reads them: comments after values, ENVI's words for the byte order, or none.
+header words 2 1 1 2 bsq 0; printf '\001\000\002\000' >words.img
+words() { # words NAME RESULT SED-EXPRESSION...
+    header words 2 1 1 2 bsq 0
+    sed -i "${@:3}" words.hdr
+    check "$1" is "$(band words 1 2>err.txt)" "$2"
+}
+words "a comment after a value" "1 1.5 2 0" -e 's/^samples.*/samples = 2 ; comment/' -e 's/^data type.*/data type=2;int/' -e 's/bsq/BSQ ; x/'
+words "byte order = Host (Intel)" "1 1.5 2 0" -e 's/^byte order.*/byte order = Host (Intel)/'
+words "byte order = Network (IEEE)" "256 384 512 0" -e 's/^byte order.*/byte order = Network (IEEE)/'
+words "byte order = 1 ; Network" "256 384 512 0" -e 's/^byte order.*/byte order = 1 ; Network/'
+words "no byte order: 0" "1 1.5 2 0" -e '/^byte order/d'
+check "no byte order: says so" grep -q 'words.hdr: byte order: the key is missing: 0' err.txt
 check "--bbl leaves the bad band out" test "$("$program" info odd.hdr --bbl | grep -c '^ *[123] ')" -eq 2
+
+echo "== bytes around frames"
+# Two samples, two lines, three bands, as above, with x before and yy after each line, or each band of bsq.
+printf 'x\012\013\014\015yyx\024\025\026\027yyx\036\037\040\041yy' >fbsq.img
+printf 'x\012\013\024\025\036\037yyx\014\015\026\027\040\041yy' >fbil.img
+printf 'x\012\024\036\013\025\037yyx\014\026\040\015\027\041yy' >fbip.img
+for i in bsq bil bip; do
+    header f$i 2 2 3 1 $i 0 'major frame offsets = {1, 2}' 'minor frame offsets = {0,0}'
+    check "$i with bytes around frames: band 1" is "$(band f$i 1)" "10 11.5 13 0"
+    check "$i with bytes around frames: band 3, line by line" is "$(band f$i 3 --block 1)" "30 31.5 33 0"
+    check "$i with bytes around frames: a pca" good pca f$i.hdr frames.hdr --precise
+    good pca $i.hdr plain.hdr --precise
+    check "$i with bytes around frames: the same components" cmp frames.img plain.img
+    check "$i with bytes around frames: in blocks" good pca f$i.hdr frames.hdr --precise --block 1
+    check "$i with bytes around frames: the same components in blocks" cmp frames.img plain.img
+    { printf 'five!'; cat f$i.img; } >g$i.img; cp f$i.hdr g$i.hdr; sed -i '$a header offset = 5' g$i.hdr
+    check "$i with an offset and bytes around frames" is "$(band g$i 2)" "20 21.5 23 0"
+    [ $i = bsq ] || ! command -v gdalinfo >/dev/null ||
+        check "$i: GDAL finds the same" bash -c "gdalinfo -stats f$i.img | grep -q 'Minimum=20.000, Maximum=23.000, Mean=21.500'"
+done
+head -c 17 fbil.img >gbil.img; cp fbil.hdr gbil.hdr
+fails "the last bytes are missing" 1 "gbil.img: it is truncated.*17 bytes are there, 18 are needed" pca gbil.hdr bad.hdr
+for v in '{1}' '{1, -2}' '{a, b}' '{1, 2, 3}' 1 '{9999999999, 0}'; do
+    header gbil 2 2 3 1 bil 0 "major frame offsets = $v"
+    fails "major frame offsets = $v" 1 "gbil.hdr: major frame offsets: .* two numbers" pca gbil.hdr bad.hdr
+done
+header gbil 2 2 3 1 bil 0 'minor frame offsets = {0, 1}'
+fails "minor frame offsets" 1 "gbil.hdr: minor frame offsets: .* not read" pca gbil.hdr bad.hdr
 
 echo "== missing values"
 header none 2 2 3 1 bsq 0 'data ignore value = 21'; cp bsq.img none.img
@@ -110,6 +180,19 @@ check "NaN and infinity" is "$(band nan 1)" "1 1.5 2 2"
 printf '\377\377\177\377\000\000\200\077' >lowest.img
 header lowest 2 1 1 4 bsq 0 'data ignore value = -3.4028234663852886e+38'
 check "the lowest float" is "$(band lowest 1)" "1 1 1 1"
+# As numpy, GDAL, printf and IDL write the lowest float and its opposite.
+printf '\377\377\177\177\000\000\200\077' >highest.img
+for digits in 3.4028235e+38 3.4028234663852886e+38 3.40282346638529e+38 3.40282347e+38 3.402823466e+38 3.4028235E+038 3.402823e+38 3.40282e+38; do
+    header lowest 2 1 1 4 bsq 0 "data ignore value = -$digits"
+    check "the lowest float is -$digits" is "$(band lowest 1)" "1 1 1 1"
+    header highest 2 1 1 4 bsq 0 "data ignore value = $digits"
+    check "the highest float is $digits" is "$(band highest 1)" "1 1 1 1"
+    check "the lowest float by --nodata=-$digits" is "$(band lowest 1 --nodata=-$digits)" "1 1 1 1"
+done
+printf '\377\377\177\377\000\000\200\077\000\000\000\100' >lowest.img; header lowest 3 1 1 4 bsq 0 'data ignore value = -3.4028235e+38'
+check "the lowest float: a pca" good pca lowest.hdr lowest_pc.hdr
+check "the lowest float: stays in a float output" is "$(band lowest_pc 1)" "-0.5 0 0.5 1"
+check "the lowest float: its header" grep -q '^data ignore value = -3.4028234663852886e+38$' lowest_pc.hdr
 printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
 check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
 
@@ -120,7 +203,7 @@ lie() { # lie NAME PATTERN [sed expression]
     sed -i -e "$3" wrong.hdr
     fails "$1" 1 "wrong.hdr.*$2" pca wrong.hdr bad.hdr
 }
-for key in samples lines bands 'data type' interleave 'byte order'; do lie "no $key" "$key.*missing" "/^$key/d"; done
+for key in samples lines bands 'data type' interleave; do lie "no $key" "$key.*missing" "/^$key/d"; done
 lie "negative samples" "samples: -2 is outside" 's/^samples.*/samples = -2/'
 lie "no lines" "lines: 0 is outside" 's/^lines.*/lines = 0/'
 lie "2^31 samples" "samples: 2147483648 is outside" 's/^samples.*/samples = 2147483648/'
@@ -135,14 +218,36 @@ lie "an offset past the end" "24 bytes are there, 1024 are needed" 's/^header of
 lie "one line too many" "24 bytes are there, 36 are needed" 's/^lines.*/lines = 3/'
 lie "sizes whose product overflows" "24 bytes are there.*or more are needed" \
     's/^\(samples\|lines\|bands\).*/\1 = 2147483647/'
-lie "a brace that stays open" "wavelength: the closing brace" '$a wavelength = {1, 2, 3'
-lie "a wavelength too few" "wavelength: 2 values for 3 bands" '$a wavelength = {1, 2}'
-lie "a wavelength that is none" "wavelength: number 2" '$a wavelength = {1, x, 3}'
-lie "a bad band list of the wrong length" "bbl: 4 values for 3 bands" '$a bbl = {1, 1, 1, 0}'
+lie "64-bit integers" "data type: 14, integers of 64 bits.*gdal_translate" 's/^data type.*/data type = 14/'
+lie "an odd word for the byte order" "byte order: 'PDP' is not" 's/^byte order.*/byte order = PDP/'
+# What the cube can be read without is ignored, and said.
+doubtful() { # doubtful NAME PATTERN LINE [MORE LINES...]
+    { printf 'ENVI\nsamples = 2\n'; printf '%s\n' "${@:3}"; printf 'lines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\nbyte order = 0\n'; } >doubt.hdr
+    cp bsq.img doubt.img
+    good pca bsq.hdr plain.hdr
+    check "$1: read" run pca doubt.hdr same.hdr
+    check "$1: says so" grep -q "doubt.hdr: $2" err.txt
+    check "$1: one line" is "$(wc -l <err.txt)" 1
+    check "$1: the same components" cmp same.img plain.img
+}
+doubtful "a brace that stays open" "band names: the closing brace is missing" 'band names = {1, 2, 3'
+doubtful "a brace that stays open before another" "band names: the closing brace is missing" 'band names = {1, 2,' ' 3' 'bbl = {1,1,1}'
+doubtful "a wavelength too few" "wavelength: 2 values for 3 bands" 'wavelength = {1, 2}'
+doubtful "a wavelength that is none" "wavelength: number 2" 'wavelength = {1, x, 3}'
+doubtful "a bad band list of the wrong length" "bbl: 4 values for 3 bands" 'bbl = {1, 1, 1, 0}'
+doubtful "an empty bad band list" "bbl: 0 values for 3 bands" 'bbl = {}'
+doubtful "two lists that differ" "wavelength: it is there twice" 'wavelength = {1,2,3}' 'wavelength = {1,2,4}'
+header doubt 2 2 3 1 bsq 0 'bbl = {1, 1, 1, 0}'
+fails "a bad band list of the wrong length, and --bbl" 1 "doubt.hdr: bbl: the key is missing or damaged" pca doubt.hdr bad.hdr --bbl
+header doubt 2 2 3 1 bsq 0 'fwhm = {1, x}'
+check "a bad list that nobody reads" good pca doubt.hdr same.hdr
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\n\000data ignore value = 20\n' >doubt.hdr
+fails "a byte of zero" 1 "doubt.hdr: not an ENVI header: it holds a byte of zero" pca doubt.hdr bad.hdr
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\n\000' >doubt.hdr
+fails "a byte of zero at the end" 1 "doubt.hdr: not an ENVI header: it holds a byte of zero" pca doubt.hdr bad.hdr
 lie "two keys that differ" "samples: it is there twice" '$a samples = 3'
 lie "a missing value that is none" "data ignore value: 'none'" '$a data ignore value = none'
 lie "compressed data" "file compression" '$a file compression = 1'
-fails "a data file in place of the header" 2 "bsq.img: the name of a header ends in .hdr" pca bsq.img bad.hdr
 cp bsq.img nohead.hdr
 fails "a header that is none" 1 "nohead.hdr: not an ENVI header" pca nohead.hdr bad.hdr
 header lonely 2 2 3 1 bsq 0

@@ -5,6 +5,7 @@
 #define _FILE_OFFSET_BITS 64
 #endif
 #define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -61,6 +62,15 @@ static FILE *opened(const char *name) {
     return files[i] = file;
 }
 
+/* Only the two files are there. */
+static int looked_at(const char *name, struct stat *about) {
+    size_t which = strstr(name, ".img") ? 1 : 0;
+    if (!which && !strstr(name, ".hdr")) return -1;
+    memset(about, 0, sizeof *about);
+    about->st_size = (off_t)lengths[which];
+    return 0;
+}
+
 static int closed(FILE *file) {
     size_t i;
     for (i = 0; i < 8; i++)
@@ -74,7 +84,8 @@ static int closed(FILE *file) {
 #define free(block) kept_free(block)
 #define fopen(name, mode) opened(name)
 #define fclose(file) closed(file)
-#define stat(name, about) ((void)(about), strstr(name, ".img") == NULL)
+#define stat(name, about) looked_at(name, about)
+#define opendir(name) NULL
 #undef S_ISREG
 #define S_ISREG(mode) 1
 #undef stderr
@@ -91,6 +102,7 @@ static int closed(FILE *file) {
 #undef free
 #undef fopen
 #undef fclose
+#undef stat
 
 /* ---- what is done there ------------------------------------------------------------------------------------------ */
 
@@ -115,11 +127,11 @@ static void read_again(const cube_file *f) {
 }
 
 static void read_cube(void) {
-    cube_file f = cube_open("cube.hdr");
+    cube_file f = cube_open("cube.hdr", NULL);
     unsigned char *lines;
     uint64_t bytes = data_bytes(&f);
     int i, j;
-    must(f.samples > 0 && f.lines > 0 && f.bands > 0 && bytes <= lengths[1]);
+    must(f.samples > 0 && f.lines > 0 && f.bands > 0 && bytes <= lengths[1] && file_bytes(&f) <= lengths[1]);
     lines = ALLOCATE(unsigned char, bytes);
     must_read(&f, 0, f.lines, lines);
     for (i = 0; i < f.bands && i < 8; i++)
