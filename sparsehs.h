@@ -779,8 +779,9 @@ typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL, SHS_BIP, SHS_INTERLEAVE_COUN
 
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
    as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
-   or for floating types NaN or infinity. In outputs such a pixel gets the no-data value in every band. `lines` may be 0, without
-   pixels or a read_fn, as some ranks may have none: then sums stay as they are and nothing is written. */
+   or for floating types NaN, infinity, or what a shs_real cannot hold (1e300 in a float build, with products in shs_wide too). In
+   outputs such a pixel gets the no-data value in every band. `lines` may be 0, without pixels or a read_fn, as some ranks may
+   have none: then sums stay as they are and nothing is written. */
 typedef struct shs_cube {
     const void *pixels;
     shs_type type;
@@ -8642,7 +8643,10 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
 SHS__PRIVATE void shs__mark_not_finite(const shs__reader *r, shs__panel *panel) {
     int used = r->view.used, k, b;
     for (k = 0; k < panel->pixels && r->precise; k++)
-        if (!shs__wide_finite((size_t)used, panel->W + (size_t)k * (size_t)used)) panel->missing[k] = 1;
+        for (b = 0; b < used && !panel->missing[k]; b++) {
+            shs_real x = (shs_real)panel->W[(size_t)k * (size_t)used + (size_t)b];
+            if (!shs__finite(1, &x)) panel->missing[k] = 1;
+        }
     if (r->precise) return;
     for (k = 0; k < panel->pixels && !r->planes; k++)
         if (!shs__finite((size_t)used, panel->X + (size_t)k * (size_t)used)) panel->missing[k] = 1;

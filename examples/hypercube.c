@@ -84,7 +84,8 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
     }
 }
 
-static void put_value(void *block, size_t i, shs_type type, double value) {
+/* Rounded to nearest, half away from zero, and clamped, as the library does it. Returns what the type can hold. */
+static double put_value(void *block, size_t i, shs_type type, double value) {
     const value_type *info = type_info(type);
     size_t size = shs_type_size(type);
     union {
@@ -96,7 +97,10 @@ static void put_value(void *block, size_t i, shs_type type, double value) {
         float f32;
         double f64;
     } v;
-    if (is_integer(type)) value = value < info->low ? info->low : value > info->high ? info->high : floor(value + 0.5);
+    if (is_integer(type)) {
+        value = value < 0 ? ceil(value - 0.5) : floor(value + 0.5);
+        value = value < info->low ? info->low : value > info->high ? info->high : value;
+    }
     switch (type) {
     case SHS_U8: v.u8 = (uint8_t)value; break;
     case SHS_I16: v.i16 = (int16_t)value; break;
@@ -107,6 +111,7 @@ static void put_value(void *block, size_t i, shs_type type, double value) {
     default: v.f64 = value; break;
     }
     memcpy((unsigned char *)block + i * size, &v, size);
+    return value;
 }
 
 static int host_byte_order(void) {
@@ -292,6 +297,9 @@ typedef struct cube_file {
     double *wavelength, *good; /* bands values each, or NULL; good is bbl */
     char *units, *description;
     int error; /* errno of a failed transfer; 0 where the file ended early */
+    void *integers;        /* room for those that write_integers makes */
+    uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
+    uint64_t beyond;       /* values of the last pass that a shs_real cannot hold */
 } cube_file;
 
 static int seek_to(FILE *file, uint64_t position) {
@@ -350,12 +358,44 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
     return i < pieces;
 }
 
+/* Whether it is finite in the file, but not in the sums: 1e300 where a shs_real is a float. */
+static int is_beyond(double value) { return sizeof(shs_real) == 4 && fabs(value) > (double)FLT_MAX && isfinite(value); }
+
+static int is_nodata(const cube_file *f, double value) { return f->has_nodata && value >= f->nodata && value <= f->nodata; }
+
+static int is_missing(const cube_file *f, double value) { return !isfinite(value) || is_beyond(value) || is_nodata(f, value); }
+
 static int read_lines(void *user, int first, int lines, void *block) {
-    return transfer((cube_file *)user, first, lines, block, NULL);
+    cube_file *f = (cube_file *)user;
+    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    int failed = transfer(f, first, lines, block, NULL);
+    if (first == 0) f->beyond = 0;
+    for (i = 0; i < count && !failed && f->type == SHS_F64 && sizeof(shs_real) == 4; i++) {
+        double value = get_value(block, i, f->type, f->swap);
+        if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
+    }
+    return failed;
 }
 
 static int write_lines(void *user, int first, int lines, const void *block) {
     return transfer((cube_file *)user, first, lines, NULL, block);
+}
+
+/* The block holds doubles, NaN where a pixel is missing. They become integers here and not in the library, so that what is lost
+   can be counted. */
+static int write_integers(void *user, int first, int lines, const void *block) {
+    cube_file *f = (cube_file *)user;
+    const double *values = (const double *)block;
+    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    if (!f->integers) f->integers = allocate(count, shs_type_size(f->type)); /* no later block is larger */
+    for (i = 0; i < count; i++) {
+        int valid = isfinite(values[i]) != 0;
+        double stored = put_value(f->integers, i, f->type, valid ? values[i] : f->nodata);
+        if (!valid) continue;
+        if (fabs(stored - values[i]) > 0.5) f->clamped++;
+        if (is_nodata(f, stored)) f->met++;
+    }
+    return write_lines(f, first, lines, f->integers);
 }
 
 static const char *transfer_trouble(const cube_file *f) { return f->error ? strerror(f->error) : "it ends early"; }
@@ -372,10 +412,6 @@ static size_t value_index(const cube_file *f, int lines, int line, int sample, i
     if (f->interleave == SHS_BSQ) return (b * h + y) * w + x;
     if (f->interleave == SHS_BIL) return (y * n + b) * w + x;
     return (y * w + x) * n + b;
-}
-
-static int is_missing(const cube_file *f, double value) {
-    return !isfinite(value) || (f->has_nodata && value >= f->nodata && value <= f->nodata);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -594,6 +630,7 @@ static void cube_close(cube_file *f) {
     free(f->data_name);
     free(f->part_name);
     free(f->part_header);
+    free(f->integers);
     free(f->wavelength);
     free(f->good);
     free(f->units);
@@ -1002,8 +1039,10 @@ static void output_rescale(job *j, const cube_file *out) {
     if (!isfinite(low) || !isfinite(high) || low > high) fail(EXIT_USAGE, "--rescale: %s is no range", text);
     if (is_integer(out->type) && (low < type->low || high > type->high))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of %s", text, type->name);
-    if (j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
-        fprintf(stderr, "%s: --rescale: %g within %s also marks missing pixels\n", program_name, out->nodata, text);
+    if (out->type == SHS_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
+        fail(EXIT_USAGE, "--rescale: %s is outside the range of f32", text);
+    if (!is_integer(out->type) && j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
+        warn("--rescale: %g within %s also marks missing pixels", out->nodata, text);
     j->sink.rescale = 1;
     j->sink.low = (shs_wide)low;
     j->sink.high = (shs_wide)high;
@@ -1024,6 +1063,11 @@ static void prepare_output(job *j) {
     j->sink.interleave = out->interleave;
     j->sink.write_fn = write_lines;
     j->sink.write_user = out;
+    if (!is_integer(out->type)) return;
+    j->sink.type = SHS_F64;
+    j->sink.has_nodata = 1;
+    j->sink.nodata = (shs_wide)NAN;
+    j->sink.write_fn = write_integers;
 }
 
 static cube_file truth_open(const char *name, const cube_file *like) {
@@ -1077,8 +1121,77 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     return j;
 }
 
+/* ---- what the bands hold ------------------------------------------------------------------------------------------ */
+
+typedef struct band_summary {
+    double low, high, sum, count, missing;
+} band_summary;
+
+static void summarise_line(const job *j, const void *block, int lines, int line, band_summary *summaries) {
+    int i, x;
+    for (i = 0; i < j->cube.band_count; i++) {
+        band_summary *b = &summaries[i];
+        for (x = 0; x < j->in.samples; x++) {
+            size_t at = value_index(&j->in, lines, line, x, j->bands[i]);
+            double value = get_value(block, at, j->in.type, j->in.swap);
+            if (is_missing(&j->in, value)) {
+                b->missing++;
+                continue;
+            }
+            b->low = b->count > 0 && b->low < value ? b->low : value;
+            b->high = b->count > 0 && b->high > value ? b->high : value;
+            b->sum += value;
+            b->count++;
+        }
+    }
+}
+
+/* Of each band in use, a few lines at a time. */
+static band_summary *summarise(job *j) {
+    band_summary *summaries = ALLOCATE(band_summary, j->cube.band_count);
+    double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
+    int lines = j->s->block ? j->s->block : (int)(16e6 / line_bytes) + 1, first, i;
+    char *block;
+    lines = lines < j->in.lines ? lines : j->in.lines;
+    block = (char *)allocate((size_t)line_bytes, (size_t)lines);
+    for (first = 0; first < j->in.lines; first += lines) {
+        if (lines > j->in.lines - first) lines = j->in.lines - first;
+        must_read(&j->in, first, lines, block);
+        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, summaries);
+    }
+    free(block);
+    return summaries;
+}
+
+/* A pixel counts only where no band in use is missing: the bands that have nothing, or else the one that has least. */
+static void fail_for_pixels(job *j) {
+    band_summary *all = summarise(j);
+    char *list = ALLOCATE(char, 24 * (size_t)j->cube.band_count + 1), *at = list;
+    const band_summary *worst = all;
+    int i, last;
+    for (i = 0; i < j->cube.band_count; i = last + 1) {
+        for (last = i; last < j->cube.band_count && !(all[last].count > 0) && j->bands[last] - j->bands[i] == last - i;
+             last++) {}
+        if (last > i)
+            at += sprintf(at, last - i > 1 ? "%s%d-%d" : "%s%d", at > list ? "," : "", j->bands[i] + 1, j->bands[last - 1] + 1);
+        last -= last > i;
+        if (all[i].missing > worst->missing) worst = all + i;
+    }
+    if (at > list)
+        fail(EXIT_ERROR,
+             "%s: pixels: too few valid ones: every value of band%s %s is missing; --bands or --bbl leave bands out",
+             j->in.header_name, strpbrk(list, ",-") ? "s" : "", list);
+    if (worst->missing > 0)
+        fail(EXIT_ERROR,
+             "%s: pixels: too few valid ones: each misses some band, band %d %.0f of %.0f times; --bands or --bbl leave bands "
+             "out",
+             j->in.header_name, j->bands[worst - all] + 1, worst->missing, worst->missing + worst->count);
+    fail(EXIT_ERROR, "%s: pixels: too few valid ones", j->in.header_name);
+}
+
 /* Stops with the name of what is at fault. */
-static void check_job(const job *j, shs_status status) {
+static void check_job(job *j, shs_status status) {
+    if (status == SHS_NO_PIXELS) fail_for_pixels(j);
     if (status == SHS_READ_FAILED)
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
@@ -1093,6 +1206,27 @@ static void output_start(job *j, int bands, const char *what) {
     j->fitted = wall_clock();
     j->out.bands = bands;
     j->out.description = joined(what, j->in.header_name);
+}
+
+static void tell_beyond(const cube_file *in) {
+    if (!in->beyond) return;
+    warn("%s: %" PRIu64 " values are beyond %.3g, the largest float: their pixels count as missing; -DSPARSEHS_DOUBLE builds a "
+         "program that takes them",
+         in->header_name, in->beyond, (double)FLT_MAX);
+}
+
+/* The output is complete. Says what became of values that did not fit. */
+static void output_finish(job *j, const char *band_name, const int *band_numbers) {
+    const cube_file *out = &j->out;
+    const value_type *type = type_info(out->type);
+    cube_finish(&j->out, band_name, band_numbers);
+    tell_beyond(&j->in);
+    if (out->clamped)
+        warn("%s: %" PRIu64 " values do not fit %s and were clamped to %.0f..%.0f; --rescale or another --type keeps them",
+             out->header_name, out->clamped, type->name, type->low, type->high);
+    if (out->met)
+        warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; --rescale keeps them apart",
+             out->header_name, out->met, out->nodata);
 }
 
 static void job_close(job *j) {
@@ -1223,7 +1357,7 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
     check_job(j, shs_pca_transform(&j->ctx, &pca, &j->cube, &j->sink));
     progress_clear();
-    cube_finish(&j->out, mode == MNF ? "MNF" : "PC", NULL);
+    output_finish(j, mode == MNF ? "MNF" : "PC", NULL);
     end = wall_clock();
     if (s->quicklook) quicklook(j);
     if (s->report) pca_report(&pca, s->report);
@@ -1250,7 +1384,7 @@ static void run_denoise(const settings *s, char **names) {
     keep_wavelengths(j);
     check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
     progress_clear();
-    cube_finish(&j->out, "Band", j->bands);
+    output_finish(j, "Band", j->bands);
     end = wall_clock();
     if (s->quicklook) quicklook(j);
     print_end(j, pca.components, pca.count, end);
@@ -1311,7 +1445,7 @@ static void run_ica(const settings *s, char **names) {
     output_start(j, ica.components, "Independent components of ");
     check_job(j, shs_ica_transform(&j->ctx, &ica, &j->cube, &j->sink));
     progress_clear();
-    cube_finish(&j->out, "IC", NULL);
+    output_finish(j, "IC", NULL);
     end = wall_clock();
     if (s->quicklook) quicklook(j);
     if (s->report) ica_report(&ica, s->report);
@@ -1387,7 +1521,7 @@ static void run_rx(const settings *s, char **names) {
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
     check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
     progress_clear();
-    cube_finish(&j->out, "RX", NULL);
+    output_finish(j, "RX", NULL);
     end = wall_clock();
     if (s->quicklook) quicklook(j);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
@@ -1399,29 +1533,6 @@ static void run_rx(const settings *s, char **names) {
 }
 
 /* ---- info -------------------------------------------------------------------------------------------------------- */
-
-typedef struct band_summary {
-    double low, high, sum, count, missing;
-} band_summary;
-
-static void summarise_line(const job *j, const void *block, int lines, int line, band_summary *summaries) {
-    int i, x;
-    for (i = 0; i < j->cube.band_count; i++) {
-        band_summary *b = &summaries[i];
-        for (x = 0; x < j->in.samples; x++) {
-            size_t at = value_index(&j->in, lines, line, x, j->bands[i]);
-            double value = get_value(block, at, j->in.type, j->in.swap);
-            if (is_missing(&j->in, value)) {
-                b->missing++;
-                continue;
-            }
-            b->low = b->count > 0 && b->low < value ? b->low : value;
-            b->high = b->count > 0 && b->high > value ? b->high : value;
-            b->sum += value;
-            b->count++;
-        }
-    }
-}
 
 static void print_about(const job *j) {
     const cube_file *f = &j->in;
@@ -1453,24 +1564,12 @@ static void print_summary(const job *j, int i, const band_summary *b) {
 
 static void run_info(const settings *s, const char *name) {
     job *j = job_open(s, INFO, name, NULL);
-    band_summary *summaries;
-    double line_bytes;
-    char *block;
-    int lines, first, i;
-    line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
-    lines = s->block ? s->block : (int)(16e6 / line_bytes) + 1;
-    lines = lines < j->in.lines ? lines : j->in.lines;
-    block = (char *)allocate((size_t)line_bytes, (size_t)lines);
-    summaries = ALLOCATE(band_summary, j->cube.band_count);
-    for (first = 0; first < j->in.lines; first += lines) {
-        if (lines > j->in.lines - first) lines = j->in.lines - first;
-        must_read(&j->in, first, lines, block);
-        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, summaries);
-    }
+    band_summary *summaries = summarise(j);
+    int i;
     print_about(j);
     printf(" band %s%12s %12s %12s %9s\n", j->in.wavelength ? " wavelength " : "", "min", "mean", "max", "missing");
     for (i = 0; i < j->cube.band_count; i++) print_summary(j, i, &summaries[i]);
-    free(block);
+    tell_beyond(&j->in);
     free(summaries);
     job_close(j);
 }

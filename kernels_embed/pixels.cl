@@ -26,7 +26,8 @@ inline int finite_elem(ELEM x) {
 #endif
 }
 
-/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts as the panel will hold it. */
+/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts if a `real` can hold it, in
+   panels of doubles too. */
 __kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
                        __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {
     size_t p = get_global_id(0);
@@ -41,7 +42,7 @@ __kernel void validity(__global const VALUE *raw, ulong origin, __global const i
         good &= (wide)v != nodata;
 #endif
 #if FLOATING
-        good &= finite_elem(less_shift(v, shift[b]));
+        good &= finite_elem((ELEM)(real)less_shift(v, shift[b]));
 #endif
     }
 #endif

@@ -475,8 +475,82 @@ check "NaN: runs" good pca nan.hdr nan_pc.hdr
 check "NaN: two missing" is "$(band nan_pc 1 | cut -d' ' -f4)" 2
 printf '\007\007\007\007' >empty.img; header empty 2 2 1 1 bsq 0 'data ignore value = 7'
 for m in pca mnf rx "denoise --components 1" "ica --components 1"; do
-    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few" $m empty.hdr bad.hdr
+    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few valid ones: every value of band 1 is missing; --bands" \
+        $m empty.hdr bad.hdr
 done
+# Six bands of two pixels; the third, fifth and sixth have nothing.
+printf '\001\002\001\003\007\007\003\001\007\007\007\007' >gaps.img; header gaps 2 1 6 1 bsq 0 'data ignore value = 7' 'bbl = {1,1,0,1,0,0}'
+gaps="too few valid ones: every value of bands 3,5-6 is missing; --bands or --bbl leave bands out"
+fails "some bands missing" 1 "gaps.hdr: pixels: $gaps" pca gaps.hdr bad.hdr
+fails "some bands missing, in blocks" 1 "gaps.hdr: pixels: $gaps" mnf gaps.hdr bad.hdr --block 1
+fails "some bands missing, of those in use" 1 "every value of bands 6,3 is missing; --bands or" pca gaps.hdr bad.hdr --bands 6,1,3
+check "--bbl leaves them out" good pca gaps.hdr gaps_pc.hdr --bbl
+printf '\007\002\001\007' >gaps2.img; header gaps2 2 1 2 1 bsq 0 'data ignore value = 7'
+fails "every pixel misses some band" 1 "each misses some band, band 1 1 of 2 times; --bands or --bbl" pca gaps2.hdr bad.hdr
+
+echo "== what outputs cannot hold"
+# Bytes 0 .. 250 through one component, which is all of it: mean 100, so -100 .. 150.
+printf '\000\005\140\227\372' >wide.img; header wide 5 1 1 1 bsq 0
+check "clamped: runs" run denoise wide.hdr lost.hdr --components 1 --precise --type i16
+check "nothing lost: nothing said" test ! -s err.txt
+printf '\000\000\310\102\000\000\226\103\000\000\240\301\000\140\152\106\000\000\200\077' >wide.img # 100 300 -20 15000 1
+header wide 5 1 1 4 bsq 0
+lost() { # lost NAME PATTERN RESULT ARGUMENTS...
+    check "$1: runs" run denoise wide.hdr lost.hdr --components 1 --precise "${@:4}"
+    check "$1: says so" grep -q -- "lost.hdr: $2" err.txt
+    check "$1: the values" is "$(band lost 1)" "$3"
+}
+lost "two above, one below u8" "3 values do not fit u8 and were clamped to 0..255; --rescale" "1 152.75 255 1" --type u8
+check "what is clamped to the missing value counts there too" grep -q '1 valid values became 0, which also marks missing' err.txt
+lost "one below u16" "1 values do not fit u16" "1 3850.25 15000 1" --type u16
+lost "streamed" "1 values do not fit u32" "1 3850.25 15000 1" --type u32 --block 1 --interleave bip
+sed -i '$a data ignore value = 300' wide.hdr
+lost "a stretched value that meets the inherited one" "1 valid values became 300, which also marks missing pixels; --rescale" "0 0.666667 2 2" \
+    --type i16 --rescale 0,300
+check "another range keeps them apart" good denoise wide.hdr lost.hdr --components 1 --precise --type i16 --rescale 0,200
+sed -i '$d' wide.hdr
+check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
+check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
+if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+    # What 0.4.. and 0.5.. become, against numpy; and values by the thousand.
+    python3 -c '
+import numpy
+a = numpy.random.default_rng(3).normal(scale=200, size=(7, 50, 40)); a[0, 0, :4] = 0.5, -0.5, 254.5, 255.49
+a[2, 3, 4] = numpy.nan; a.tofile("many.img"); numpy.save("many.npy", a)'
+    header many 40 50 7 5 bsq 0
+    check "thousands: runs" run denoise many.hdr lost.hdr --components 7 --precise --type u8
+    check "thousands: the counts and bytes are those of numpy" python3 -c '
+import numpy, re
+a = numpy.load("many.npy"); valid = numpy.isfinite(a).all(axis=0); v = a[:, valid]
+r = numpy.where(v < 0, numpy.ceil(v - 0.5), numpy.floor(v + 0.5)); c = numpy.clip(r, 0, 255)
+said = open("err.txt").read()
+near = (numpy.abs(v % 1 - 0.5) < 1e-9).sum()
+assert abs(int(re.search(r"(\d+) values do not fit", said)[1]) - (r != c).sum()) <= near, said
+assert abs(int(re.search(r"(\d+) valid values became 0", said)[1]) - (c == 0).sum()) <= near, said
+got = numpy.fromfile("lost.img", "u1").reshape(a.shape)
+assert (got[:, ~valid] == 0).all() and (got[:, valid] != c).sum() <= near'
+else
+    skip "numpy is not here"
+fi
+# 1e300: a double build takes it, a float build cannot, whatever the products are in.
+printf '\234\165\000\210\074\344\067\176' >huge8
+{ cat huge8; for v in '\360\077' '\000\100' '\010\100'; do printf "\\0\\0\\0\\0\\0\\0$v"; done; } >huge.img; rm huge8
+header huge 4 1 1 5 bsq 0
+for p in "" --precise "--block 1"; do
+    run pca huge.hdr huge_pc.hdr $p
+    if grep -q 'huge.hdr: 1 values are beyond 3.4e+38, the largest float: their pixels count as missing' err.txt; then
+        check "1e300 $p: the others count" is "$(band huge_pc 1)" "-1 0 1 1"
+    else
+        check "1e300 $p: a double build says what overflows" grep -q 'NaN or infinity' err.txt
+    fi
+done
+run info huge.hdr
+check "1e300: info counts it where the rest does" bash -c "! grep -q beyond err.txt || grep -q ' 1 *1 *2 *3 *1$' out.txt"
+sed -i '$a data ignore value = 1e300' huge.hdr
+check "1e300 is the missing value" good pca huge.hdr huge_pc.hdr
+check "1e300 is the missing value: the others count" is "$(band huge_pc 1)" "-1 0 1 1"
+fails "--rescale beyond f32" 2 "--rescale: 0,1e300 is outside the range of f32" pca huge.hdr bad.hdr --rescale 0,1e300
+check "--rescale beyond f32 into f64" good pca huge.hdr huge_pc.hdr --rescale=-1e30,1e30 --type f64
 
 echo "== noise reduction"
 check "all components: runs" good denoise scene.hdr whole.hdr --components 100 --type u16 --precise
