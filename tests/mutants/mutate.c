@@ -15,10 +15,15 @@
 
    Left out, since such a change is seldom a mistake that a test could see:
    - Numbers outside functions and whole numbers above 16: block sizes, limits of paths, capacities of scratch. They decide
-     how fast a result comes, not which.
-   - Numbers with a fraction or an exponent but 0.5, 1.0 and 2.0: thresholds, which no test should pin down to the last digit.
-   - The boundary of a comparison of reals (x < y, x <= y): equality has no probability.
-   - The length of an array where it is declared: one more does nothing.
+     how fast a result comes, not which. For the same reason the functions of `choices` below, which choose the faster of two
+     ways to one result, and the work that shs__parallel is told.
+   - Numbers with a fraction or an exponent but 0.5, 1.0 and 2.0, and the arithmetic beside one with an exponent or beside
+     the spacing of reals: thresholds, which no test should pin down to the last digit. Loops that end after more than 16
+     rounds whatever happens: the limit is for what does not converge.
+   - The boundary of a comparison of reals (x < y, x <= y): equality has no probability. That of a + b < c in the head of a
+     loop: whole vectors, after which a loop for what is left does the same.
+   - 2 for 1 where it is assigned or returned alone: a truth value.
+   - The length of an array where it is declared, one more in what a buffer is cut to: more room does nothing.
    - What x <= 0 does in place of x < 0: the same zero, with another sign.
    - ++ and --: every test fails, so that they would only embellish the count.
    - Macros: a line of one is many places at once. */
@@ -176,6 +181,51 @@ static void add(int kind, size_t from, size_t to, int view, const char *with, lo
     if (number >= 0) snprintf(s->number, sizeof s->number, "%ld", number), s->with = "";
 }
 
+/* Functions that choose the faster way, and what is read ahead of its use. */
+static int chooses(size_t name) {
+    static const char *const choices[] = {"shs__eigh_few",
+                                          "shs__default_group",
+                                          "shs__gram_pays",
+                                          "shs__product_work",
+                                          "shs__group_work",
+                                          "shs__tile_groups",
+                                          "shs__kept_panels",
+                                          "shs__next_panel",
+                                          "shs__gemm_panel",
+                                          "shs__fetch_ahead",
+                                          NULL};
+    return is_any(name, choices);
+}
+
+static int line_has(size_t t, const char *word) {
+    size_t i = t;
+    while (i > 0 && tokens[i - 1].line == tokens[t].line) i--;
+    for (; i < count && tokens[i].line == tokens[t].line; i++)
+        if (is(i, word)) return 1;
+    return 0;
+}
+
+/* Whether the line of the token says how much work something is, or holds a threshold. */
+static int is_rough(size_t t) {
+    size_t i = t, k;
+    while (i > 0 && tokens[i - 1].line == tokens[t].line) i--;
+    for (; i < count && tokens[i].line == tokens[t].line; i++)
+        for (k = 1; is_number(i) && !(tokens[i].size > 1 && text[tokens[i].at + 1] == 'x') && k < tokens[i].size; k++)
+            if (text[tokens[i].at + k] == 'e') return 1;
+    return line_has(t, "shs__parallel") || line_has(t, "SHS__EPS") || line_has(t, "SHS__WEPS") || line_has(t, "SHS__WIDE_EPS");
+}
+
+/* Whether the head that opens at t ends its loop after more than 16 rounds whatever happens. */
+static int is_last_resort(size_t t) {
+    int depth = 0;
+    for (; t < count; t++) {
+        depth += is(t, "(") - is(t, ")");
+        if (depth == 0) return 0;
+        if ((is(t, "<") || is(t, "<=")) && is_number(t + 1) && strtol(text + tokens[t + 1].at, NULL, 10) > 16) return 1;
+    }
+    return 0;
+}
+
 /* Whether what ends at t is a value, so that an operator after it has two sides. A cast is none. */
 static int ends_value(size_t t, size_t open) {
     static const char *const words[] = {"return", "case", "else", "do", "sizeof", NULL};
@@ -193,7 +243,10 @@ static void change_number(size_t t, int view) {
     else if (is(t, "1.0") || is(t, "1.0f")) add(NUMBER, t, t, view, "2.0", -1);
     else if (is(t, "2.0") || is(t, "2.0f")) add(NUMBER, t, t, view, "1.0", -1);
     if (end != text + tokens[t].at + tokens[t].size || n > 16 || (tokens[t].size > 1 && first_char(t) == '0')) return;
-    add(NUMBER, t, t, view, NULL, n + 1);
+    if (!(n == 1 && (is(t - 1, "=") || is(t - 1, "return") || is(t - 1, "?") || is(t - 1, ":")) &&
+          (is(t + 1, ";") || is(t + 1, ",") || is(t + 1, ":"))) &&
+        !line_has(t, "SHS__CARVE"))
+        add(NUMBER, t, t, view, NULL, n + 1);
     if (n > 0) add(NUMBER, t, t, view, NULL, n - 1);
 }
 
@@ -216,7 +269,7 @@ static void change_operator(size_t t, size_t open, int in_loop_head, int view) {
     if (t == 0 || !ends_value(t - 1, open)) return;
     for (i = 0; i < sizeof swaps / sizeof *swaps; i++)
         if (is(t, swaps[i].from)) add(i < LOGIC ? OPERATOR : COMPARISON, t, t, view, swaps[i].to, -1);
-    if (in_loop_head || (is_number(t + 1) && !is(t + 1, "0")))
+    if ((in_loop_head && !(t > 1 && is_word(t - 1) && is(t - 2, "+"))) || (is_number(t + 1) && !is(t + 1, "0")))
         for (i = 0; i < sizeof boundaries / sizeof *boundaries; i++)
             if (is(t, boundaries[i].from)) add(COMPARISON, t, t, view, boundaries[i].to, -1);
 }
@@ -240,21 +293,22 @@ static size_t droppable(size_t t, int guarded) {
 }
 
 static void find_sites(int view) {
-    static size_t parens[MOST_DEPTH], last_open;
-    static char loops[MOST_DEPTH];
+    static size_t parens[MOST_DEPTH], last_open, name;
+    static char loops[MOST_DEPTH], last_resorts[MOST_DEPTH];
     int depth = 0, paren = 0, in_function = 0, declaration = 0, guarded = 0, starts = 0, label = 0;
     size_t t;
     split(view);
     for (t = 0; t < count; t++) {
         static const char *const loop_words[] = {"for", "while", NULL}, *const heads[] = {"if", "for", "while", NULL};
         if (is(t, "{")) {
-            if (depth == 0) in_function = t > 0 && is(t - 1, ")");
+            if (depth == 0) in_function = t > 0 && is(t - 1, ")") && !chooses(name);
             depth++, starts = 1, guarded = 0, declaration = 0;
             if (depth == 1) continue;
         } else if (is(t, "}")) {
             depth--, starts = 1, guarded = 0, declaration = 0;
             continue;
         }
+        if (depth == 0 && is(t, "(") && is_word(t - 1)) name = t - 1; /* the last one before the body */
         if (depth == 0 || !in_function) continue;
         if (is(t, "{")) continue;
         if (starts && paren == 0) {
@@ -269,6 +323,8 @@ static void find_sites(int view) {
         if (is(t, "(")) {
             if (paren + 1 < MOST_DEPTH) paren++;
             parens[paren] = t, loops[paren] = (char)(t > 0 && (is_any(t - 1, loop_words) || loops[paren - 1]));
+            last_resorts[paren] =
+                (char)(t > 0 && ((is_any(t - 1, loop_words) && is_last_resort(t)) || last_resorts[paren - 1]));
         } else if (is(t, ")")) {
             last_open = parens[paren];
             if (paren > 0) paren--;
@@ -277,8 +333,9 @@ static void find_sites(int view) {
         else if (is(t, "case") || is(t, "default")) label = 1;
         else if (is(t, "else") || is(t, "do") || (is(t, ":") && label)) starts = 1, guarded = is(t, "else"), label = 0;
         else if (is_number(t)) {
-            if (!declaration) change_number(t, view);
-        } else if (!is_word(t) && !declaration) change_operator(t, last_open, paren > 0 && loops[paren], view);
+            if (!declaration && !last_resorts[paren] && !is_rough(t)) change_number(t, view);
+        } else if (!is_word(t) && !declaration && !last_resorts[paren] && !is_rough(t))
+            change_operator(t, last_open, paren > 0 && loops[paren], view);
     }
 }
 
