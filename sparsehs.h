@@ -1448,10 +1448,13 @@ typedef struct shs__share {
     unsigned char apart[SHS__ALIGN]; /* no two workers should write to one cache line */
 } shs__share;
 
-SHS__PRIVATE void shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
+/* Whether it was worth it: whether the calling thread, at the speed at which it did its own chunks, would have taken longer
+   for all of them. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
+SHS__PRIVATE int shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
     shs__share shares[SHS__SHARES];
     int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
+    double begin = omp_get_wtime(), busy = 0, mine = 0; /* of the calling thread */
     for (k = 0; k < count; k++) {
         shares[k].next = (long long)from;
         from += each + ((size_t)k < over);
@@ -1459,7 +1462,7 @@ SHS__PRIVATE void shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn 
     }
 #pragma omp parallel num_threads(workers)
     {
-        int worker = omp_get_thread_num(), turn;
+        int worker = omp_get_thread_num(), turn, done = 0;
         for (turn = 0; turn < count; turn++) {
             shs__share *share = shares + (worker * (long long)count / workers + turn) % count;
             long long chunk;
@@ -1468,9 +1471,12 @@ SHS__PRIVATE void shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn 
                 chunk = share->next++;
                 if (chunk >= share->end) break;
                 body(arg, (size_t)chunk, worker);
+                done++;
             }
         }
+        if (worker == 0) busy = omp_get_wtime() - begin, mine = done;
     }
+    return busy * (double)chunks >= (omp_get_wtime() - begin) * mine;
 }
 #endif
 
@@ -1484,7 +1490,7 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, shs_wide work, size_t ch
             return;
         }
 #ifdef SHS__OPENMP
-        shs__parallel_shares(workers, chunks, body, arg);
+        (void)shs__parallel_shares(workers, chunks, body, arg);
         return;
 #endif
     }
@@ -1492,6 +1498,47 @@ SHS__PRIVATE void shs__parallel(const shs_context *ctx, shs_wide work, size_t ch
         size_t i;
         for (i = 0; i < chunks; i++) body(arg, i, 0);
     }
+}
+
+/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out, one that was not
+   worth it is followed by some on the calling thread alone, each time more of them, before the next trial. What is calculated
+   does not depend on it. */
+typedef struct shs__trial {
+    shs_context ctx;
+    int alone, next; /* regions to do alone, and after the next region that was not worth it */
+} shs__trial;
+
+#ifdef SHS__OPENMP
+enum { SHS__ALONE_FIRST = 2, SHS__ALONE_MOST = 64 };
+
+SHS__PRIVATE void shs__trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
+    shs__trial *t = (shs__trial *)user;
+    if (t->alone > 0) {
+        size_t i;
+        for (i = 0; i < chunks; i++) body(arg, i, 0);
+        t->alone--;
+    } else if (shs__parallel_shares(workers, chunks, body, arg)) t->next = SHS__ALONE_FIRST;
+    else {
+        t->alone = t->next;
+        t->next = shs__imin(2 * t->next, SHS__ALONE_MOST);
+    }
+}
+#endif
+
+/* What the driver passes on in place of ctx, as long as t lives. */
+SHS__PRIVATE const shs_context *shs__trial_context(const shs_context *ctx, shs__trial *t) {
+#ifdef SHS__OPENMP
+    if (shs__workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
+        t->next = SHS__ALONE_FIRST;
+        if (ctx) t->ctx = *ctx;
+        t->ctx.threads = shs__workers(ctx);
+        t->ctx.parallel_fn = shs__trial_run;
+        t->ctx.parallel_user = t;
+        return &t->ctx;
+    }
+#endif
+    (void)t;
+    return ctx;
 }
 
 /* A product of m x k by k x n: as many multiply-adds take far less time than values from memory. */
@@ -6395,7 +6442,11 @@ typedef struct shs__coder {
     unsigned char *flags;         /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
-    const shs__synthesis *after; /* done with each group of signals as soon as it has its codes; NULL: nothing */
+    /* What is done with each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
+       fetch puts signals first .. end-1 into Y; 0 = they are not finite, and flags will say so. */
+    int (*fetch)(void *source, size_t first, size_t end);
+    void *source;
+    const shs__synthesis *after;
 } shs__coder;
 
 /* Whether the options limit the atoms of a signal. */
@@ -6569,10 +6620,12 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
     shs__chunk_sums sums = SHS_ZERO;
-    if (c->use_gram) shs__code_with_gram(c, first, end, worker, &sums);
+    int finite = !c->fetch || c->fetch(c->source, first, end);
+    if (!finite) c->flags[worker] = 1;
+    else if (c->use_gram) shs__code_with_gram(c, first, end, worker, &sums);
     else shs__code_direct(c, first, end, worker, &sums);
     c->sums[chunk] = sums;
-    if (c->after) (void)shs__synthesize(c->after, first, end, worker);
+    if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
@@ -6617,13 +6670,12 @@ SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t columns, const shs_real *A, int ld,
                                  unsigned char *flags) {
     shs__finite_job w = SHS_ZERO;
-    int workers = shs__workers(ctx), i, bad = 0;
+    size_t workers = (size_t)shs__workers(ctx);
     w.A = A, w.rows = rows, w.ld = ld, w.columns = columns, w.flags = flags;
-    memset(flags, 0, (size_t)workers);
+    memset(flags, 0, workers);
     shs__parallel(ctx, (shs_wide)columns * (shs_wide)rows, shs__chunk_count(columns, SHS__SIGNALS_A_CHUNK), shs__finite_chunk,
                   &w);
-    for (i = 0; i < workers; i++) bad |= flags[i];
-    return !bad;
+    return !memchr(flags, 1, workers);
 }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
@@ -7869,9 +7921,10 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_rea
     shs__course course = SHS_ZERO;
     shs__learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
     int stride = 0, j, started;
     shs_status status;
-    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = shs__training_options(p, n, options);
+    w.ctx = shs__trial_context(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = shs__training_options(p, n, options);
     status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, &w.o, codes, &stride);
     if (status == SHS_OK) status = shs__learner_open(&w, &l, stride, Y, ldy, codes);
     status = shs__learner_meet(&w, status, D, ldd);
@@ -8105,13 +8158,17 @@ SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, 
     }
 }
 
-SHS__PRIVATE void shs__get_chunk(void *arg, size_t chunk, int worker) {
-    const shs__patch_job *w = (const shs__patch_job *)arg;
-    size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK);
-    (void)worker;
+SHS__PRIVATE void shs__get_patches(const shs__patch_job *w, size_t i, size_t end) {
     for (; i < end; i++)
         shs__get_patch(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), w->means ? w->means + i * (size_t)w->g.channels : NULL,
                        w->norms ? w->norms + i : NULL);
+}
+
+SHS__PRIVATE void shs__get_chunk(void *arg, size_t chunk, int worker) {
+    const shs__patch_job *w = (const shs__patch_job *)arg;
+    size_t i = chunk * SHS__SIGNALS_A_CHUNK;
+    (void)worker;
+    shs__get_patches(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
 }
 
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
@@ -8247,7 +8304,7 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
 
 /* ---- all of it, block by block ------------------------------------------------------------------------------------ */
 
-enum { SHS__PATCHES_A_BLOCK = 8192 };
+enum { SHS__PATCHES_A_BLOCK = 16384 };
 
 typedef struct shs__approximation {
     shs__grid g;
@@ -8276,25 +8333,47 @@ SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *
     w->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
-/* One block: out of the image, through the dictionary, back. On an engine that is a session of its own. */
-SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
-                                               shs_omp_report *report) {
-    shs__patch_job job = SHS_ZERO;
+SHS__PRIVATE int shs__fetch_patches(void *source, size_t first, size_t end) {
+    const shs__patch_job *w = (const shs__patch_job *)source;
+    shs__get_patches(w, first, end);
+    return shs__finite_columns(w->g.p, end - first, SHS__AT(w->Y, w->ld, 0, first), w->ld);
+}
+
+/* The patches of a block become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
+SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__approximation *w, shs__patch_job *job,
+                                                 shs_omp_report *report) {
     shs__synthesis synthesis = SHS_ZERO;
-    shs_status status;
-    job.g = w->g;
-    job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
-    shs__parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &job);
-    if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
+    const shs_engine *e = ctx ? ctx->engine : NULL;
+    size_t count = job->count, workers = (size_t)shs__workers(ctx);
+    shs_status status = SHS_OK;
+    synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
+    synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
     w->coder.m = count;
     w->coder.chunks = shs__chunk_count(count, w->coder.group);
     w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
-    status = ctx && ctx->engine ? shs__engine_code(ctx, &w->coder, report) : SHS_OK;
-    if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) status = shs__coder_run(ctx, &w->coder, NULL, report);
+    w->coder.fetch = e ? NULL : shs__fetch_patches, w->coder.source = job, w->coder.after = &synthesis;
+    if (e) {
+        shs__parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk,
+                      job);
+        if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
+        status = shs__engine_code(ctx, &w->coder, report);
+        if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
+    }
+    if (!shs__cpu_turn(e, status)) return status;
+    memset(w->coder.flags, 0, workers);
+    status = shs__coder_run(ctx, &w->coder, NULL, report);
+    return memchr(w->coder.flags, 1, workers) ? SHS_IMAGE_NOT_FINITE : status;
+}
+
+/* One block: out of the image, through the dictionary, back. */
+SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
+                                               shs_omp_report *report) {
+    shs__patch_job job = SHS_ZERO;
+    shs_status status;
+    job.g = w->g;
+    job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
+    status = shs__approximate_patches(ctx, w, &job, report);
     if (status != SHS_OK) return status;
-    synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
-    synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
-    shs__synthesis_run(ctx, &synthesis);
     job.Z = w->Y, job.put_means = w->means, job.put_norms = w->norms, job.sum = w->sum, job.weight = w->weight;
     shs__put_run(ctx, &job);
     if (w->coding.sparsity_each) w->coding.sparsity_each += count;
@@ -8349,6 +8428,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     shs__approximation w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_omp_report total = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
     int stride = 0, workers = shs__workers(ctx);
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
@@ -8361,6 +8441,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__approximation_layout(&l, &w, n, stride, workers);
+    ctx = shs__trial_context(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__approximate(ctx, &w, &total);
     if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);

@@ -752,10 +752,10 @@ static void test_not_finite(void **state) {
 
 /* Cancelled after the first of two blocks of patches: nothing is written. */
 static void test_cancelled_between_blocks(void **state) {
-    shs_image image = new_image(SHS_U8, 100, 95, 1, 0, 40);
+    shs_image image = new_image(SHS_U8, 150, 120, 1, 0, 40);
     shs_patches set = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
-    shs_real *D = new_dictionary(4, 6, 41), *out = new_normal(9500, 42), *kept = new_normal(9500, 42);
+    shs_real *D = new_dictionary(4, 6, 41), *out = new_normal(18000, 42), *kept = new_normal(18000, 42);
     shs_context ctx = SHS_ZERO;
     int left = 0;
     (void)state;
@@ -763,7 +763,7 @@ static void test_cancelled_between_blocks(void **state) {
     assert_true(shs_patches_count(&image, &set, NULL) > PATCHES_A_BLOCK);
     ctx.progress_fn = cancel_later, ctx.progress_user = &left;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 6, D, 4, &coding, 1, out, NULL), SHS_CANCELLED);
-    assert_memory_equal(out, kept, 9500 * sizeof *out);
+    assert_memory_equal(out, kept, 18000 * sizeof *out);
     free(D), free(out), free(kept);
     image_free(&image);
 }

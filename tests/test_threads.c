@@ -1,6 +1,7 @@
 /* test_threads.c - several contexts at once in several threads, and loops over threads: the caller's own and the compiler's.
    The results are those of each call alone, to the bit, and every stage that is shared out is among them. */
 #include "test_cube_tools.h"
+#include <time.h>
 
 #define P 32
 #define N 160
@@ -357,11 +358,48 @@ static void test_every_stage_was_shared_out(void **state) {
     assert_int_equal(seen_count, sizeof stages / sizeof *stages); /* a new one belongs in the list, and in a task */
 }
 
+#ifdef SHS__OPENMP
+/* A machine where another program has every processor but the caller's: each chunk that another thread takes lasts long. */
+typedef struct busy_machine {
+    int alone[40], region; /* chunks that the calling thread did, a region */
+} busy_machine;
+
+static void busy_chunk(void *arg, size_t chunk, int worker) {
+    busy_machine *b = (busy_machine *)arg;
+    struct timespec turn = {0, worker ? 20000000 : 500000};
+    (void)chunk;
+    nanosleep(&turn, NULL);
+    if (!worker) b->alone[b->region]++;
+}
+
+/* A driver of many regions soon leaves them to the calling thread, and tries again less and less often. */
+static void test_sharing_that_does_not_pay(void **state) {
+    enum { REGIONS = 40, CHUNKS = 4 };
+    busy_machine b;
+    shs_context ctx = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
+    const shs_context *own;
+    int shared = 0;
+    (void)state;
+    memset(&b, 0, sizeof b);
+    ctx.threads = 2;
+    own = shs__trial_context(&ctx, &trial);
+    for (b.region = 0; b.region < REGIONS; b.region++) {
+        shs__parallel(own, 1, CHUNKS, busy_chunk, &b);
+        shared += b.alone[b.region] < CHUNKS;
+    }
+    assert_in_range(shared, 1, 8);
+}
+#endif
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_every_stage_was_shared_out),
+#ifdef SHS__OPENMP
+        cmocka_unit_test(test_sharing_that_does_not_pay),
+#endif
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
