@@ -95,7 +95,9 @@ for compiler in "$@"; do
     x86_64:*) fail "under its own name it says '$plain'" ;;
     esac
 
-    # A compiler that knows no __FILE_NAME__ does not find a renamed file without help.
+    same "by an absolute path" "$out/quoted.c"
+
+    # A compiler that knows no __FILE_NAME__ does not find a renamed file by another path without help.
     printf '#ifndef __FILE_NAME__\n#error\n#endif\n' >named.c
     if $compiler -fsyntax-only named.c 2>"$log"; then
         same "in a folder" quoted.c
@@ -165,17 +167,20 @@ for compiler in "$@"; do
     # where the system's headers came first.
     echo '#include "third_party/shs.h"' >api.c
     quiet "a file without the private copy" -std=c99 -DSPARSEHS_STATIC api.c
-    quiet "a file without the private copy, in C++" -x c++ -std=c++11 -DSPARSEHS_STATIC api.c
-    for space in "" vendored; do
-        { printf '#include <%s>\n' stddef.h stdint.h string.h limits.h stdlib.h math.h
-          echo "namespace $space {"; cat api.c; echo "int product(void);"
-          echo "#ifdef SPARSEHS_IMPLEMENTATION"; echo "int product(void) { return shs_build_info() != NULL; }"; echo "#endif"
-          echo "}"; } >namespace.cc
-        for flags in -DSPARSEHS_IMPLEMENTATION -DSPARSEHS_STATIC "-DSPARSEHS_STATIC -DSPARSEHS_IMPLEMENTATION"; do
-            # shellcheck disable=SC2086
-            quiet "in namespace '$space', $flags" -x c++ -std=c++11 -DSPARSEHS_NO_DISPATCH -O0 $flags namespace.cc
+    if echo 'int x;' | $compiler -x c++ -fsyntax-only - 2>"$log"; then
+        quiet "a file without the private copy, in C++" -x c++ -std=c++11 -DSPARSEHS_STATIC api.c
+        for space in "" vendored; do
+            { printf '#include <%s>\n' stddef.h stdint.h string.h limits.h stdlib.h math.h
+              echo "namespace $space {"; cat api.c; echo "}"; echo "#ifdef SPARSEHS_IMPLEMENTATION"
+              echo "int main(void) { return !$space::shs_build_info(); }"; echo "#endif"; } >namespace.cc
+            for flags in -DSPARSEHS_IMPLEMENTATION -DSPARSEHS_STATIC "-DSPARSEHS_STATIC -DSPARSEHS_IMPLEMENTATION"; do
+                # shellcheck disable=SC2086
+                quiet "in namespace '$space', $flags" -x c++ -std=c++11 -DSPARSEHS_NO_DISPATCH -O0 $flags namespace.cc
+            done
         done
-    done
+    else
+        echo "check-vendoring: $compiler has no C++: not checked"
+    fi
     cd "$root"
 done
 echo "check-vendoring: $checked ways to include the header, all well"
