@@ -797,7 +797,8 @@ typedef struct shs_cube {
 
     /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of that many
        lines in this type, interleave and byte order (strides must be 0). A non-zero return ends the call with
-       SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data. */
+       SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data; a pass that
+       an engine gives up is begun again. */
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
@@ -1036,9 +1037,12 @@ typedef struct shs_signals_job {
     int learning;                  /* non-zero: residual, gather and update will be asked for */
 } shs_signals_job;
 
+/* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
+   (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
+   which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
     void *user;
-    int fallback; /* non-zero: where an opening, moments or a map is SHS_UNSUPPORTED, the CPU does it */
+    int fallback; /* non-zero: such a stage is then the CPU's; 0: the answer is the call's status */
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
@@ -6724,11 +6728,23 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
     return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
 }
 
-/* Whether the CPU does a stage: there is no engine, or it said that it cannot and may be stood in for. */
+/* ---- coding: here, or on the context's engine --------------------------------------------------------------------- */
+
+/* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
+   for. */
 SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
-    return !engine || (engine->fallback && status == SHS_UNSUPPORTED);
+    return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
 }
 
+/* Opens a session on an engine that has all that the job will ask of it. */
+SHS__PRIVATE shs_status shs__signals_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
+    const shs_engine *e = ctx->engine;
+    int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
+    int learns = e->signals_residual && e->signals_gather && e->signals_update;
+    return codes && (learns || !job->learning) ? e->signals_open(e->user, ctx, job, session) : SHS_UNSUPPORTED;
+}
+
+/* A session for one coding. */
 SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
     shs_signals_job job = SHS_ZERO;
@@ -6736,7 +6752,7 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
     shs_status status;
     job.p = c->p, job.n = c->n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options;
-    status = e->signals_open(e->user, ctx, &job, &session);
+    status = shs__signals_open(ctx, &job, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->D, c->ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
@@ -6746,6 +6762,13 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
     }
     e->signals_close(session);
     return status;
+}
+
+/* Whether the CPU is to code; otherwise the engine has, or *status says why not. */
+SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
+    const shs_engine *e = ctx ? ctx->engine : NULL;
+    *status = e ? shs__engine_code(ctx, c, report) : SHS_OK;
+    return shs__cpu_turn(e, *status);
 }
 
 SHS__PRIVATE shs_status shs__cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
@@ -6784,8 +6807,7 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
-    if (ctx && ctx->engine) status = shs__engine_code(ctx, &c, &own);
-    if (shs__cpu_turn(ctx ? ctx->engine : NULL, status)) status = shs__cpu_code(ctx, &c, &own);
+    if (shs__codes_here(ctx, &c, &own, &status)) status = shs__cpu_code(ctx, &c, &own);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }
@@ -7115,17 +7137,22 @@ SHS__PRIVATE void shs__count_uses(shs__signals *s) {
 }
 
 /* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
+/* Sets up E = Y - DX for the session's D and codes. */
+SHS__PRIVATE void shs__residual_of(shs__signals *s) {
+    shs__synthesis *w = &s->residual;
+    w->p = s->p, w->D = s->D, w->ldd = s->p, w->Y = s->coder.Y, w->ldy = s->coder.ldy, w->codes = &s->codes, w->count = s->m;
+    w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
+}
+
 SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *s, const shs_real *D, shs_real *errors2,
                                           size_t *usage, shs_omp_report *report) {
-    shs__synthesis *w = &s->residual;
     shs_status status;
     int j;
     memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
-    w->p = s->p, w->D = s->D, w->ldd = s->p, w->Y = s->coder.Y, w->ldy = s->coder.ldy, w->codes = &s->codes, w->count = s->m;
-    w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
+    shs__residual_of(s);
     s->coder.codes = &s->codes;
     s->coder.errors2 = errors2;
-    s->coder.after = w;
+    s->coder.after = &s->residual;
     shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual_done = 1;
@@ -7300,37 +7327,67 @@ typedef struct shs__learner {
 
 enum { SHS__PANEL = 32 };
 
-SHS__PRIVATE const shs_engine *shs__engine_of(const shs__learner *w) { return w->engine; }
+/* Whether the CPU does a stage. An engine that gives one up is left for good: where it has coded, its codes come over, and E
+   is formed anew of them and the CPU's copy of the dictionary. */
+SHS__PRIVATE int shs__learns_here(shs__learner *w, int coded, shs_status *status) {
+    const shs_engine *e = w->engine;
+    if (!shs__cpu_turn(e, *status)) return 0;
+    if (!e) return 1;
+    *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
+    e->signals_close(w->remote);
+    w->engine = NULL;
+    if (coded && *status == SHS_OK) {
+        shs__count_uses(&w->cpu);
+        shs__residual_of(&w->cpu);
+        shs__signals_residual(w->ctx, &w->cpu, NULL);
+    }
+    return *status == SHS_OK;
+}
 
 SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_omp_report *report) {
-    const shs_engine *e = shs__engine_of(w);
-    shs_status status;
-    if (!e) return shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
-    status = e->signals_dictionary(w->remote, D, w->p);
-    return status == SHS_OK ? e->signals_code(w->remote, w->errors2, w->usage, report) : status;
+    const shs_engine *e = w->engine;
+    shs_status status = SHS_OK;
+    if (e) {
+        memcpy(w->cpu.D, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+        status = e->signals_dictionary(w->remote, D, w->p);
+        if (status == SHS_OK) status = e->signals_code(w->remote, w->errors2, w->usage, report);
+    }
+    if (shs__learns_here(w, 0, &status)) status = shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
+    return status;
 }
 
 /* sum2 may be NULL. */
 SHS__PRIVATE shs_status shs__stage_residual(shs__learner *w, shs_wide *sum2) {
-    const shs_engine *e = shs__engine_of(w);
+    const shs_engine *e = w->engine;
     shs_wide unused;
-    if (e) return e->signals_residual(w->remote, sum2 ? sum2 : &unused);
-    shs__signals_residual(w->ctx, &w->cpu, sum2);
-    return SHS_OK;
+    shs_status status = e ? e->signals_residual(w->remote, sum2 ? sum2 : &unused) : SHS_OK;
+    if (shs__learns_here(w, 1, &status)) shs__signals_residual(w->ctx, &w->cpu, sum2);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__stage_gather(shs__learner *w, int first, int count) {
-    const shs_engine *e = shs__engine_of(w);
-    if (e) return e->signals_gather(w->remote, first, count, w->sums, w->energy);
-    shs__signals_gather(w->ctx, &w->cpu, first, count, w->sums, w->energy);
-    return SHS_OK;
+    const shs_engine *e = w->engine;
+    shs_status status = e ? e->signals_gather(w->remote, first, count, w->sums, w->energy) : SHS_OK;
+    if (shs__learns_here(w, 1, &status)) shs__signals_gather(w->ctx, &w->cpu, first, count, w->sums, w->energy);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, int first, int count, int want_codes, int want_residual) {
-    const shs_engine *e = shs__engine_of(w);
-    if (e) return e->signals_update(w->remote, first, count, w->atoms, want_codes, want_residual);
-    shs__signals_update(w->ctx, &w->cpu, first, count, w->atoms, want_codes, want_residual);
-    return SHS_OK;
+    const shs_engine *e = w->engine;
+    size_t p = (size_t)w->p;
+    shs_status status = e ? e->signals_update(w->remote, first, count, w->atoms, want_codes, want_residual) : SHS_OK;
+    if (e && status == SHS_OK) memcpy(w->cpu.D + (size_t)first * p, w->atoms, (size_t)count * p * sizeof(shs_real));
+    if (shs__learns_here(w, 1, &status))
+        shs__signals_update(w->ctx, &w->cpu, first, count, w->atoms, want_codes, want_residual);
+    return status;
+}
+
+/* The session's codes, which are those of D, into the caller's; the CPU has written them there. */
+SHS__PRIVATE shs_status shs__stage_fetch(shs__learner *w, const shs_real *D, shs_codes *codes) {
+    shs_omp_report report;
+    shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
+    if (!w->engine || !shs__learns_here(w, 0, &status)) return status;
+    return shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------------------------- */
@@ -7558,19 +7615,18 @@ SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
    Where the caller's hold fewer atoms a signal than learning allowed, the signals are coded anew within that limit. */
 SHS__OUTLINE shs_status shs__final_codes(shs__learner *w, const shs__course *course, shs_codes *codes) {
     shs__coder *coder = &w->cpu.coder;
-    const shs_engine *e = shs__engine_of(w);
     shs_omp_report report;
     shs_status status = SHS_OK;
     if (codes->stride >= coder->stride) {
         if (course->best.best_iteration != course->best.iterations) status = shs__stage_code(w, w->best, &report);
-        return status == SHS_OK && e ? e->signals_fetch(w->remote, codes) : status;
+        return status == SHS_OK ? shs__stage_fetch(w, w->best, codes) : status;
     }
     coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
     coder->D = w->best, coder->ldd = w->p;
-    if (e) { /* a session of its own, in the room of this one */
-        e->signals_close(w->remote);
+    if (w->engine) { /* a session of its own, in the room of this one */
+        w->engine->signals_close(w->remote);
         w->engine = NULL;
-        return shs__engine_code(w->ctx, coder, &report);
+        if (!shs__codes_here(w->ctx, coder, &report, &status)) return status;
     }
     shs__coder_dictionary(w->ctx, coder, w->best, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
@@ -7909,7 +7965,7 @@ SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int s
         job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
         job.coding = &w->o.coding;
         job.learning = 1;
-        status = e->signals_open(e->user, w->ctx, &job, &w->remote);
+        status = shs__signals_open(w->ctx, &job, &w->remote);
         if (status == SHS_OK) w->engine = e;
         return shs__cpu_turn(e, status) ? SHS_OK : status;
     }
@@ -8356,10 +8412,11 @@ SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__ap
         shs__parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk,
                       job);
         if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
-        status = shs__engine_code(ctx, &w->coder, report);
-        if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
+        if (!shs__codes_here(ctx, &w->coder, report, &status)) {
+            if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
+            return status;
+        }
     }
-    if (!shs__cpu_turn(e, status)) return status;
     memset(w->coder.flags, 0, workers);
     status = shs__coder_run(ctx, &w->coder, NULL, report);
     return memchr(w->coder.flags, 1, workers) ? SHS_IMAGE_NOT_FINITE : status;
@@ -9246,26 +9303,105 @@ SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__pass *pass) {
 typedef struct shs__pixels {
     const shs_context *ctx;
     const shs_cube *cube;
-    const shs_engine *engine; /* NULL: the CPU */
+    const shs_engine *engine;   /* NULL: the CPU */
+    const shs_engine *whitener; /* who works on whitened pixels; NULL: the CPU */
     void *remote;
 } shs__pixels;
 
+/* What the engine says, if there is one; it cannot do what its table lacks. */
+#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
+
 SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     shs__view v;
+    const shs_engine *e;
     shs_status status = shs__check_context(ctx);
     memset(px, 0, sizeof *px);
     if (status == SHS_OK) status = shs__view_open(cube, &v);
     px->ctx = ctx;
     px->cube = cube;
-    if (status != SHS_OK || !ctx || !ctx->engine || !ctx->engine->pixels_open || cube->lines == 0) return status;
-    status = ctx->engine->pixels_open(ctx->engine->user, ctx, cube, &px->remote);
-    if (status == SHS_OK) px->engine = ctx->engine;
-    return shs__cpu_turn(ctx->engine, status) ? SHS_OK : status;
+    if (status != SHS_OK || !ctx || !ctx->engine) return status;
+    e = ctx->engine;
+    status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
+    if (status == SHS_OK) px->engine = e;
+    return shs__cpu_turn(e, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
     if (px->engine) px->engine->pixels_close(px->remote);
-    px->engine = NULL;
+    px->engine = px->whitener = NULL;
+}
+
+/* Each stage asks the engine. Whether the CPU is to do it; otherwise it is done, or *status says why not. */
+SHS__PRIVATE int shs__moments_here(const shs__pixels *px, int precise, int known, shs_real *shift, shs_wide *sums,
+                                   shs_status *status) {
+    *status = SHS__ASK(px->engine, pixels_moments, (px->remote, precise, known, shift, sums));
+    return shs__cpu_turn(px->engine, *status);
+}
+
+SHS__PRIVATE int shs__noise_here(const shs__pixels *px, shs_wide *sums, shs_status *status) {
+    *status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
+    return shs__cpu_turn(px->engine, *status);
+}
+
+SHS__PRIVATE int shs__range_here(const shs__pixels *px, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
+                                 shs_wide *high, shs_status *status) {
+    *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, precise, squares, low, high));
+    return shs__cpu_turn(px->engine, *status);
+}
+
+/* Whether a sink that is a stream has been given anything: then nobody can begin again. */
+typedef struct shs__watched_sink {
+    const shs_sink *sink;
+    int begun;
+} shs__watched_sink;
+
+SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const void *block) {
+    shs__watched_sink *w = (shs__watched_sink *)user;
+    w->begun = 1;
+    return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
+}
+
+SHS__PRIVATE int shs__map_here(const shs__pixels *px, const shs_pixel_map *map, int precise, int squares,
+                               const shs_sink *sink, const shs_wide *low, const shs_wide *high, shs_wide missing,
+                               shs_status *status) {
+    shs__watched_sink watched = SHS_ZERO;
+    shs_sink given = *sink;
+    watched.sink = sink;
+    if (!sink->pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
+    *status = SHS__ASK(px->engine, pixels_map, (px->remote, map, precise, squares, &given, low, high, missing));
+    return !watched.begun && shs__cpu_turn(px->engine, *status);
+}
+
+/* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
+SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
+    const shs_engine *e = px->engine;
+    shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
+    px->whitener = status == SHS_OK ? e : NULL;
+    return shs__cpu_turn(e, status) ? SHS_OK : status;
+}
+
+/* The CPU can whiten anew in every pass, and so go on wherever an engine gives up, which is left then. */
+SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
+    int here = shs__cpu_turn(px->whitener, status);
+    if (here) px->whitener = NULL;
+    return here;
+}
+
+SHS__PRIVATE int shs__whitens_here(shs__pixels *px, const shs_pixel_map *whitening, int fourth, shs_wide *sums,
+                                   shs_status *status) {
+    *status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, fourth, sums));
+    return shs__whitened_here(px, *status);
+}
+
+SHS__PRIVATE int shs__sweeps_here(shs__pixels *px, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums,
+                                  shs_status *status) {
+    *status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, sums));
+    return shs__whitened_here(px, *status);
+}
+
+SHS__PRIVATE int shs__rates_here(shs__pixels *px, const shs_wide *W, shs_wide *sums, shs_status *status) {
+    *status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, sums));
+    return shs__whitened_here(px, *status);
 }
 
 /* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
@@ -9581,11 +9717,9 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    if (px->engine) {
-        for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
-        status = px->engine->pixels_moments(px->remote, precise, moments->count > 0, shift, pass.total);
-    }
-    if (shs__cpu_turn(px->engine, status)) status = shs__moments_run(ctx, &pass, moments, shift);
+    for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
+    if (shs__moments_here(px, precise, moments->count > 0, shift, pass.total, &status))
+        status = shs__moments_run(ctx, &pass, moments, shift);
     if (status == SHS_OK) shs__moments_add(moments, shift, pass.total);
     shs__release(ctx, &l);
     return status;
@@ -10109,9 +10243,7 @@ SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_ma
     pass->work = shs__range_panel;
     pass->phase = "range";
     pass->extremes = 1;
-    status = px->engine ? px->engine->pixels_range(px->remote, map, pass->reader.precise, job->squares, job->low, job->high)
-                        : SHS_OK;
-    here = shs__cpu_turn(px->engine, status);
+    here = shs__range_here(px, map, pass->reader.precise, job->squares, job->low, job->high, &status);
     if (here) status = shs__pass_run(ctx, pass);
     status = shs__agree(ctx, status);
     if (status != SHS_OK) return status;
@@ -10144,12 +10276,10 @@ SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map 
     shs_status status = SHS_OK;
     int line;
     if (job->sink->rescale) status = shs__map_range(px, map, pass);
-    if (status == SHS_OK && px->engine) {
-        status = px->engine->pixels_map(px->remote, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
-                                        job->missing);
-        if (!shs__cpu_turn(px->engine, status)) return status;
-        status = SHS_OK;
-    }
+    if (status != SHS_OK || !shs__map_here(px, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
+                                           job->missing, &status))
+        return status;
+    status = SHS_OK;
     pass->slots = NULL;
     pass->work = shs__map_panel;
     pass->phase = "transform";
@@ -10562,8 +10692,7 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
         shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
         memset(shift, 0, (size_t)n * sizeof(shs_real));
         pass.reader.shift = shift;
-        if (px->engine) status = px->engine->pixels_noise(px->remote, pass.total);
-        if (shs__cpu_turn(px->engine, status)) status = shs__pass_run(ctx, &pass);
+        if (shs__noise_here(px, pass.total, &status)) status = shs__pass_run(ctx, &pass);
     }
     status = shs__agree(ctx, status);
     if (status == SHS_OK) status = shs__reduce(ctx, pass.total, pass.slot_values, SHS_REDUCE_SUM);
@@ -10870,7 +10999,7 @@ enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory ar
    SHS__PANEL_PIXELS). */
 typedef struct shs__sources {
     const shs_context *ctx;
-    const shs__pixels *px;
+    shs__pixels *px;
     const shs_pixel_map *whitening;
     shs__pass pass;
     shs__map_job map;       /* the whitening */
@@ -11041,9 +11170,9 @@ SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, sh
     size_t cells = (size_t)s->m * (size_t)c, values = 1 + (size_t)c + cells, i;
     shs_status status;
     shs__set_rotation(s, c, W);
-    if (s->px->engine)
-        status = shs__sources_sum(s, s->px->engine->pixels_sweep(s->px->remote, s->contrast, c, W, s->pass.total), values);
-    else status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, values);
+    if (shs__sweeps_here(s->px, s->contrast, c, W, s->pass.total, &status))
+        status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, values);
+    else status = shs__sources_sum(s, status, values);
     if (status != SHS_OK) return status;
     if (!shs__wide_finite(values, s->pass.total)) return SHS_NOT_FINITE;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
@@ -11349,7 +11478,7 @@ SHS__OUTLINE shs_status shs__symmetric(shs__sources *s, const shs_ica_options *o
 SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
     size_t panels = shs__chunk_count((size_t)px->cube->samples * (size_t)px->cube->lines, SHS__PANEL_PIXELS);
     size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    return px->cube->pixels && !px->engine && keep <= SHS__CACHE_LIMIT ? panels : 0;
+    return px->cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
 }
 
 /* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
@@ -11413,9 +11542,8 @@ SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
     if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
     if (s->cache && s->absent) memset(s->absent, 1, s->panels * SHS__PANEL_PIXELS);
     s->fill_cache = s->cache != NULL;
-    if (s->px->engine)
-        status = shs__sources_sum(s, s->px->engine->pixels_whiten(s->px->remote, s->whitening, s->want_fourth, s->pass.total),
-                                  values);
+    if (!shs__whitens_here(s->px, s->whitening, s->want_fourth, s->pass.total, &status))
+        status = shs__sources_sum(s, status, values);
     else if (s->cache || s->want_fourth) status = shs__sources_pass(s, NULL, shs__whiten_panel, values);
     else { /* nothing is kept here, but other ranks may have something to sum up */ s->pass.total[0] = 1;
         status = shs__sources_sum(s, SHS_OK, values);
@@ -11437,9 +11565,9 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
     if (status != SHS_OK) return status;
     shs__set_rotation(s, s->m, W);
-    if (s->px->engine)
-        status = shs__sources_sum(s, s->px->engine->pixels_rate(s->px->remote, W, s->pass.total), 1 + 2 * m);
-    else status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
+    if (shs__rates_here(s->px, W, s->pass.total, &status))
+        status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
+    else status = shs__sources_sum(s, status, 1 + 2 * m);
     if (status != SHS_OK) return status;
     if (!shs__wide_finite(1 + 2 * m, s->pass.total)) return SHS_NOT_FINITE;
     for (i = 0; i < m; i++) {
@@ -11605,7 +11733,7 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
 
 /* What a fit goes through: the pixels, where sources go (NULL: nowhere), and whether they are there. */
 typedef struct shs__separation {
-    const shs__pixels *px;
+    shs__pixels *px;
     const shs_ica_options *o;
     const shs_pca *pca;
     const shs_sink *sink;
@@ -11692,14 +11820,14 @@ SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status s
     meeting.all = shs__imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
         meeting.all = shs__imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
-    meeting.largest[0] = !px->engine && px->cube->lines > 0 && shs__kept_panels(px, m) == 0;
+    meeting.largest[0] = !px->whitener && px->cube->lines > 0 && shs__kept_panels(px, m) == 0;
     status = shs__meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
     return status;
 }
 
 /* sink NULL: only the fit; *stored says whether the sources are in it already. */
-SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
+SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
                                         int *stored) {
     const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
@@ -11717,6 +11845,7 @@ SHS__PRIVATE shs_status shs__pixels_ica(const shs__pixels *px, const shs_ica_opt
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
+    if (status == SHS_OK) status = shs__whitener_open(px);
     status = shs__meet_on_sources(px, status, o, rank, &w.kept);
     w.px = px, w.o = o, w.pca = &pca, w.sink = sink;
     if (status == SHS_OK) status = shs__separate(&w, &made);

@@ -108,7 +108,8 @@ typedef struct shs_cl_options {
     size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
-    int fallback;        /* non-zero: what the device cannot do is done on the CPU; 0 = SHS_UNSUPPORTED */
+    int fallback;        /* non-zero: what the device cannot do, or has too little memory for, is done on the CPU; 0 =
+                            SHS_UNSUPPORTED or SHS_NO_MEMORY */
     int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
 
     /* Where built programs and tuning are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
@@ -364,7 +365,7 @@ struct shs_cl {
     cl_context context;
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
-    int has_double, is_cpu, is_nvidia, unified, ptx, fallback;
+    int has_double, is_cpu, is_nvidia, unified, ptx;
     int bytes; /* how moments of 8-bit pixels are made: see shs__cl_bytes */
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
@@ -3727,7 +3728,6 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
-    if (status == SHS_NO_MEMORY && s->cl->fallback) status = SHS_UNSUPPORTED; /* the host may have more */
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
     if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
@@ -4244,8 +4244,10 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int cou
     }
     /* own_fresh is written again only after the next gathering, which waits for the queue */
     status = shs__cl_write_later(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);
-    for (q = 0; (want_codes || want_residual) && q < s->slices && status == SHS_OK; q++)
+    for (q = 0; (want_codes || want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, first, count, want_residual);
+        if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
+    }
     if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)first * p * r, values * r);
     memcpy(before, atoms, values * r);
     return status;
@@ -5030,7 +5032,8 @@ SHS__PRIVATE void shs__cl_wrap_cube(shs__cl_pixels *px) {
 SHS__PRIVATE int shs__cl_slice_lines(const shs__cl_pixels *px, int at, int most) {
     size_t few = ((size_t)8 << 20) / ((size_t)px->view.samples * (size_t)px->bands * px->view.size) + 1;
     int rest = px->view.lines - at, least = shs__imax(most / 8, (int)shs__zmin(few, (size_t)px->view.lines));
-    return px->kept && rest < 2 * most ? shs__imin(rest, shs__imax(rest / 2, least)) : shs__imin(rest, most);
+    if (px->kept && rest < 2 * most) rest = shs__imin(rest, shs__imax(rest / 2, least));
+    return shs__imin(rest, most); /* none is larger than the first, for which the rooms are made */
 }
 
 SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
@@ -5058,7 +5061,7 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
         s->loaded = px->whole != NULL;
         at += s->lines;
     }
-    return px->slices[0].padded > (size_t)INT32_MAX ? SHS_TOO_LARGE : SHS_OK;
+    return px->slices[0].padded > (size_t)INT32_MAX ? SHS_UNSUPPORTED : SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
@@ -6156,7 +6159,6 @@ SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     cl->is_cpu = d->kind == SHS_CL_CPU;
     cl->is_nvidia = shs__cl_contains(d->platform, "nvidia");
     cl->unified = d->unified;
-    cl->fallback = cl->options.fallback;
     cl->local_bytes = d->local_bytes;
     cl->max_group = d->max_group;
     cl->max_alloc = d->max_alloc;

@@ -932,6 +932,39 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
     outing_end(&o);
 }
 
+/* However little memory the device has: the CPU does what does not fit, where it may, or the call says so. */
+static void check_memory(const errand *what, int fallback) {
+    size_t limit;
+    int refused = 0;
+    outing o;
+    shs_cl *cl;
+    outing_begin(&o, what);
+    cl = outing_device(&o, fallback, 0);
+    for (limit = 1000; limit < 4000000; limit *= 4) {
+        shs_status status;
+        cl->limit = limit;
+        status = outing_run(&o);
+        if (status == SHS_OK) outing_check(&o);
+        else if (status != SHS_NO_MEMORY)
+            fail_msg("%s: %lu bytes: %s (%s)", what->name, (unsigned long)limit, shs_status_name(status), shs_cl_error_text(cl));
+        refused += status != SHS_OK;
+        assert_true(cl->in_use == 0);
+        shs_cl_trim(cl);
+        o.d.source.wrong = 0; /* a pass that the device has given up is begun again */
+    }
+    assert_true(fallback ? refused == 0 : refused > 0);
+    shs_cl_destroy(cl);
+    outing_end(&o);
+}
+
+static void test_too_little_memory(void **state) {
+    int i, fallback;
+    (void)state;
+    for (i = 0; i < ERRANDS; i++)
+        for (fallback = 0; fallback < 2; fallback++)
+            if (can_double() || errands[i].run == run_pca) check_memory(errands + i, fallback);
+}
+
 static void with_the_shim(void (*check)(const errand *what, int lost, int fallback, int single), int lost) {
     cl_shim was = shim;
     int i;
@@ -1027,6 +1060,7 @@ int main(void) {
         UNIT(test_same_bits_again),
         UNIT(test_failures_of_streams),
         UNIT(test_short_runs),
+        UNIT(test_too_little_memory),
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
         UNIT(test_calls_fail_beside_the_cpu),
@@ -1045,6 +1079,7 @@ int main(void) {
         UNIT(test_little_memory),
         UNIT(test_little_memory_of_every_type),
         UNIT(test_nothing_is_copied),
+        UNIT(test_too_little_memory),
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
     };

@@ -272,7 +272,7 @@ static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int 
     on_device(d, shs__cl_write(d->cl, 0, c.buffer, 8 * r, size_c * r, C));
     on_device(d, shs__cl_gemm(d->cl, ta, tb, m, n, k, (shs_real)0.5, &a, &b, beta, &c));
     on_device(d, shs__cl_read(d->cl, 0, c.buffer, 8 * r, size_c * r, C));
-    assert_ok(shs_gemm_naive(ta, tb, m, n, k, (shs_real)0.5, A, lda, B, ldb, beta, Z, ldc));
+    assert_ok(shs_gemm(NULL, ta, tb, m, n, k, (shs_real)0.5, A, lda, B, ldb, beta, Z, ldc));
     for (j = 0; j < n; j++)
         for (i = 0; i < ldc; i++) assert_close(C[j * ldc + i], Z[j * ldc + i], i < m ? BY_TYPE(2e-5, 1e-13) * sqrt(k) : 0);
     shs__cl_release(d->cl, &a.buffer);
@@ -414,7 +414,7 @@ static void test_options(void **state) {
     size_t i;
     int how;
     (void)state;
-    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, 50, 50, 24, 1, w.D, 24, w.D, 24, 0, G, 53));
+    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, 50, 50, 24, 1, w.D, 24, w.D, 24, 0, G, 53));
     o.sparsity = 5;
     o.gram_mode = SHS_GRAM_NEVER;
     check_problem(&w, &o, 9);
@@ -504,7 +504,7 @@ static mode new_mode(const problem *w, int which) {
     a.gram = (shs_real *)malloc((size_t)(w->n * w->n) * sizeof *a.gram);
     a.tolerances = (shs_real *)malloc(w->m * sizeof *a.tolerances);
     a.limits = (int *)malloc(w->m * sizeof *a.limits);
-    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
+    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
     for (i = 0; i < w->m; i++) a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5), a.limits[i] = (int)(i % 7);
     a.o.sparsity = which == TO_NOTHING ? 0 : 6;
     a.o.signals_per_group = 17; /* of the CPU's */
@@ -929,7 +929,7 @@ static void open_outing(outing *o, const errand *e, int fallback) {
     o->w = new_problem(6, 9, 37, 2, 5);
     o->before = new_problem(6, 9, 37, 2, 5);
     o->gram = (shs_real *)malloc(81 * sizeof *o->gram);
-    assert_ok(shs_gemm_naive(SHS_TRANS, SHS_NO_TRANS, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
+    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
     o->tolerances = (shs_real *)malloc(o->w.m * sizeof *o->tolerances);
     o->limits = (int *)malloc(o->w.m * sizeof *o->limits);
     for (i = 0; i < o->w.m; i++) o->tolerances[i] = (shs_real)0.1 * (shs_real)(i % 4), o->limits[i] = (int)(i % (STRIDE + 1));
@@ -1107,13 +1107,14 @@ static void counter_free(void *user, void *block) {
 }
 
 static void test_allocations_fail(void **state) {
-    int e;
+    int e, fallback;
     (void)state;
-    for (e = 0; e < ERRANDS; e++) {
+    for (e = 0; e < 2 * ERRANDS; e++) {
         counter c = {0, -1, 0};
         outing o;
         long calls, k;
-        open_outing(&o, errands + e, 1);
+        fallback = e & 1;
+        open_outing(&o, errands + e / 2, fallback);
         keep_right(&o);
         o.d.ctx.alloc_fn = counter_alloc, o.d.ctx.free_fn = counter_free, o.d.ctx.alloc_user = &c;
         run_outing(&o);
@@ -1122,7 +1123,7 @@ static void test_allocations_fail(void **state) {
         for (k = 0; k < calls; k++) {
             c.calls = 0, c.fail_at = k;
             run_outing(&o);
-            assert_status(o.status, SHS_NO_MEMORY);
+            if (!fallback || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY); /* the CPU needs other blocks */
             check_outing(&o);
             assert_int_equal(c.live, 0);
             assert_int_equal(o.d.cl->in_use, 0);

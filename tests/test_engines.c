@@ -589,33 +589,84 @@ static void test_each_call_fails(void **state) {
     scene_free(&s);
 }
 
-/* Where an engine cannot do a stage the CPU stands in, if it may, and the result is the same. What cannot be stood in for says
-   so. */
-static void test_each_call_is_unsupported(void **state) {
+/* Where an engine cannot do a stage, or has no memory for it, the CPU stands in, if it may, and the result is the same. */
+static void test_each_call_is_stood_in_for(void **state) {
+    static const shs_status answers[] = {SHS_UNSUPPORTED, SHS_NO_MEMORY};
     scene s;
     results *here = NEW(results, 1), *r = NEW(results, 1);
     size_t c;
-    int k;
+    int k, fallback, a;
     (void)state;
     scene_create(&s);
     for (c = 0; c < CALLS; c++) {
         memset(here, 0, sizeof *here);
         assert_ok(calls[c].call(NULL, &s, here));
-        for (k = 0;; k++) {
-            shs_context ctx = SHS_ZERO;
-            plan told;
-            shs_engine e = engine_of(&told);
-            shs_status status;
-            told.fail_at = k, told.answer = SHS_UNSUPPORTED, e.fallback = 1;
-            ctx.engine = &e;
-            memset(r, 0, sizeof *r);
-            status = calls[c].call(&ctx, &s, r);
-            assert_int_equal(told.open, 0);
-            if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
-            else assert_status(status, SHS_UNSUPPORTED);
-            if (k == 0) assert_ok(status); /* an opening can always be stood in for */
-            if (told.calls <= k) break;
-        }
+        for (fallback = 0; fallback < 2; fallback++)
+            for (a = 0; a < 2; a++)
+                for (k = 0;; k++) {
+                    shs_context ctx = SHS_ZERO;
+                    plan told;
+                    shs_engine e = engine_of(&told);
+                    shs_status status;
+                    told.fail_at = k, told.answer = answers[a], e.fallback = fallback;
+                    ctx.engine = &e;
+                    memset(r, 0, sizeof *r);
+                    status = calls[c].call(&ctx, &s, r);
+                    assert_int_equal(told.open, 0);
+                    if (told.calls <= k || fallback) assert_ok(status);
+                    else assert_status(status, answers[a]);
+                    if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
+                    if (told.calls <= k) break;
+                }
+    }
+    free(here), free(r);
+    scene_free(&s);
+}
+
+#define ENTRIES(X)                                                                                                             \
+    X(signals_open) X(signals_dictionary) X(signals_code) X(signals_residual) X(signals_gather) X(signals_update)              \
+    X(signals_fetch) X(signals_close) X(pixels_open) X(pixels_moments) X(pixels_noise) X(pixels_range) X(pixels_map)           \
+    X(pixels_whiten) X(pixels_sweep) X(pixels_rate) X(pixels_close)
+
+/* Takes an entry out of the table; 0 where there is none of that number. */
+static int take_out(shs_engine *e, int which) {
+    int k = 0;
+#define TAKE_OUT(entry)                                                                                                        \
+    if (k++ == which) e->entry = NULL;
+    ENTRIES(TAKE_OUT)
+#undef TAKE_OUT
+    return which < k;
+}
+
+/* What a table lacks is unsupported: the CPU does it, or the call says so, unless it has no need of it. */
+static void test_missing_entries(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    size_t c;
+    int which, fallback;
+    (void)state;
+    scene_create(&s);
+    for (c = 0; c < CALLS; c++) {
+        memset(here, 0, sizeof *here);
+        assert_ok(calls[c].call(NULL, &s, here));
+        for (which = -1;; which++) /* -1: it lacks all */
+            for (fallback = 0; fallback < 2; fallback++) {
+                shs_context ctx = SHS_ZERO;
+                plan told;
+                shs_engine e = engine_of(&told), nothing = SHS_ZERO;
+                shs_status status;
+                if (which >= 0 && !take_out(&e, which)) goto next;
+                if (which < 0) e = nothing;
+                e.fallback = fallback;
+                ctx.engine = &e;
+                memset(r, 0, sizeof *r);
+                status = calls[c].call(&ctx, &s, r);
+                assert_int_equal(told.open, 0);
+                if (fallback) assert_ok(status);
+                else if (status != SHS_OK || which < 0) assert_status(status, SHS_UNSUPPORTED);
+                if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
+            }
+    next:;
     }
     free(here), free(r);
     scene_free(&s);
@@ -648,7 +699,7 @@ static void test_half_opened(void **state) {
     scene_free(&s);
 }
 
-/* An engine without pixels leaves them to the CPU. */
+/* An engine without pixels leaves them to the CPU, where it may. */
 static void test_signals_only(void **state) {
     scene s;
     results *here = NEW(results, 1), *r = NEW(results, 1);
@@ -659,6 +710,8 @@ static void test_signals_only(void **state) {
     scene_create(&s);
     e.pixels_open = NULL;
     ctx.engine = &e;
+    assert_status(call_pca_run(&ctx, &s, r), SHS_UNSUPPORTED);
+    e.fallback = 1;
     assert_ok(call_pca_run(NULL, &s, here));
     assert_ok(call_pca_run(&ctx, &s, r));
     compare("shs_pca_run", r, here, 0);
@@ -733,7 +786,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_results),
         cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_unsupported),
+        cmocka_unit_test(test_each_call_is_stood_in_for),
+        cmocka_unit_test(test_missing_entries),
         cmocka_unit_test(test_half_opened),
         cmocka_unit_test(test_signals_only),
         cmocka_unit_test(test_nowhere_to_go),
