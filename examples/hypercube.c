@@ -84,34 +84,23 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
     }
 }
 
-/* Rounded to nearest, half away from zero, and clamped, as the library does it. Returns what the type can hold. */
-static double put_value(void *block, size_t i, shs_type type, double value) {
-    const value_type *info = type_info(type);
-    size_t size = shs_type_size(type);
-    union {
-        uint8_t u8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        float f32;
-        double f64;
-    } v;
-    if (is_integer(type)) {
-        value = value < 0 ? ceil(value - 0.5) : floor(value + 0.5);
-        value = value < info->low ? info->low : value > info->high ? info->high : value;
-    }
+/* Clamped and rounded to nearest, half away from zero, as the library does it. */
+static double as_integer(const value_type *info, double value) {
+    value = value < info->low ? info->low : value > info->high ? info->high : value;
+    return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+/* Value number i of a block; an integer type must hold it. */
+static void put_value(void *block, size_t i, shs_type type, double value) {
     switch (type) {
-    case SHS_U8: v.u8 = (uint8_t)value; break;
-    case SHS_I16: v.i16 = (int16_t)value; break;
-    case SHS_U16: v.u16 = (uint16_t)value; break;
-    case SHS_I32: v.i32 = (int32_t)value; break;
-    case SHS_U32: v.u32 = (uint32_t)value; break;
-    case SHS_F32: v.f32 = (float)value; break;
-    default: v.f64 = value; break;
+    case SHS_U8: ((uint8_t *)block)[i] = (uint8_t)value; break;
+    case SHS_I16: ((int16_t *)block)[i] = (int16_t)value; break;
+    case SHS_U16: ((uint16_t *)block)[i] = (uint16_t)value; break;
+    case SHS_I32: ((int32_t *)block)[i] = (int32_t)value; break;
+    case SHS_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
+    case SHS_F32: ((float *)block)[i] = (float)value; break;
+    default: ((double *)block)[i] = value; break;
     }
-    memcpy((unsigned char *)block + i * size, &v, size);
-    return value;
 }
 
 static int host_byte_order(void) {
@@ -370,8 +359,8 @@ static int read_lines(void *user, int first, int lines, void *block) {
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
     int failed = transfer(f, first, lines, block, NULL);
     if (first == 0) f->beyond = 0;
-    for (i = 0; i < count && !failed && f->type == SHS_F64 && sizeof(shs_real) == 4; i++) {
-        double value = get_value(block, i, f->type, f->swap);
+    for (i = 0; i < count && !failed && f->type == SHS_F64; i++) {
+        double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
         if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
     }
     return failed;
@@ -386,14 +375,15 @@ static int write_lines(void *user, int first, int lines, const void *block) {
 static int write_integers(void *user, int first, int lines, const void *block) {
     cube_file *f = (cube_file *)user;
     const double *values = (const double *)block;
+    const value_type *info = type_info(f->type);
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
     if (!f->integers) f->integers = allocate(count, shs_type_size(f->type)); /* no later block is larger */
     for (i = 0; i < count; i++) {
         int valid = isfinite(values[i]) != 0;
-        double stored = put_value(f->integers, i, f->type, valid ? values[i] : f->nodata);
-        if (!valid) continue;
-        if (fabs(stored - values[i]) > 0.5) f->clamped++;
-        if (is_nodata(f, stored)) f->met++;
+        double stored = valid ? as_integer(info, values[i]) : f->nodata;
+        put_value(f->integers, i, f->type, stored);
+        if (valid && fabs(stored - values[i]) > 0.5) f->clamped++;
+        if (valid && is_nodata(f, stored)) f->met++;
     }
     return write_lines(f, first, lines, f->integers);
 }
@@ -516,7 +506,7 @@ static char *find_header(const char *name, const char **data_name) {
             fail(EXIT_ERROR, "%s: not in ENVI's format: GDAL converts it: gdal_translate -of ENVI %s cube.img", name, name);
         fail(EXIT_ERROR, "%s: its header is missing: neither %s nor %s", name, first, second);
     }
-    if (is_regular(name, &size) && !*data_name) *data_name = name;
+    if (is_regular(name, &size) && !*data_name && !is_foreign(name)) *data_name = name; /* else by its size */
     if (!is_regular(first, &size)) {
         free(first);
         return second;
@@ -1690,6 +1680,7 @@ static void abundances(const scene *a, int x, int y, double *share) {
 
 /* One line of the scene as the file stores it. */
 static void scene_line(scene *a, const cube_file *f, int y, double scale, char *line) {
+    const value_type *info = type_info(f->type);
     double share[MATERIALS];
     int x, b, m;
     for (x = 0; x < a->samples; x++) {
@@ -1699,7 +1690,8 @@ static void scene_line(scene *a, const cube_file *f, int y, double scale, char *
             double value = 0;
             for (m = 0; m < MATERIALS; m++) value += share[m] * a->spectra[m * a->bands + b];
             value = light * value + a->noise * (double)shs_random_normal(&a->random);
-            put_value(line, value_index(f, 1, 0, x, b), f->type, scale * value);
+            value *= scale;
+            put_value(line, value_index(f, 1, 0, x, b), f->type, is_integer(f->type) ? as_integer(info, value) : value);
         }
     }
 }

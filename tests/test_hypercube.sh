@@ -102,6 +102,9 @@ for e in tif h5 nc; do
     cp bsq.img foreign.$e
     fails "foreign.$e: what converts it" 1 "foreign.$e: not in ENVI's format: .*gdal_translate -of ENVI foreign.$e" pca foreign.$e bad.hdr
 done
+cp bsq.img foreign.img; head -c 100 /dev/zero >foreign.tif; header foreign 2 2 3 1 bsq 0
+check "a header's data go before a TIFF that is named" is "$("$program" info foreign.tif | awk '$1 == 2 && NF == 5 { print $3 }')" 21.5
+rm foreign.*
 cp bsq.img data.img; header data 2 2 3 1 bsq 0
 band_of() { "$program" info "$@" | awk 'seen && $1 == 2 { print $2, $3, $4, $5 } $1 == "band" { seen = 1 }'; }
 check "info data.img finds data.hdr" is "$(band_of data.img)" "20 21.5 23 0"
