@@ -264,7 +264,11 @@ fi
 WINEPREFIX=$PWD/$out/wine WINEDEBUG=-all
 export WINEPREFIX WINEDEBUG
 libraries="-static -lpthread -lm"
-begin mingw-w64 x86_64-w64-mingw32-gcc wine && suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1
+# The prefix is made first, by one program: those that run side by side would each begin to make it.
+if begin mingw-w64 x86_64-w64-mingw32-gcc wine; then
+    wine wineboot --init >"$dir/prefix.log" 2>&1 </dev/null
+    suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1
+fi
 
 # Debian keeps emscripten's own modules apart from other nodes'.
 NODE_PATH=${NODE_PATH:-/usr/share/nodejs}
