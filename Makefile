@@ -37,7 +37,7 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
 	check-vendoring check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
-	fuzz run-fuzz fuzz-corpus coverage mutants test-tsan run-tsan run-tsan-openmp test-valgrind
+	fuzz run-differential run-fuzz fuzz-corpus coverage mutants test-large test-tsan run-tsan run-tsan-openmp test-valgrind
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +53,7 @@ help:
 	@echo "make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not"
 	@echo "make test-tsan       the tests of threads under ThreadSanitizer"
 	@echo "make test-valgrind   the tests of faults under valgrind"
+	@echo "make test-large      arrays of more than 2^31 elements (views of a few pages)"
 	@echo "make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)"
 	@echo "make cortex-m        the example for microcontrollers, under QEMU"
 	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
@@ -352,8 +353,26 @@ FUZZ_OPTIONS = -max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=$(FUZZ_TIMEOUT)
 FUZZ_SANITIZERS = \
 	ASAN_OPTIONS=quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:detect_leaks=$(LEAKS)
 
-fuzz: | build
+fuzz: run-differential | build
 	$(if $(FUZZ),@$(MAKE) --no-print-directory run-fuzz,@echo "skipped: there is no $(FUZZ_CC) with libFuzzer here")
+
+# Builds of the library against each other and against naive twins: any compiler, no libFuzzer. SEED draws other problems.
+BUILDS := plain wide plain_nosimd wide_nosimd plain_nodispatch nodouble
+BUILD_wide := -DSPARSEHS_DOUBLE
+BUILD_plain_nosimd := -DSPARSEHS_NO_SIMD
+BUILD_wide_nosimd := -DSPARSEHS_DOUBLE -DSPARSEHS_NO_SIMD
+BUILD_plain_nodispatch := -DSPARSEHS_NO_DISPATCH
+BUILD_nodouble := -DSPARSEHS_NO_DOUBLE
+
+run-differential: build/differential/differential
+	build/differential/differential $(if $(filter 0,$(SECONDS)),60,$(SECONDS)) $(SEED)
+
+build/differential/differential: $(BUILDS:%=build/differential/%.o) tests/differential/differential.c
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lm
+
+build/differential/%.o: tests/differential/build.c tests/differential/differential.h $(HEADER) | $(BEFORE)
+	@mkdir -p $(@D)
+	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -DNAME=$* $(BUILD_$*) -DSPARSEHS_NO_OPENMP -c -o $@ $<
 
 # What is new is collected below build/; the kept inputs are run first. A finding stays there, and ends it.
 run-fuzz: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%)
@@ -416,11 +435,15 @@ build/valgrind/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | bui
 coverage: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
 
+# Views of 10 to 20 GB of address space; some minutes.
+test-large: build/float/large build/double/large
+	$(call run,$^)
+
 # Random changes to the header, and what the tests make of them. The compiler alone is needed.
 N ?= 50
 JOBS ?=
 mutants: | build $(BEFORE)
-	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" LEAKS="$(LEAKS)" INSIDE="$(INSIDE)" N=$(N) SEED=$(SEED) JOBS=$(JOBS) \
+	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" N=$(N) SEED=$(SEED) JOBS=$(JOBS) \
 		sh tests/mutants/run.sh
 
 # ---- measurements ----------------------------------------------------------------------------------------------------
