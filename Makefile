@@ -34,7 +34,7 @@ FLAGS_fastmath := $(CFLAGS) -ffast-math
 FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
-.PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links \
+.PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links check-claims \
 	check-vendoring check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
 	fuzz run-differential run-fuzz fuzz-corpus coverage mutants test-large test-tsan run-tsan run-tsan-openmp test-valgrind
@@ -112,7 +112,7 @@ pictures: build/denoise build/train build/hypercube | build/demo
 # T=ica runs tests/test_ica.c in float, T=ica/test_name that test alone.
 T ?=
 ifeq ($(T),)
-test: test-float test-double test-context test-asan test-examples check-links check-vendoring
+test: test-float test-double test-context test-asan test-examples check-links check-claims check-vendoring
 	@echo "All tests passed."
 else
 test: build/float/test_$(firstword $(subst /, ,$(T)))
@@ -164,6 +164,10 @@ test-examples: build/quickstart build/embedded build/hypercube build/denoise bui
 	bash tests/test_hypercube.sh build/hypercube
 	sh tests/check_examples.sh
 	bash tests/test_pictures.sh build/denoise build/train
+
+# Every promise of the headers and the README has a test named beside it.
+check-claims: | build $(BEFORE)
+	@sh tests/claims.sh
 
 check-links: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/check_links.sh

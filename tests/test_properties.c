@@ -615,12 +615,43 @@ PROPERTY(add_up, 50, 4)
 PROPERTY(find_components, 50, 5)
 PROPERTY(find_sources, 40, 5)
 
+/* A cube in memory is read where it lies: scratch is little beside it, in every type and interleave. */
+static void test_cubes_are_not_copied(void **state) {
+    enum { LINES = 4000, SAMPLES = 5000, BANDS = 50 };
+    static const unsigned char pixel = 0;
+    static const shs_wide matrix[3 * BANDS] = {0};
+    shs_pixel_map map = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    int type, interleave;
+    (void)state;
+    map.bands = BANDS, map.outputs = 3, map.matrix = matrix;
+    sink.pixels = &sink, sink.type = SHS_U8, sink.rescale = 1, sink.high = 255;
+    for (type = 0; type < SHS_TYPE_COUNT; type++)
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            shs_cube cube = SHS_ZERO;
+            size_t bytes = (size_t)LINES * SAMPLES * BANDS * shs_type_size((shs_type)type);
+            cube.pixels = &pixel, cube.type = (shs_type)type, cube.interleave = (shs_interleave)interleave;
+            cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS, cube.swap_bytes = type % 2;
+            assert_in_range(shs_moments_update_workspace(NULL, &cube, 1), 1, bytes / 20);
+            assert_in_range(shs_cube_map_workspace(NULL, &cube, &map, 1, &sink), 1, bytes / 20);
+        }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply),  cmocka_unit_test(test_multiply_itself), cmocka_unit_test(test_factor_and_solve),
-        cmocka_unit_test(test_decompose), cmocka_unit_test(test_normalise),       cmocka_unit_test(test_code),
-        cmocka_unit_test(test_code_one),  cmocka_unit_test(test_learn),           cmocka_unit_test(test_take_patches),
-        cmocka_unit_test(test_add_up),    cmocka_unit_test(test_find_components), cmocka_unit_test(test_find_sources),
+        cmocka_unit_test(test_multiply),
+        cmocka_unit_test(test_multiply_itself),
+        cmocka_unit_test(test_factor_and_solve),
+        cmocka_unit_test(test_decompose),
+        cmocka_unit_test(test_normalise),
+        cmocka_unit_test(test_code),
+        cmocka_unit_test(test_code_one),
+        cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_take_patches),
+        cmocka_unit_test(test_add_up),
+        cmocka_unit_test(test_find_components),
+        cmocka_unit_test(test_find_sources),
+        cmocka_unit_test(test_cubes_are_not_copied),
     };
     return cmocka_run_group_tests_name("properties", tests, NULL, NULL);
 }
