@@ -770,10 +770,11 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef struct settings {
-    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands;
-    double variance, tolerance, noise;
+    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands,
+        plain_steps, restarts;
+    double variance, threshold, tolerance, noise;
     uint64_t seed;
-    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *truth, *device, *data;
+    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device, *data;
 } settings;
 
 enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
@@ -791,7 +792,7 @@ static const mode_text modes[] = {
     {"mnf", MNF, 2, "mnf IN.hdr OUT.hdr [options]",
      "Minimum noise fraction: components in the order of their signal to noise ratio,\n"
      "the noise estimated from neighbouring pixels. An eigenvalue is one more than that ratio."},
-    {"ica", ICA, 2, "ica IN.hdr OUT.hdr --components M [options]",
+    {"ica", ICA, 2, "ica IN.hdr OUT.hdr --components K | --threshold T [options]",
      "Independent components of an image cube (FastICA)."},
     {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
      "The cube as its first components tell it: what is left is mostly noise."},
@@ -811,13 +812,17 @@ static const struct {
     int modes;
     option o;
 } option_table[] = {
-    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1, "how many components (ica, denoise: needed)"}},
+    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1, "how many components (ica: or --threshold; denoise: needed)"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
     {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
+    {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
     {ICA, {"--contrast", "NAME", OPTION_TEXT, (void *)&given.contrast, 0, "pow3, tanh or gauss (pow3)"}},
     {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "all components at once, not one after another"}},
     {ICA, {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "at most (200)"}},
     {ICA, {"--tolerance", "E", OPTION_NUMBER, &given.tolerance, -1, "of 1 - |cos| (1e-8); -1 = run all iterations"}},
+    {ICA, {"--plain-steps", NULL, OPTION_SWITCH, &given.plain_steps, 0, "as they come, neither shortened nor lengthened"}},
+    {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
+    {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
@@ -875,6 +880,8 @@ static const mode_text *parse(int argc, char **argv) {
         given.bands = 100;
         given.noise = 0.004;
         given.seed = 1;
+    } else {
+        given.restarts = 3;
     }
     argv[1] = argv[0];
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
@@ -998,7 +1005,10 @@ static void check_options(const job *j) {
     const value_type *type = type_info(chosen_type(s->type, SHS_F32));
     if (s->components && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
     if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
-    if ((j->mode & (ICA | DENOISE)) && !s->components) fail(EXIT_USAGE, "--components: is needed");
+    if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
+    if (j->mode == ICA && !s->components && !(s->threshold > 0))
+        fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
+    if (j->mode == DENOISE && !s->components) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & FITS) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
     chosen_interleave(s->interleave);
@@ -1186,7 +1196,7 @@ static void check_job(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
         fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
-    if (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW)
+    if (j->s->components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
         fail(EXIT_ERROR, "%s: --components %d: %s", j->in.header_name, j->s->components, shs_status_text(status));
     check(status, j->in.header_name);
 }
@@ -1385,12 +1395,18 @@ static void run_denoise(const settings *s, char **names) {
 /* ---- ica --------------------------------------------------------------------------------------------------------- */
 
 static shs_ica_options ica_options(const settings *s) {
-    static const char *const contrasts[] = {"pow3", "tanh", "gauss"};
+    static const char *const contrasts[] = {"pow3", "tanh", "gauss"}, *const routes[] = {"auto", "moments", "sweep"};
     shs_ica_options options = SHS_ZERO;
     options.components = s->components;
+    options.eigenvalue_at_least = (shs_wide)s->threshold;
     options.contrast = s->contrast ? (shs_contrast)choose("--contrast", s->contrast, contrasts, 3) : SHS_POW3;
     options.approach = s->symmetric ? SHS_SYMMETRIC : SHS_DEFLATION;
+    options.route = s->route ? (shs_ica_route)choose("--route", s->route, routes, 3) : SHS_ROUTE_AUTO;
+    if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_POW3)
+        fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->contrast);
     options.iterations = s->iterations;
+    options.plain_steps = s->plain_steps;
+    options.restarts = s->restarts ? s->restarts : -1;
     options.tolerance = (shs_wide)s->tolerance;
     options.random_start = s->seed > 0;
     options.seed = s->seed;
@@ -1410,18 +1426,28 @@ static void ica_report(const shs_ica *ica, const char *name) {
     close_written(file, name);
 }
 
+/* Converged: one plain step of FastICA turns a component by no more than the tolerance. */
 static void print_sources(const shs_ica *ica) {
     int k, failed = 0;
+    double most = 0;
     printf("%d bands, %s\n  IC  iterations  restarts  converged    change  kurtosis  negentropy\n", ica->bands,
            ica->used_moments ? "iterated on fourth moments" : "iterated on the pixels");
     for (k = 0; k < ica->components; k++) {
         const shs_ica_component *c = &ica->component[k];
         printf("%4d  %10d  %8d  %9s  %8.1e  %8.4g  %10.4g\n", k + 1, c->iterations, c->restarts,
                c->converged ? "yes" : "NO", (double)c->change, (double)c->kurtosis, (double)c->negentropy);
-        failed += !c->converged;
     }
     fflush(stdout);
-    if (failed) fprintf(stderr, "%s: %d of %d components did not converge\n", program_name, failed, ica->components);
+    for (k = 0; k < ica->components; k++) {
+        const shs_ica_component *c = &ica->component[k];
+        if (c->converged) continue;
+        if (!failed++) fprintf(stderr, "%s: IC %d", program_name, k + 1);
+        else fprintf(stderr, ", %d", k + 1);
+        most = (double)c->change > most ? (double)c->change : most;
+    }
+    if (failed)
+        fprintf(stderr, ": %d of %d components did not converge: one more step turns them by up to 1 - |cos| = %.1e\n",
+                failed, ica->components, most);
 }
 
 static void run_ica(const settings *s, char **names) {

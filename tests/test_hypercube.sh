@@ -268,6 +268,10 @@ fails "an unknown mode" 2 "pac: unknown mode" pac bsq.hdr bad.hdr
 fails "one name" 2 "needs two names" pca bsq.hdr
 fails "an option of another mode" 2 "--contrast: unknown option" pca bsq.hdr bad.hdr --contrast tanh
 fails "ica without a number" 2 "--components: is needed" ica bsq.hdr bad.hdr
+fails "ica with two rules" 2 "--threshold: --components says" ica bsq.hdr bad.hdr --components 1 --threshold 2
+fails "a threshold of nothing" 2 "--threshold" ica bsq.hdr bad.hdr --threshold 0
+fails "an unknown route" 2 "--route: fourth" ica bsq.hdr bad.hdr --components 1 --route fourth
+fails "moments of tanh" 2 "only pow3" ica bsq.hdr bad.hdr --components 1 --route moments --contrast tanh
 fails "more components than bands" 2 "--components: 4, but only 3 bands" pca bsq.hdr bad.hdr --components 4
 fails "both rules" 2 "--variance" pca bsq.hdr bad.hdr --components 1 --variance 0.9
 fails "a variance of 99" 2 "--variance: 99 is more than 1" pca bsq.hdr bad.hdr --variance 99
@@ -578,6 +582,30 @@ done
 check "ica --seed, in blocks" good ica scene.hdr same.hdr $ica --seed 7 --block 16
 check "iterations that do not suffice: runs" run ica scene.hdr same.hdr $ica --iterations 1 --symmetric
 check "iterations that do not suffice: says so" grep -q 'did not converge' err.txt
+check "iterations that do not suffice: says which" grep -Eq 'IC [1-5].*: [1-5] of 5 components did not converge' err.txt
+check "iterations that do not suffice: names those of the table" is \
+    "$(sed -n 's/.*: IC \([0-9, ]*\):.*/\1/p' err.txt | tr -d ,)" "$(awk '$4 == "NO" { print $1 }' out.txt | xargs)"
+check "--route moments" good ica scene.hdr same.hdr $ica --route moments
+check "--route moments: says so" grep -q 'on fourth moments' out.txt
+check "--route sweep" good ica scene.hdr same.hdr $ica --route sweep
+check "--route sweep: says so" grep -q 'on the pixels' out.txt
+check "pca, for its eigenvalues" good pca scene.hdr same.hdr --bbl --components 6 --report pc6.csv
+middle=$(awk -F, 'NR == 5 { a = $2 } NR == 6 { printf "%.17g", (a + $2) / 2 }' pc6.csv)
+check "--threshold between the fourth eigenvalue and the fifth" good ica scene.hdr four.hdr --bbl --threshold "$middle"
+check "--threshold: four components" is "$(value_of components)" 4
+check "--components 4 for it" good ica scene.hdr same.hdr --bbl --components 4
+check "--components 4 for it: the same bytes" cmp four.img same.img
+# Plain steps do not converge here from the identity, whatever their number: only a fresh start can help, where one is allowed.
+hard="other.hdr same.hdr --bbl --components 8 --symmetric --precise"
+check "--plain-steps --restarts 0: runs" run ica $hard --plain-steps --restarts 0 --iterations 300 --report hard.csv
+check "--plain-steps: says that they did not converge" grep -q 'did not converge' err.txt
+check "--restarts 0: none is made" awk -F, 'NR > 1 && $4 != 0 { bad = 1 } END { exit bad || NR != 9 }' hard.csv
+check "--restarts 2: runs" run ica $hard --plain-steps --restarts 2 --iterations 5 --report hard.csv
+check "--restarts 2: two are made" awk -F, 'NR > 1 && $4 != 2 { bad = 1 } END { exit bad || NR != 9 }' hard.csv
+check "without --plain-steps it converges" good ica $hard
+check "one strong source is not torn into several" good ica other.hdr same.hdr --bbl --components 6 --symmetric --precise --report one.csv
+check "one strong source: its kurtosis is above 400, the next below 100" awk -F, '
+    NR == 2 { first = $7 } NR == 3 { second = $7 } END { exit !(first > 400 && second < 100) }' one.csv
 
 echo "== anomalies"
 printf '\000\000\000\004' >odd1.img; header odd1 4 1 1 1 bsq 0
