@@ -18,8 +18,13 @@ export CC N SEED OPENMP SANITIZE INSIDE
 # The real data take time and reach nothing more; a test that is skipped without them may leak.
 export SHS_DATA=none OMP_NUM_THREADS=3 OMP_WAIT_POLICY=passive ASAN_OPTIONS=detect_leaks=0
 
-# All tests, the quickest first.
+# All tests but those of devices, the quickest first, then those that are not named here.
 tests="arguments learning patches pca properties cubes coding extremes engines context inside ica eigen pixels faults threads dense"
+for file in tests/test_*.c; do
+    name=$(basename "$file" .c)
+    case $name in test_cl_*) continue ;; esac
+    case " $tests " in *" ${name#test_} "*) ;; *) tests="$tests ${name#test_}" ;; esac
+done
 
 # The instruction set of the compiler's flags; the kernels chosen at run time; OpenMP; double; the sanitizers.
 own="-DSPARSEHS_NO_DISPATCH -DSPARSEHS_NO_OPENMP"
