@@ -41,7 +41,7 @@ static void view_free(view *v) { munmap(v->at, v->bytes); }
 
 /* n columns of up to `rows` values, ld apart, more than 2^31 values in all; the same values lie `near` apart in the first
    period, so that the first columns of the view are the small matrix itself. */
-enum { ROWS = 61, COLUMNS = 67, NEAR = 101, PERIOD = 1 << 20, FAR = (1 << 25) + NEAR };
+enum { ROWS = 61, COLUMNS = 67, NEAR = 101, PERIOD = 1 << 20, FAR = (1 << 26) + NEAR };
 
 typedef struct wide_matrix {
     view v;
@@ -50,7 +50,7 @@ typedef struct wide_matrix {
 
 static wide_matrix new_wide(uint64_t seed) {
     wide_matrix w;
-    assert_true((size_t)FAR * (COLUMNS - 1) > BEYOND);
+    assert_true((size_t)FAR * (ROWS - 2) > BEYOND);
     w.v = new_view((size_t)FAR * COLUMNS * sizeof(shs_real), PERIOD * sizeof(shs_real));
     w.far = AS(shs_real, w.v);
     fill_normal(NEAR * COLUMNS, w.far, seed);
