@@ -9829,7 +9829,8 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample
         }
     for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
         shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
-        if (*SHS__AT(covariance, ldc, j, j) > least * least) continue;
+        const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
+        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* an overflow stays to be seen */
         for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
     }
     return SHS_OK;

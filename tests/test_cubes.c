@@ -638,6 +638,25 @@ static void test_large_offsets(void **state) {
         }
 }
 
+/* Squares that overflow do not pass for a constant band. */
+static void test_finish_after_overflow(void **state) {
+    plain_cube p;
+    shs_moments m;
+    shs_wide mean, variance;
+    shs_cube cube;
+    (void)state;
+    if (sizeof(shs_real) == 4) skip(); /* a float holds nothing that large */
+    p = new_plain(1, 4, 1);
+    p.x[0] = 1e300, p.x[1] = 1, p.x[2] = 2, p.x[3] = 3;
+    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    m = moments_of(NULL, &cube, 0);
+    assert_ok(shs_moments_finish(&m, 0, &mean, &variance, 1));
+    assert_true(shs_eigh(NULL, 1, &variance, 1, 1, &mean, NULL, 1) == SHS_NOT_FINITE);
+    shs_moments_free(NULL, &m);
+    free(p.x);
+    cube_free(&cube);
+}
+
 static void test_finish(void **state) {
     plain_cube p = random_values(SHS_F64, 10, 10, 3, 240);
     shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), one = slice_of(&cube, 0, 1);
@@ -1590,6 +1609,7 @@ int main(void) {
         cmocka_unit_test(test_8_bit_sums_are_exact),
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_finish_after_overflow),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_rounding_and_clamping),
         cmocka_unit_test(test_floating_sinks_keep_the_value),
