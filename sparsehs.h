@@ -504,7 +504,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
    tolerance, and below 1e-2 |y| (1e-6 in double), the residual y - Dx is formed explicitly in shs_wide, and pursuit goes on
-   from there. What is reported as reached is reached: ||y - Dx|| <= tolerance for the coefficients as stored. */
+   from there. What is reported as reached is reached: ||y - Dx|| <= tolerance for the coefficients as stored. Below about
+   1e-6 |y| (1e-15 in double) rounded coefficients hold it for ever fewer signals; the others count as not reached. Single signals
+   and shs_omp_gram, where only the Gram matrix is known, go on until the recurrence is below the tolerance by its error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
    the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
@@ -1166,10 +1168,12 @@ typedef struct shs_engine {
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__WSQRT(x) SPARSEHS_SQRTF(x)
+#define SHS__WIDE_EPS 1.1920928955078125e-7f
 #define SHS__WCOS(x) SPARSEHS_COSF(x)
 #define SHS__WLOG(x) SPARSEHS_LOGF(x)
 #else
 #define SHS__WSQRT(x) SPARSEHS_SQRT(x)
+#define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #define SHS__WCOS(x) SPARSEHS_COS(x)
 #define SHS__WLOG(x) SPARSEHS_LOG(x)
 #endif
@@ -6074,10 +6078,14 @@ SHS__PRIVATE void shs__pursuit_begin(shs__pursuit *w, shs_wide norm2, int limit,
 /* Where the recurrence stands: below the tolerance for certain, above it for certain, or too close to call. */
 typedef enum shs__verdict { SHS__ABOVE, SHS__BELOW, SHS__UNSURE } shs__verdict;
 
+/* Its error is in proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them,
+   within (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is
+   nothing, as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all there
+   is: from then on only the explicit residual can say that the tolerance is reached. */
 SHS__PRIVATE shs__verdict shs__pursuit_verdict(const shs__pursuit *w) {
     shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return SHS__ABOVE;
-    if (w->residual2 + slack <= w->tolerance2) return SHS__BELOW;
+    if (w->residual2 + slack <= w->tolerance2) return w->refreshes ? SHS__UNSURE : SHS__BELOW;
     if (w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2) return SHS__ABOVE;
     return SHS__UNSURE;
 }
@@ -6103,16 +6111,18 @@ SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs
     return 1;
 }
 
-/* x += inverse(L') t, and t = 0: the coefficients of the moment. */
-SHS__PRIVATE void shs__pursuit_solve(shs__pursuit *w) {
-    int k, i;
+/* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
+SHS__PRIVATE int shs__pursuit_solve(shs__pursuit *w) {
+    int k, i, changed = 0;
     for (k = w->chosen - 1; k >= 0; k--) {
         const shs_real *row = w->L + shs__triangle(k);
-        shs_real step = w->t[k] / row[k];
+        shs_real step = w->t[k] / row[k], before = w->x[k];
         for (i = 0; i < k; i++) w->t[i] -= step * row[i];
         w->x[k] += step;
+        changed |= w->x[k] < before || w->x[k] > before;
         w->t[k] = 0;
     }
+    return changed;
 }
 
 /* t = inverse(L) alpha_I: what is left of the residual in the span of the chosen atoms; ||r||^2 without it. */
@@ -6128,20 +6138,68 @@ SHS__PRIVATE void shs__pursuit_project(shs__pursuit *w, const shs_real *alpha_of
     if (w->residual2 < 0) w->residual2 = 0;
 }
 
-/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached. */
+SHS__PRIVATE shs_wide shs__sum_of_squares(int p, const shs_wide *x) {
+    shs__sum sum = SHS_ZERO;
+    int i;
+    for (i = 0; i < p; i++) shs__sum_add(&sum, x[i] * x[i]);
+    return shs__sum_value(&sum);
+}
+
+/* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each product
+   and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it away. */
+#if defined(SHS__ALL_PARTS) && !defined(__FAST_MATH__)
+SHS__OUTLINE int shs__pursuit_prove(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y) {
+    const shs_wide splitter = sizeof(shs_wide) == sizeof(float) ? (shs_wide)4097 : (shs_wide)134217729;
+    shs__sum sum = SHS_ZERO;
+    shs_wide rounding = 0;
+    int i, k;
+    for (i = 0; i < p; i++) {
+        shs_wide left = (shs_wide)y[i], lost = 0;
+        for (k = 0; k < w->chosen; k++) {
+            const shs_wide x = -(shs_wide)w->x[k], d = (shs_wide)*SHS__AT(D, ldd, i, w->atoms[k]);
+            volatile shs_wide product = x * d, x1 = splitter * x, d1 = splitter * d, next, step; /* rounded, not fused */
+            shs_wide of_product, of_sum;
+            next = left + product;
+            step = next - left;
+            x1 = x1 - (x1 - x);
+            d1 = d1 - (d1 - d);
+            of_product = ((x1 * d1 - product) + x1 * (d - d1) + (x - x1) * d1) + (x - x1) * (d - d1);
+            of_sum = (left - (next - step)) + (product - step);
+            left = next;
+            lost += of_product + of_sum;
+            rounding += shs__wabs(of_product) + shs__wabs(of_sum);
+        }
+        shs__sum_add(&sum, (left + lost) * (left + lost));
+    }
+    w->residual2 = shs__sum_value(&sum);
+    return SHS__WSQRT(w->residual2) + (shs_wide)w->chosen * SHS__WIDE_EPS * rounding <= SHS__WSQRT(w->tolerance2);
+}
+#else
+#define shs__pursuit_prove(w, p, D, ldd, y) 0
+#endif
+
+/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of the
+   sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide
+   is no wider than shs_real. */
 SHS__PRIVATE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
                                       shs_real *r) {
-    shs__sum sum = SHS_ZERO;
+    shs_wide error = 0, product2;
     int i, k;
     shs__pursuit_solve(w);
     for (i = 0; i < p; i++) exact[i] = (shs_wide)y[i];
-    for (k = 0; k < w->chosen; k++) shs__add_scaled_wide(p, -(shs_wide)w->x[k], SHS__AT(D, ldd, 0, w->atoms[k]), exact);
-    for (i = 0; i < p; i++) {
-        shs__sum_add(&sum, exact[i] * exact[i]);
-        r[i] = (shs_real)exact[i];
+    w->residual2 = w->norm2;
+    for (k = 0; k < w->chosen; k++) {
+        const shs_real *row = w->L + shs__triangle(k);
+        shs__add_scaled_wide(p, -(shs_wide)w->x[k], SHS__AT(D, ldd, 0, w->atoms[k]), exact);
+        w->residual2 = shs__sum_of_squares(p, exact);
+        for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
+        product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
+        error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
-    w->residual2 = w->base2 = shs__sum_value(&sum);
-    w->reached = w->residual2 <= w->tolerance2;
+    for (i = 0; i < p; i++) r[i] = (shs_real)exact[i];
+    w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
+    if (!w->reached && w->residual2 <= w->tolerance2) w->reached = shs__pursuit_prove(w, p, D, ldd, y);
+    w->base2 = w->residual2;
     w->refreshes++;
     w->stable = 1;
     return w->reached;
@@ -6165,12 +6223,15 @@ typedef struct shs__gram_pursuit {
     shs_wide *exact;       /* p */
 } shs__gram_pursuit;
 
-/* Starts again from the explicit residual: r = y - Dx, alpha = D'r less what is left of it in the span. Afterwards the
-   recurrences err in proportion to this r, no longer to y. */
+SHS__PRIVATE int shs__gram_confirm(shs__gram_pursuit *g) {
+    return shs__pursuit_confirm(&g->w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
+}
+
+/* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
+   proportion to this r, no longer to y. */
 SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
     shs__pursuit *w = &g->w;
     int i, k;
-    if (shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r)) return;
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
     for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
     shs__pursuit_project(w, g->r);
@@ -6178,7 +6239,8 @@ SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
         for (k = 0; k < w->chosen; k++)
             shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(g->padded, i), -w->t[k],
                                         SHS__AT_B(g->B, g->padded, g->rows, k, i), g->alpha + i);
-    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[shs__kernels_pursuit()->strongest(g->n, g->alpha)]);
+    g->strongest = shs__kernels_pursuit()->strongest(g->n, g->alpha);
+    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[g->strongest]);
 }
 
 /* A single signal comes without a dictionary beside its Gram matrix, so that alone it takes no code to refresh with. */
@@ -6202,7 +6264,7 @@ SHS__PRIVATE int shs__gram_step(shs__gram_pursuit *g) {
     int may_refresh = SHS__KNOWN_D(g) && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     const shs_real *column = g->G + (size_t)j * g->ldg, *b = SHS__AT_B(g->B, g->padded, g->rows, 0, j);
     ptrdiff_t next = SHS__BLOCK_WIDTH(g->padded, j);
-    shs_real *c = w->L + shs__triangle(k), d2 = column[j];
+    shs_real *c = w->L + shs__triangle(k), d2 = column[j], t;
     shs__verdict verdict;
     if (w->reached || k >= w->limit) return 0;
     for (i = 0; i < k; i++, b += next) {
@@ -6211,21 +6273,16 @@ SHS__PRIVATE int shs__gram_step(shs__gram_pursuit *g) {
     }
     if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
         if (!may_refresh || w->stable) return w->limit = k, 0;
-        shs__gram_refresh(g);
-        g->strongest = kernels->strongest(g->n, g->alpha);
+        if (!shs__gram_confirm(g)) shs__gram_refresh(g);
         return 1;
     }
+    t = w->t[k];
     verdict = shs__pursuit_verdict(w);
-    if (!SHS__KNOWN_D(g) && w->tolerance2 > 0) verdict = w->residual2 <= w->tolerance2 ? SHS__BELOW : SHS__ABOVE;
     w->reached = verdict == SHS__BELOW;
     if (w->reached || w->chosen == w->limit) return 0;
-    g->strongest = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], w->t[k], g->alpha);
-    if (verdict == SHS__UNSURE && may_refresh) {
-        shs__gram_refresh(g);
-        g->strongest = kernels->strongest(g->n, g->alpha);
-    } else if (verdict == SHS__UNSURE) {
-        w->reached = SHS__KNOWN_D(g) && shs__pursuit_confirm(w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
-    }
+    if (verdict == SHS__UNSURE && SHS__KNOWN_D(g) && shs__gram_confirm(g)) return 0;
+    g->strongest = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], t, g->alpha);
+    if (verdict == SHS__UNSURE && may_refresh) shs__gram_refresh(g);
     return 1;
 }
 
@@ -6233,14 +6290,15 @@ SHS__PRIVATE int shs__gram_step(shs__gram_pursuit *g) {
    residual, which settles it. left: room for `chosen` values. */
 SHS__PRIVATE void shs__pursuit_finish(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
                                       shs_real *r, shs_real *left) {
-    int tries, k;
+    int tries, changed, k;
     for (tries = 0; tries < 2 && D && !w->reached && shs__pursuit_verdict(w) != SHS__ABOVE; tries++) {
         if (shs__pursuit_confirm(w, p, D, ldd, y, exact, r)) return;
         for (k = 0; k < w->chosen; k++) left[k] = shs_dot(p, SHS__AT(D, ldd, 0, w->atoms[k]), 1, r, 1);
         shs__pursuit_project(w, left);
     }
-    shs__pursuit_solve(w);
-    if (D && !w->stable && w->residual2 <= SHS__OMP_TRUST2 * w->base2) /* too small for the recurrence to tell */
+    changed = shs__pursuit_solve(w) || !w->stable;
+    if (!changed) w->residual2 = w->base2; /* what the last refresh measured, nothing having come of it */
+    else if (D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* not for the recurrence to tell */
         shs__pursuit_confirm(w, p, D, ldd, y, exact, r);
 }
 
@@ -6561,7 +6619,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
     memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
-    sums->not_reached += w->tolerance2 > 0 && !w->reached;
+    sums->not_reached += shs__tolerance_of(c, i) > 0 && !w->reached; /* whose square may be nothing */
     shs__sum_add(sum, w->residual2);
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
