@@ -615,6 +615,33 @@ PROPERTY(add_up, 50, 4)
 PROPERTY(find_components, 50, 5)
 PROPERTY(find_sources, 40, 5)
 
+/* Progress reports an error where there is one: -1 before. */
+static int look_at_error(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    shs_wide *least_and_most = (shs_wide *)user;
+    (void)phase, (void)step, (void)steps;
+    if (error < least_and_most[0]) least_and_most[0] = error;
+    if (error > least_and_most[1]) least_and_most[1] = error;
+    return 0;
+}
+
+static void test_progress_without_an_error_says_so(void **state) {
+    enum { P = 8, N = 20, M = 600 };
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * M, 2);
+    shs_wide error[2] = {0, -2};
+    shs_context ctx = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    (void)state;
+    ctx.progress_fn = look_at_error, ctx.progress_user = error;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    assert_ok(shs_omp(&ctx, P, N, D, M, Y, 3, &codes));
+    assert_true(error[0] >= -1 && error[0] <= -1 && error[1] <= -1);
+    error[0] = 1e9, error[1] = -2;
+    assert_ok(shs_ksvd(&ctx, P, N, D, M, Y, 3, 3));
+    assert_true(error[0] > 0 && error[1] < 2); /* of normal deviates */
+    shs_codes_free(NULL, &codes), free(D), free(Y);
+}
+
 /* A cube in memory is read where it lies: scratch is little beside it, in every type and interleave. */
 static void test_cubes_are_not_copied(void **state) {
     enum { LINES = 4000, SAMPLES = 5000, BANDS = 50 };
@@ -652,6 +679,7 @@ int main(void) {
         cmocka_unit_test(test_find_components),
         cmocka_unit_test(test_find_sources),
         cmocka_unit_test(test_cubes_are_not_copied),
+        cmocka_unit_test(test_progress_without_an_error_says_so),
     };
     return cmocka_run_group_tests_name("properties", tests, NULL, NULL);
 }

@@ -212,7 +212,8 @@ static int is_rough(size_t t) {
     for (; i < count && tokens[i].line == tokens[t].line; i++)
         for (k = 1; is_number(i) && !(tokens[i].size > 1 && text[tokens[i].at + 1] == 'x') && k < tokens[i].size; k++)
             if (text[tokens[i].at + k] == 'e') return 1;
-    return line_has(t, "shs__parallel") || line_has(t, "SHS__EPS") || line_has(t, "SHS__WEPS") || line_has(t, "SHS__WIDE_EPS");
+    return line_has(t, "SHS_NO_CONVERGENCE") || line_has(t, "shs__parallel") || line_has(t, "SHS__EPS") ||
+           line_has(t, "SHS__WEPS") || line_has(t, "SHS__WIDE_EPS");
 }
 
 /* Whether the head that opens at t ends its loop after more than 16 rounds whatever happens. */
