@@ -168,6 +168,7 @@ typedef double shs_wide;
 #define shs_patches_put SHS__LINK(patches_put)
 #define shs_patches_average SHS__LINK(patches_average)
 #define shs_patches_approximate SHS__LINK(patches_approximate)
+#define shs_noise_sigma SHS__LINK(noise_sigma)
 #define shs_patches_workspace SHS__LINK(patches_workspace)
 #define shs_cube_bands SHS__LINK(cube_bands)
 #define shs_moments_create SHS__LINK(moments_create)
@@ -771,6 +772,23 @@ SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_ima
                                            shs_real *out, shs_omp_report *report);
 SHS_API size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                      const shs_omp_options *coding);
+
+/* How much white Gaussian noise an image has, from the image alone (Liu, Tanaka, Okutomi 2013). Noise adds sigma^2 to every
+   eigenvalue of the covariance of 7 x 7 patches, and patches of little texture have nothing else in most directions:
+
+       sigma^2 = smallest eigenvalue of the covariance of the patches x with |D_h x|^2 + |D_v x|^2 < tau sigma^2,
+
+   solved by iteration from all patches on. D_h and D_v are central differences; noise alone stays below the threshold but
+   once in a million times. Of several channels: the root of the mean of their sigma^2. */
+typedef struct shs_noise {
+    shs_wide sigma;
+    size_t patches; /* of little texture, in the channel that has fewest */
+    int guess; /* non-zero: too few such patches, or texture in a quarter of all directions and more: sigma is likely less */
+} shs_noise;
+
+/* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than a patch), SHS_BAD_OUTPUT, SHS_NO_MEMORY;
+   noise is then untouched. Memory: one channel in shs_real and some 200 KB. */
+SHS_API shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise);
 
 /* ================================================================================================================== */
 /* 9  CUBES AND STREAMING                                                                                             */
@@ -8564,6 +8582,160 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     status = shs__approximate(ctx, &w, &total);
     if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);
     if (status == SHS_OK && report) *report = total;
+    shs__release(ctx, &l);
+    return status;
+}
+
+/* ---- the noise of an image ---------------------------------------------------------------------------------------- */
+
+enum {
+    SHS__NOISE_SIDE = 7, /* of a patch */
+    SHS__NOISE_P = SHS__NOISE_SIDE * SHS__NOISE_SIDE,
+    SHS__NOISE_PANEL = 256,      /* patches whose products are added up in shs_real */
+    SHS__NOISE_PATCHES = 262144, /* a larger image gives every second, third .. one both ways */
+    SHS__NOISE_ROUNDS = 20       /* the threshold settles in three to six */
+};
+/* Quantile 1 - 1e-6 of the gamma distribution of shape r/2 and scale 2t/r, where r = 45 and t = 35 are rank and trace of
+   D_h'D_h + D_v'D_v: the gradients' energy of noise alone over sigma^2. */
+#define SHS__NOISE_TAU ((shs_wide)81.82076743668523)
+
+typedef struct shs__weak_patches {
+    int width, height, step;
+    shs_real *plane; /* one channel, less its mean */
+    shs_real *panel, *product, *scratch;
+    shs_wide *mean, *covariance, *values; /* of the patches; its eigenvalues, largest first */
+    size_t patches;
+} shs__weak_patches;
+
+SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__weak_patches *w) {
+    const int p = SHS__NOISE_P, area = p * p;
+    w->plane = SHS__CARVE(l, shs_real, shs__product((size_t)w->width, (size_t)w->height, 1));
+    w->panel = SHS__CARVE(l, shs_real, (size_t)(p * SHS__NOISE_PANEL));
+    w->product = SHS__CARVE(l, shs_real, (size_t)area);
+    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(p, p, SHS__NOISE_PANEL));
+    w->mean = SHS__CARVE(l, shs_wide, (size_t)p);
+    w->covariance = SHS__CARVE(l, shs_wide, (size_t)area);
+    w->values = SHS__CARVE(l, shs_wide, (size_t)p);
+}
+
+/* The squares of a patch's central differences. */
+SHS__PRIVATE shs_wide shs__gradient_energy(const shs_real *x) {
+    const int side = SHS__NOISE_SIDE;
+    shs_real sum = 0;
+    int i, k;
+    for (k = 0; k < side; k++)
+        for (i = 0; i + 2 < side; i++) {
+            shs_real across = x[k * side + i + 2] - x[k * side + i], down = x[(i + 2) * side + k] - x[i * side + k];
+            sum += across * across + down * down;
+        }
+    return (shs_wide)sum / 4;
+}
+
+/* Adds `count` patches of the panel to the sums. */
+SHS__PRIVATE void shs__noise_add(shs__weak_patches *w, int count) {
+    const int p = SHS__NOISE_P;
+    int i, j;
+    if (count == 0) return;
+    shs__gemm_serial(SHS_NO_TRANS, SHS_TRANS, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
+    for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
+    for (j = 0; j < count; j++)
+        for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];
+    w->patches += (size_t)count;
+}
+
+/* The eigenvalues of the covariance of patches with less gradient than limit. A patch that is constant was clipped. */
+SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__weak_patches *w, shs_wide limit) {
+    const int p = SHS__NOISE_P, side = SHS__NOISE_SIDE;
+    int x, y, i, j, count = 0;
+    w->patches = 0;
+    memset(w->mean, 0, (size_t)p * sizeof *w->mean);
+    memset(w->covariance, 0, (size_t)(p * p) * sizeof *w->covariance);
+    for (y = 0; y + side <= w->height; y += w->step)
+        for (x = 0; x + side <= w->width; x += w->step) {
+            shs_real *patch = w->panel + count * p;
+            shs_wide energy;
+            for (i = 0; i < side; i++)
+                memcpy(patch + i * side, SHS__AT(w->plane, w->width, x, y + i), (size_t)side * sizeof *patch);
+            energy = shs__gradient_energy(patch);
+            if (!(energy > 0) || energy >= limit || ++count < SHS__NOISE_PANEL) continue;
+            shs__noise_add(w, count);
+            count = 0;
+        }
+    shs__noise_add(w, count);
+    if (w->patches <= (size_t)p) return SHS_OK;
+    for (j = 0; j < p; j++)
+        for (i = j; i < p; i++) {
+            shs_wide *c = w->covariance + j * p + i;
+            *c = (*c - w->mean[i] * w->mean[j] / (shs_wide)w->patches) / (shs_wide)(w->patches - 1);
+        }
+    return shs_eigh(ctx, p, w->covariance, p, p, w->values, NULL, p);
+}
+
+SHS__PRIVATE shs_status shs__noise_read(const shs__grid *g, shs__weak_patches *w, int channel) {
+    shs_wide mean = 0;
+    size_t i, count = (size_t)w->width * (size_t)w->height;
+    int y;
+    for (y = 0; y < w->height; y++)
+        shs__read_pixels(g, (size_t)y * g->stride + (size_t)channel, g->channels, w->width, SHS__AT(w->plane, w->width, 0, y));
+    if (!shs__finite(count, w->plane)) return SHS_IMAGE_NOT_FINITE;
+    for (i = 0; i < count; i++) mean += (shs_wide)w->plane[i];
+    for (i = 0; i < count; i++) w->plane[i] -= (shs_real)(mean / (shs_wide)count);
+    return SHS_OK;
+}
+
+/* One channel: its sigma^2, the patches it rests on, whether it is a guess. */
+SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__weak_patches *w, shs_wide *sigma2, size_t *patches,
+                                           int *guess) {
+    const int p = SHS__NOISE_P;
+    shs_wide limit = (shs_wide)SHS__REAL_MAX, before = -1;
+    int round;
+    *sigma2 = 0, *patches = 0, *guess = 1;
+    for (round = 0; round < SHS__NOISE_ROUNDS && shs__wabs(*sigma2 - before) > (shs_wide)1e-4 * before; round++) {
+        shs_status status = shs__noise_values(ctx, w, limit);
+        if (status != SHS_OK) return status;
+        *guess = w->patches < (size_t)(10 * p);
+        if (w->patches <= (size_t)p) return SHS_OK;
+        before = *sigma2;
+        *sigma2 = w->values[p - 1] > 0 ? w->values[p - 1] : 0;
+        *patches = w->patches;
+        *guess |= w->values[p - 1 - p / 4] > (shs_wide)1.2 * *sigma2;
+        limit = SHS__NOISE_TAU * *sigma2;
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise) {
+    shs__weak_patches w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__grid g;
+    shs_noise all = SHS_ZERO;
+    shs_wide sum = 0;
+    int channel;
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK) status = shs__grid_image(image, 1, &g);
+    if (status != SHS_OK) return status;
+    if (g.width < SHS__NOISE_SIDE || g.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
+    if (!noise) return SHS_BAD_OUTPUT;
+    w.width = g.width, w.height = g.height, w.step = 1;
+    while ((shs_wide)w.width / (shs_wide)w.step * ((shs_wide)w.height / (shs_wide)w.step) > (shs_wide)SHS__NOISE_PATCHES)
+        w.step++;
+    shs__noise_layout(&l, &w);
+    status = shs__acquire(ctx, &l);
+    if (status != SHS_OK) return status;
+    shs__noise_layout(&l, &w);
+    all.patches = SIZE_MAX;
+    for (channel = 0; channel < g.channels && status == SHS_OK; channel++) {
+        shs_wide sigma2 = 0;
+        size_t patches = 0;
+        int guess = 0;
+        status = shs__noise_read(&g, &w, channel);
+        if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &sigma2, &patches, &guess);
+        sum += sigma2;
+        all.patches = shs__zmin(all.patches, patches);
+        all.guess |= guess;
+    }
+    all.sigma = SHS__WSQRT(sum / (shs_wide)g.channels);
+    if (status == SHS_OK) *noise = all;
     shs__release(ctx, &l);
     return status;
 }

@@ -93,27 +93,15 @@ static picture add_noise(const picture *clean, double sigma, uint64_t seed) {
     return noisy;
 }
 
-static int ascending(const void *a, const void *b) {
-    shs_real x = *(const shs_real *)a, y = *(const shs_real *)b;
-    return (x > y) - (x < y);
-}
-
-/* Diagonal differences of neighbouring pixels hold the noise and little of the picture. Their median does not mind the
-   edges; for normal deviates it is 0.6745 sigma. */
-static double estimate_sigma(const picture *a) {
-    size_t step = (size_t)a->channels, row = (size_t)a->width * step, count = 0, y, i;
-    shs_real *details = ALLOCATE(shs_real, picture_size(a));
-    double median;
-    for (y = 0; y + 1 < (size_t)a->height; y += 2)
-        for (i = 0; i + step < row; i++) {
-            const shs_real *q = a->pixels + y * row + i;
-            shs_real detail = (q[0] - q[step] - q[row] + q[row + step]) / 2;
-            details[count++] = detail < 0 ? -detail : detail;
-        }
-    qsort(details, count, sizeof *details, ascending);
-    median = (double)details[count / 2];
-    free(details);
-    return median / 0.6745;
+static double estimate_sigma(const picture *a, const char *name) {
+    shs_image image = picture_image(a);
+    shs_noise noise;
+    check(shs_noise_sigma(NULL, &image, &noise), "estimating the noise");
+    if (noise.sigma < 0.01) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", name);
+    printf("estimated sigma: %.2f\n", (double)noise.sigma);
+    if (noise.guess)
+        printf("That is a guess, and likely too much: nearly all of the picture is textured. --sigma says what it is.\n");
+    return (double)noise.sigma;
 }
 
 static double psnr(const picture *clean, const picture *other) {
@@ -173,14 +161,14 @@ static void draw(const char *name) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {0, 256, 10, 1, 0, 0, 1, NULL, NULL, NULL}; /* the defaults */
+static settings chosen = {0, 256, 30, 1, 0, 0, 1, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"--sigma", "S", OPTION_NUMBER, &chosen.sigma, 0.01, "standard deviation of the noise (estimated; 25 to add)"},
     {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0, "IN is clean: add noise first, and measure against IN"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
-    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (10)"},
+    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (30)"},
     {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1)"},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the noise and of the choice of patches (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
@@ -221,11 +209,7 @@ static picture noisy_picture(const char *in, const char *out, settings *s, pictu
         if (clean->width != noisy.width || clean->height != noisy.height || clean->channels != noisy.channels)
             fail(EXIT_ERROR, "%s: its size or number of channels differs from %s", s->reference, in);
     }
-    if (s->sigma <= 0) {
-        s->sigma = estimate_sigma(&noisy);
-        if (s->sigma < 0.01) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", in);
-        printf("estimated sigma: %.2f\n", s->sigma);
-    }
+    if (s->sigma <= 0) s->sigma = estimate_sigma(&noisy, in);
     return noisy;
 }
 

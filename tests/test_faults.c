@@ -172,6 +172,8 @@ static shs_status call_patches_approximate(const shs_context *ctx, scene *s) {
                                    OUT(s, 1, shs_omp_report));
 }
 
+static shs_status call_noise(const shs_context *ctx, scene *s) { return shs_noise_sigma(ctx, &s->image, OUT(s, 0, shs_noise)); }
+
 /* ---- the calls that read cubes ------------------------------------------------------------------------------------ */
 
 static shs_status call_moments_create(const shs_context *ctx, scene *s) {
@@ -322,6 +324,7 @@ static const struct {
     {"shs_patches_put", call_patches_put, NULL, 1, 0, 0},
     {"shs_patches_average", call_patches_average, NULL, 1, 0, 0},
     {"shs_patches_approximate", call_patches_approximate, NULL, 1, 0, 0},
+    {"shs_noise_sigma", call_noise, NULL, 0, 0, 0},
     {"shs_moments_create", call_moments_create, NULL, 1, 0, 0},
     {"shs_moments_update", call_moments_update, NULL, 1, 1, 0},
     {"shs_moments_reduce", call_moments_reduce, NULL, 1, 0, 0},

@@ -768,6 +768,129 @@ static void test_cancelled_between_blocks(void **state) {
     image_free(&image);
 }
 
+/* ---- the noise --------------------------------------------------------------------------------------------------- */
+
+/* A grey picture plus normal noise of sigma, and what is estimated of it. */
+static shs_noise noise_of(const float *clean, int width, int height, double sigma) {
+    shs_image image = SHS_ZERO;
+    shs_noise noise = SHS_ZERO;
+    size_t i, count = (size_t)width * (size_t)height;
+    float *noisy = (float *)malloc(count * sizeof *noisy);
+    shs_random r;
+    assert_non_null(noisy);
+    shs_random_seed(&r, 91);
+    for (i = 0; i < count; i++) noisy[i] = clean[i] + (float)(sigma * (double)shs_random_normal(&r));
+    image.pixels = noisy, image.type = SHS_F32, image.width = width, image.height = height;
+    assert_ok(shs_noise_sigma(NULL, &image, &noise));
+    free(noisy);
+    return noise;
+}
+
+/* Bilinear noise of lattices of 4 to 64 pixels: bushes; in the middle, of a sixth of the area, nothing finer than 32. */
+static float *textured_picture(int side, float strength, int weak_part) {
+    float *a = (float *)calloc((size_t)(side * side), sizeof *a);
+    int step, x, y;
+    assert_non_null(a);
+    for (step = 4; step <= 64; step *= 2) {
+        int cells = side / step + 2;
+        shs_real *lattice = new_normal((size_t)(cells * cells), (uint64_t)(90 + step));
+        for (y = 0; y < side; y++)
+            for (x = 0; x < side; x++) {
+                const shs_real *at = lattice + y / step * cells + x / step;
+                float u = (float)(x % step) / (float)step, v = (float)(y % step) / (float)step;
+                int weak = weak_part && abs(2 * x - side) < side * 2 / 5 && abs(2 * y - side) < side * 2 / 5;
+                if (weak && step < 32) continue;
+                a[y * side + x] += strength * ((1 - v) * ((1 - u) * (float)at[0] + u * (float)at[1]) +
+                                               v * ((1 - u) * (float)at[cells] + u * (float)at[cells + 1]));
+            }
+        free(lattice);
+    }
+    return a;
+}
+
+static const double sigmas[] = {5, 10, 25, 50};
+
+static void test_noise_of_texture(void **state) {
+    enum { SIDE = 320 };
+    float *a = textured_picture(SIDE, 30, 1);
+    int k;
+    (void)state;
+    for (k = 0; k < 4; k++) {
+        shs_noise noise = noise_of(a, SIDE, SIDE, sigmas[k]);
+        assert_close(noise.sigma, sigmas[k], 0.15 * sigmas[k]);
+        assert_false(noise.guess);
+    }
+    free(a);
+}
+
+/* Where every patch has as much of fine detail as noise would, that is said. */
+static void test_noise_is_a_guess(void **state) {
+    enum { SIDE = 200 };
+    float *a = textured_picture(SIDE, 30, 0);
+    shs_real *fine = new_normal(SIDE * SIDE, 95);
+    shs_noise noise;
+    int x, y;
+    (void)state;
+    for (y = 0; y < SIDE; y++)
+        for (x = 0; x < SIDE; x++) a[y * SIDE + x] += 60 * (float)(fine[y * SIDE + x] + fine[y * SIDE + (x + 1) % SIDE]);
+    noise = noise_of(a, SIDE, SIDE, 1);
+    assert_true(noise.guess);
+    for (x = 0; x < SIDE * SIDE; x++) a[x] = 7;
+    noise = noise_of(a, SIDE, SIDE, 0);
+    assert_true(noise.guess && noise.patches == 0);
+    assert_close(noise.sigma, 0, 0);
+    free(a), free(fine);
+}
+
+static void test_noise_of_real_pictures(void **state) {
+    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/peppers.pgm", "images/house.pgm"};
+    int n, k, c, width, height;
+    (void)state;
+    for (n = 0; n < 4; n++) {
+        FILE *f = open_or_skip(data_path(names[n]));
+        float *a;
+        assert_int_equal(fscanf(f, "P5 %d %d 255", &width, &height), 2);
+        (void)fgetc(f);
+        a = (float *)malloc((size_t)width * (size_t)height * sizeof *a);
+        assert_non_null(a);
+        for (k = 0; k < width * height && (c = fgetc(f)) != EOF; k++) a[k] = (float)c;
+        assert_int_equal(k, width * height);
+        fclose(f);
+        for (k = 0; k < 4; k++) assert_close(noise_of(a, width, height, sigmas[k]).sigma, sigmas[k], 0.15 * sigmas[k]);
+        free(a);
+    }
+}
+
+/* Noise alone, in three channels of different strength; bytes that were clipped do not count; bad arguments. */
+static void test_noise_of_channels(void **state) {
+    enum { SIDE = 96 };
+    shs_real *x = new_normal(3 * SIDE * SIDE, 96);
+    shs_image image = SHS_ZERO;
+    shs_noise noise = SHS_ZERO;
+    unsigned char *bytes = (unsigned char *)malloc(SIDE * SIDE);
+    int i;
+    (void)state;
+    assert_non_null(bytes);
+    for (i = 0; i < 3 * SIDE * SIDE; i++) x[i] = 50 + (shs_real)(4 + i % 3) * x[i];
+    image.pixels = x, image.type = SHS_REAL, image.width = image.height = SIDE, image.channels = 3;
+    assert_ok(shs_noise_sigma(NULL, &image, &noise));
+    assert_close(noise.sigma, sqrt((16 + 25 + 36) / 3.0), 0.5);
+    assert_true(noise.patches > 8000 && !noise.guess);
+    for (i = 0; i < SIDE * SIDE; i++) bytes[i] = i % SIDE < SIDE / 2 ? 255 : (unsigned char)(2 * (double)x[3 * i]);
+    image.pixels = bytes, image.type = SHS_U8, image.channels = 1;
+    assert_ok(shs_noise_sigma(NULL, &image, &noise));
+    assert_close(noise.sigma, 8, 0.15 * 8);
+    assert_status(shs_noise_sigma(NULL, &image, NULL), SHS_BAD_OUTPUT);
+    image.height = 6;
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_PATCHES);
+    image.height = SIDE, image.pixels = NULL;
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_IMAGE);
+    x[77] = (shs_real)NAN;
+    image.pixels = x, image.type = SHS_REAL;
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_IMAGE_NOT_FINITE);
+    free(x), free(bytes);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid_positions),
@@ -786,6 +909,10 @@ int main(void) {
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_noise_of_texture),
+        cmocka_unit_test(test_noise_is_a_guess),
+        cmocka_unit_test(test_noise_of_real_pictures),
+        cmocka_unit_test(test_noise_of_channels),
         cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_bad_sets),
         cmocka_unit_test(test_bad_arguments),

@@ -208,6 +208,7 @@ static void patches(const shs_context *ctx) {
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
+    shs_noise noise = SHS_ZERO;
     shs_wide worst = 0;
     int i;
     for (i = 0; i < W * H; i++) pixels[i] = (unsigned char)(i * 7 % 200);
@@ -215,6 +216,7 @@ static void patches(const shs_context *ctx) {
     expect_ok(shs_dictionary_dct(8, 8, 1, N, atoms, 64), "patches: DCT");
     coding.sparsity = 64; /* the atoms are a basis: nothing is lost */
     expect_ok(shs_patches_approximate(ctx, &image, &set, N, atoms, 64, &coding, 0, out, NULL), "patches: approximation");
+    expect_ok(shs_noise_sigma(ctx, &image, &noise), "patches: noise");
     for (i = 0; i < W * H; i++)
         worst = off((shs_wide)out[i], (shs_wide)pixels[i]) > worst ? off((shs_wide)out[i], (shs_wide)pixels[i]) : worst;
     expect(worst < 1, "patches: the image comes back");
