@@ -31,6 +31,7 @@ FLAGS_float := $(CFLAGS)
 FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
 FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
 FLAGS_fastmath := $(CFLAGS) -ffast-math
+FLAGS_pasted := $(CFLAGS) -DSHS__PASTED
 FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 
@@ -133,7 +134,7 @@ $(INSIDE:%=build/$(1)/%): build/$(1)/%: tests/%.c $(TEST_TOOLS) $(HEADER) | buil
 build/$(1)/%: tests/%.c build/$(1)/library.o $(TEST_TOOLS) | build/$(1) $(BEFORE)
 	$$(call test_cc,$(1)) -DTEST_LINKED -o $$@ $$< build/$(1)/library.o $$(LDFLAGS) -lcmocka -lm
 endef
-$(foreach v,float double nodouble fastmath asan asandouble,$(eval $(call variant,$(v))))
+$(foreach v,float double nodouble fastmath pasted asan asandouble,$(eval $(call variant,$(v))))
 
 # Runs every program, so that one failure does not hide another.
 run = @failed=; for t in $(1); do echo "== $$t"; $(2) ./$$t || failed="$$failed $$t"; done; \
@@ -145,8 +146,8 @@ test-float: $(TESTS:%=build/float/%)
 test-double: $(TESTS:%=build/double/%)
 	$(call run,$^)
 
-# The ground layer also without double, and where NaN hides from comparisons.
-test-context: build/nodouble/test_context build/fastmath/test_context
+# The ground layer also without double, and where NaN hides from comparisons; pixels also where the header cannot include itself.
+test-context: build/nodouble/test_context build/fastmath/test_context build/pasted/test_pixels
 	$(call run,$^)
 
 # Where leaks cannot be traced (in some containers) the other checks still run.
@@ -480,7 +481,7 @@ bench-deps:
 deps:
 	@sh tests/install_deps.sh
 
-build build/demo $(addprefix build/,float double nodouble fastmath asan asandouble warnings tsan valgrind):
+build build/demo $(addprefix build/,float double nodouble fastmath pasted asan asandouble warnings tsan valgrind):
 	@mkdir -p $@
 
 clean:

@@ -837,6 +837,13 @@ typedef struct shs_sink {
     void *write_user;
 } shs_sink;
 
+/* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
+   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, which is up to
+   twice as fast for pixels that are no small integers and for maps of many outputs: covariances err by 1e-6 of the largest
+   element for few pixels and 1e-8 for many, outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
+   SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
+typedef enum shs_precision { SHS_PRECISE_AUTO = 0, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER } shs_precision;
+
 /* The number of bands in use; 0 for a cube that does not hold together. */
 SHS_API int shs_cube_bands(const shs_cube *cube);
 
@@ -854,11 +861,10 @@ typedef struct shs_moments {
 
 SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
-/* Adds the pixels of a cube with moments->bands bands in use. precise: products in shs_wide throughout (a float build sums
-   products in float within 768 pixels otherwise: an error of 1e-6 of the largest element for few pixels, 1e-8 for many). On
-   failure the moments are as before. */
-SHS_API shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise);
-SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise);
+/* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. */
+SHS_API shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
+                                      shs_precision precise);
+SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise);
 /* Adds the moments of other pixels of the same bands. */
 SHS_API shs_status shs_moments_merge(shs_moments *into, const shs_moments *from);
 /* Adds up over the ranks of the context. */
@@ -877,12 +883,12 @@ typedef struct shs_pixel_map {
     const shs_wide *offset; /* outputs; NULL = 0 */
 } shs_pixel_map;
 
-/* Maps every pixel of the cube into the sink (two passes when it rescales). precise: products in shs_wide. A failure or
-   cancellation midway leaves the output incomplete and says so by its status. */
-SHS_API shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
+/* Maps every pixel of the cube into the sink (two passes when it rescales). A failure or cancellation midway leaves the output
+   incomplete and says so by its status. */
+SHS_API shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, shs_precision precise,
                                 const shs_sink *sink);
-SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
-                                      const shs_sink *sink);
+SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
+                                      shs_precision precise, const shs_sink *sink);
 
 /* ================================================================================================================== */
 /* 10  PRINCIPAL COMPONENTS                                                                                           */
@@ -896,7 +902,7 @@ typedef struct shs_pca_options {
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     int sample;                   /* non-zero: divide by n - 1 instead of n */
-    int precise;                  /* non-zero: products in shs_wide, for eigenvalues below 1e-7 of the first */
+    shs_precision precise;
 } shs_pca_options;
 
 /* The result; shs_pca_free frees it. */
@@ -911,7 +917,7 @@ typedef struct shs_pca {
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
     shs_wide *backward;        /* bands x components: x = backward component + mean */
-    int precise;
+    shs_precision precise;
     void *block;
 } shs_pca;
 
@@ -992,7 +998,8 @@ typedef struct shs_ica_options {
     const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
-    int sample, precise;          /* as for PCA; whitened pixels are shs_real all the same */
+    int sample;                   /* as for PCA, */
+    shs_precision precise;        /* and this: whitened pixels are shs_real all the same */
 } shs_ica_options;
 
 /* What became of one component. */
@@ -1018,7 +1025,7 @@ typedef struct shs_ica {
     shs_ica_component *component; /* components */
     int converged;         /* all of them */
     int used_moments;      /* the fourth-moment route was taken */
-    int precise;
+    shs_precision precise;
     void *block;
 } shs_ica;
 
@@ -1189,7 +1196,9 @@ typedef struct shs_engine {
 #define SHS__WIDE_EPS 1.1920928955078125e-7f
 #define SHS__WCOS(x) SPARSEHS_COSF(x)
 #define SHS__WLOG(x) SPARSEHS_LOGF(x)
+#define SHS__WIDE_MAX SHS__REAL_MAX
 #else
+#define SHS__WIDE_MAX 1.797693134862315708145274e308
 #define SHS__WSQRT(x) SPARSEHS_SQRT(x)
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #define SHS__WCOS(x) SPARSEHS_COS(x)
@@ -1840,21 +1849,30 @@ typedef struct shs__scaling {
     shs_wide base;
 } shs__scaling;
 
-/* Of section 9: pixels. `words` and what follows it multiplies integers: 0 and NULL where an instance has nothing for it. */
+/* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_REAL as a type stands for the
+   element here. */
 typedef struct shs__pixels_kernels {
+    int bytes;                   /* of an element */
     int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
-    void (*convert)(shs_type type, int n, const void *from, const shs_real *shift, int each, shs_real *to);
-    void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const shs_real *shift,
-                 unsigned char *missing, shs_real *room, shs_real *to, size_t apart);
-    void (*sums)(int bands, int depth, const shs_real *packed, size_t apart, shs_wide *sum);
-    void (*gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add, shs_real *C);
-    void (*settle)(int bands, const shs_real *C, shs_wide *P);
-    void (*across)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
-    void (*along)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y, int ldy);
-    void (*range)(int n, const shs_real *y, shs_real *low, shs_real *high);
-    void (*range_rows)(int rows, int n, const shs_real *y, int ldy, shs_real *low, shs_real *high);
-    void (*store)(shs_type type, int n, const shs_real *y, const shs__scaling *s, void *to);
-    int words, word_columns, word_vectors;
+    void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
+    void (*turn)(int m, int n, const void *S, int lds, void *D, int ldd);
+    void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
+                 unsigned char *missing, void *room, void *to, size_t apart);
+    void (*sums)(int bands, int depth, const void *packed, size_t apart, shs_wide *sum);
+    void (*gram)(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C);
+    void (*settle)(int bands, const void *C, shs_wide *P);
+    void (*across)(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y, int ldy);
+    void (*along)(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy);
+    void (*squares)(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum);
+    void (*range)(int n, const void *y, void *low, void *high);
+    void (*range_rows)(int rows, int n, const void *y, int ldy, void *low, void *high);
+    void (*store)(shs_type type, int n, const void *y, const shs__scaling *s, void *to);
+} shs__pixels_kernels;
+typedef shs__pixels_kernels shs__wide_pixels_kernels;
+
+/* Of section 9: pixels of 8 and 16 bits multiplied as integers; 0 and NULL where an instance has nothing for it. */
+typedef struct shs__words_kernels {
+    int words, columns, vectors;
     int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
                           int32_t *to, size_t apart);
     void (*sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
@@ -1868,7 +1886,7 @@ typedef struct shs__pixels_kernels {
     void (*sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
     void (*gram_quads)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart, int32_t *sums,
                        shs_wide *C);
-} shs__pixels_kernels;
+} shs__words_kernels;
 
 /* Of section 11: contrasts, applied to columns. */
 typedef struct shs__contrast_kernels {
@@ -1883,10 +1901,10 @@ typedef struct shs__contrast_kernels {
 #define SHS__SIMD
 #endif
 
-/* Whether further instances are wanted, and the name by which this file includes itself for them: its own, in quotes, is looked
-   for beside it first (__FILE__ is a path from where the compiler was started, which mostly leads nowhere from here). Not
-   known are a program, which is this file only where that is called sparsehs.h, and a file into which this one was pasted:
-   it would come twice as a whole. */
+/* Whether further instances are wanted, and in the float build the kernels of pixels in double; and the name by which this file
+   includes itself for them: its own, in quotes, is looked for beside it first (__FILE__ is a path from where the compiler was
+   started, which mostly leads nowhere from here). Not known are a program, which is this file only where that is called
+   sparsehs.h, and a file into which this one was pasted: it would come twice as a whole. */
 #if defined(SPARSEHS_FILE) && defined(__has_include)
 #if !__has_include(SPARSEHS_FILE)
 #error "sparsehs: SPARSEHS_FILE is no file. Leave it out, or give the name as seen from the folder of sparsehs.h"
@@ -1896,6 +1914,12 @@ typedef struct shs__contrast_kernels {
     !defined(_MSC_VER) && __STDC_HOSTED__ && defined(__has_include)
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
 #define SHS__AVX_WANTED
+#endif
+#endif
+#if defined(SHS__ALL_PARTS) && !defined(SPARSEHS_DOUBLE) && !defined(SPARSEHS_NO_DOUBLE)
+#define SHS__WIDE_WANTED
+#endif
+#if (defined(SHS__AVX_WANTED) || defined(SHS__WIDE_WANTED)) && defined(__has_include)
 #if defined(SPARSEHS_FILE)
 #define SHS__SELF SPARSEHS_FILE
 #elif defined(SHS__PASTED)
@@ -1910,13 +1934,18 @@ typedef struct shs__contrast_kernels {
 #ifdef SHS__SELF
 #include SHS__SELF /* gives SHS__FOUND alone, and nothing where a guard around a pasted copy hides it */
 #endif
+#if !defined(SHS__FOUND) && defined(SPARSEHS_FILE)
+#error "sparsehs: SPARSEHS_FILE names a file that does not hold sparsehs.h, or hides it"
+#endif
 #ifdef SHS__FOUND
+#ifdef SHS__WIDE_WANTED
+#define SHS__WIDE
+#endif
+#ifdef SHS__AVX_WANTED
 #define SHS__AVX512
 #if !defined(__AVX2__) || !defined(__FMA__)
 #define SHS__AVX2
 #endif
-#elif defined(SPARSEHS_FILE)
-#error "sparsehs: SPARSEHS_FILE names a file that does not hold sparsehs.h, or hides it"
 #endif
 #endif
 #endif
@@ -1933,6 +1962,12 @@ typedef struct shs__contrast_kernels {
 #define SHS__FUSED
 #define SHS__WORDS_BYTES 32
 #include SHS__SELF
+#ifdef SHS__WIDE
+#define SHS__INSTANCE avx2
+#define SHS__VECTOR_BYTES 32
+#define SHS__IN_WIDE
+#include SHS__SELF
+#endif
 #ifdef __clang__
 #pragma clang attribute pop
 #else
@@ -1952,6 +1987,12 @@ typedef struct shs__contrast_kernels {
 #define SHS__FUSED
 #define SHS__WORDS_BYTES 64
 #include SHS__SELF
+#ifdef SHS__WIDE
+#define SHS__INSTANCE avx512
+#define SHS__VECTOR_BYTES 64
+#define SHS__IN_WIDE
+#include SHS__SELF
+#endif
 #ifdef __clang__
 #pragma clang attribute pop
 #else
@@ -1960,9 +2001,24 @@ typedef struct shs__contrast_kernels {
 #endif
 
 /* The base follows here, and after it the rest of the implementation. */
+#ifdef SHS__WIDE
+#define SHS__INSTANCE base
+#define SHS__IN_WIDE
+#include SHS__SELF
+#endif
 #undef SPARSEHS_AGAIN
 #define SHS__INSTANCE base
-#ifdef SHS__SIMD
+#define SHS__REMAINDER
+
+#endif /* SPARSEHS_IMPLEMENTATION_ONCE */
+#endif /* SPARSEHS_IMPLEMENTATION */
+
+#ifdef SHS__INSTANCE /* the text: compiled once for each instance */
+
+/* ---- kernels: the vector types ------------------------------------------------------------------------------------ */
+
+/* The base has the vectors that the flags allow. */
+#if defined(SHS__SIMD) && !defined(SHS__VECTOR_BYTES)
 #if defined(__FMA__) && defined(__x86_64__)
 #define SHS__FUSED
 #endif
@@ -1994,16 +2050,12 @@ typedef struct shs__contrast_kernels {
 #define SHS__WORDS_BYTES 16
 #endif
 #endif
-#define SHS__REMAINDER
 
-#endif /* SPARSEHS_IMPLEMENTATION_ONCE */
-#endif /* SPARSEHS_IMPLEMENTATION */
-
-#ifdef SHS__INSTANCE /* the text: compiled once for each instance */
-
-/* ---- kernels: the vector types ------------------------------------------------------------------------------------ */
-
+#ifdef SHS__IN_WIDE
+#define SHS__IN(name) SHS__JOIN(shs__wide_##name##_, SHS__INSTANCE)
+#else
 #define SHS__IN(name) SHS__JOIN(shs__##name##_, SHS__INSTANCE)
+#endif
 #define SHS__JOIN(a, b) SHS__JOIN_NOW(a, b)
 #define SHS__JOIN_NOW(a, b) a##b
 
@@ -2021,18 +2073,26 @@ typedef struct shs__contrast_kernels {
 #endif
 #endif
 
-/* A vector holds SHS__LANES values of shs_real, or SHS__WLANES of shs_wide. Pointers are read and written through the
+/* A vector holds SHS__LANES elements, or SHS__WLANES of shs_wide. An element is a shs_real; in a text in wide, a shs_wide. Pointers are read and written through the
    types named any, which claim no more alignment than one value has. Without vectors SHS__VECTOR_BYTES is not defined; then
    a vector of shs_wide is a plain number, and the same code holds. */
+#ifdef SHS__IN_WIDE
+#define shs__element shs_wide
+#else
+#define shs__element shs_real
+#endif
+#if defined(SPARSEHS_DOUBLE) || defined(SHS__IN_WIDE)
+#define SHS__ELEMENT_64
+#endif
 #define shs__vec SHS__IN(vec)
 #define shs__vec_any SHS__IN(vec_any)
 #define shs__wvec SHS__IN(wvec)
 #define shs__wvec_any SHS__IN(wvec_any)
 #ifdef SHS__VECTOR_BYTES
-#define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs_real))
+#define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs__element))
 #define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
-typedef shs_real shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs_real shs__vec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_real)), may_alias));
+typedef shs__element shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
+typedef shs__element shs__vec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs__element)), may_alias));
 typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
 typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_wide)), may_alias));
 #define SHS__LOAD(p) (*(const shs__vec_any *)(const void *)(p))
@@ -2041,8 +2101,8 @@ typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), al
 #define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
 #define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)) /* of other lengths */
 /* Four values, whatever the vectors are. */
-typedef shs_real SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs_real))));
-typedef shs_real SHS__IN(quad_any) __attribute__((vector_size(4 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
+typedef shs__element SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs__element))));
+typedef shs__element SHS__IN(quad_any) SHS__ANY(shs__element, 4 * sizeof(shs__element));
 #define SHS__QUAD(p) (*(const SHS__IN(quad_any) *)(const void *)(p))
 #define SHS__QUAD_SET(p, v) (*(SHS__IN(quad_any) *)(void *)(p) = (v))
 /* As many values of shs_real as a vector of shs_wide has, converted. */
@@ -2057,6 +2117,7 @@ typedef shs_wide shs__wvec;
 #define SHS__WSTORE(p, v) (*(p) = (v))
 #endif
 
+#ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
    wherever they lie. Compilers choose for themselves in each loop (gcc avoids chains of fused operations for some
    processors), so they are told. */
@@ -2391,11 +2452,13 @@ SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 }
 #endif
 
+#endif /* SHS__IN_WIDE */
+
 #ifdef SHS__VECTOR_BYTES
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
-#ifdef SPARSEHS_DOUBLE
+#ifdef SHS__ELEMENT_64
 typedef int64_t SHS__IN(quad_index) __attribute__((vector_size(32)));
 #else
 typedef int32_t SHS__IN(quad_index) __attribute__((vector_size(16)));
@@ -2404,7 +2467,7 @@ typedef int32_t SHS__IN(quad_index) __attribute__((vector_size(16)));
 #endif
 
 /* Four columns of four values, transposed in registers. */
-SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+SHS__PRIVATE void SHS__IN(transpose_quad)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
     SHS__IN(quad) a = SHS__QUAD(s), b = SHS__QUAD(s + lds), c = SHS__QUAD(s + 2 * lds), e = SHS__QUAD(s + 3 * lds);
     SHS__IN(quad) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
     SHS__IN(quad) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
@@ -2414,7 +2477,7 @@ SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, siz
     SHS__QUAD_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
 }
 #else
-SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, size_t lds, shs_real *d, size_t ldd) {
+SHS__PRIVATE void SHS__IN(transpose_quad)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
     size_t i, j;
     for (i = 0; i < 4; i++)
         for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
@@ -2424,7 +2487,7 @@ SHS__PRIVATE void SHS__IN(transpose_quad)(shs_real scale, const shs_real *s, siz
 /* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
    stay in the first cache although each of its lines is written in pieces. */
 #define SHS__TRANSPOSE_ROWS 64
-SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd) {
+SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs__element *S, int lds, shs__element *D, int ldd) {
     int i, j, begin, end;
     for (begin = 0; begin < m; begin = end) {
         end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
@@ -2432,7 +2495,7 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs_real scale, const shs_rea
             for (i = begin; i + 4 <= end; i += 4)
                 SHS__IN(transpose_quad)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
             for (; i < end; i++) {
-                shs_real *d = SHS__AT(D, ldd, j, i);
+                shs__element *d = SHS__AT(D, ldd, j, i);
                 d[0] = scale * *SHS__AT(S, lds, i, j);
                 d[1] = scale * *SHS__AT(S, lds, i, j + 1);
                 d[2] = scale * *SHS__AT(S, lds, i, j + 2);
@@ -2444,6 +2507,7 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs_real scale, const shs_rea
     }
 }
 
+#ifndef SHS__IN_WIDE
 /* Packs a sliver: width rows of op(A) (columns of op(B)) padded to `padded`, depth groups. `along` says that the width
    runs along S's columns, else it runs across them. */
 SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
@@ -2844,6 +2908,8 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
+#endif /* SHS__IN_WIDE */
+
 /* ---- kernels: pixels, packing ------------------------------------------------------------------------------------- */
 
 /* Products of pixels are summed from PACKED panels. A group is as many bands as a vector has lanes (L), and lies pixel
@@ -2853,7 +2919,8 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
        group 1:  | x(L,0) x(L+1,0) ..        | ..
 
    Spectra that lie pixel by pixel are packed without a transposition, straight from their own type, and both factors of a
-   product are read from the same panel. Without vectors a group is one band. */
+   product are read from the same panel. Without vectors a group is one band. Up to the results the text is compiled twice
+   in the float build: for elements of shs_real, and of shs_wide. */
 
 /* Compilers without conversions of vectors get plain loops; exact integer sums ask for a shs_wide of 53 bits. */
 #if defined(SHS__VECTOR_BYTES) && (defined(__clang__) || __GNUC__ >= 9)
@@ -2882,7 +2949,7 @@ SHS__PX_TYPE(px_i16, int16_t, SHS__PL);
 SHS__PX_TYPE(px_u16, uint16_t, SHS__PL);
 SHS__PX_TYPE(px_i32, int32_t, SHS__PL);
 SHS__PX_TYPE(px_f32, float, SHS__PL);
-SHS__PX_TYPE(px_part, shs_real, SHS__PWL); /* as many as a vector of shs_wide has */
+SHS__PX_TYPE(px_part, shs__element, SHS__PWL); /* as many as a vector of shs_wide has */
 typedef shs__vec SHS__IN(px);
 typedef shs__wvec SHS__IN(px_wide);
 #define SHS__PX_AT(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
@@ -2901,20 +2968,20 @@ typedef shs__wvec SHS__IN(px_wide);
 #else
 #define SHS__PL 1
 #define SHS__PWL 1
-typedef shs_real SHS__IN(px);
+typedef shs__element SHS__IN(px);
 typedef shs_wide SHS__IN(px_wide);
 #define SHS__PX_SET(p, v) (*(p) = (v))
 #define SHS__PX_REAL(p) (*(p))
-#define SHS__PX_F32(p) ((shs_real) * (p))
-#define SHS__PX_U8(p) ((shs_real) * (p))
-#define SHS__PX_I16(p) ((shs_real) * (p))
-#define SHS__PX_U16(p) ((shs_real) * (p))
+#define SHS__PX_F32(p) ((shs__element) * (p))
+#define SHS__PX_U8(p) ((shs__element) * (p))
+#define SHS__PX_I16(p) ((shs__element) * (p))
+#define SHS__PX_U16(p) ((shs__element) * (p))
 #define SHS__PX_WIDE(p) ((shs_wide) * (p))
 #define SHS__PX_WIDE_AT(p) (*(p))
 #define SHS__PX_WIDE_SET(p, v) (*(p) = (v))
 #define SHS__PX_NEXT(apart) (apart)
 #endif
-#ifdef SPARSEHS_DOUBLE
+#ifdef SHS__ELEMENT_64
 typedef int64_t SHS__IN(px_lane);
 #define SHS__PX_EXPONENT ((int64_t)0x7ff << 52)
 #else
@@ -2930,52 +2997,64 @@ typedef int32_t SHS__IN(px_lane);
             for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - SHS__PX_REAL(shift + i));         \
         else                                                                                                           \
             for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - shift[0]);                        \
-        for (; i < n; i++) to[i] = (shs_real)v[i] - shift[each ? i : 0];                                               \
+        for (; i < n; i++) to[i] = (shs__element)v[i] - shift[each ? i : 0];                                               \
     }                                                                                                                  \
     break;
 
-SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, const shs_real *shift, int each,
-                                      shs_real *SHS__RESTRICT to) {
+SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, const void *shifts, int each, void *elements) {
+    const shs__element *shift = (const shs__element *)shifts;
+    shs__element *to = (shs__element *)elements;
     int i = 0;
     switch (type) {
     case SHS_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_U8)
     case SHS_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
     case SHS_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
     case SHS_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
-    default: SHS__PX_CONVERT(shs_real, SHS__PX_REAL)
+    default: SHS__PX_CONVERT(shs__element, SHS__PX_REAL)
     }
 }
 #undef SHS__PX_CONVERT
 
-/* Whether n values are all finite, by their exponents. */
-SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs_real *x) {
+/* D = S', S is m x n. */
+SHS__PRIVATE void SHS__IN(px_turn)(int m, int n, const void *S, int lds, void *D, int ldd) {
+    SHS__IN(transpose)(m, n, 1, (const shs__element *)S, lds, (shs__element *)D, ldd);
+}
+
+/* Whether n values are all finite, by their exponents; in wide, too, what a float cannot hold is not. */
+#if defined(SHS__IN_WIDE)
+#define SHS__PX_LEAST ((int64_t)(1023 + 128) << 52)
+#else
+#define SHS__PX_LEAST SHS__PX_EXPONENT
+#endif
+SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
     SHS__IN(px_lane) bad = 0, bits;
     int i = 0;
 #ifdef SHS__PIXEL_VECTORS
     typedef SHS__IN(px_lane) lanes __attribute__((vector_size(SHS__VECTOR_BYTES)));
     SHS__IN(px_lane) lane[SHS__PL];
-    lanes flags = {0}, exponent = flags + SHS__PX_EXPONENT;
-    for (; i + SHS__PL <= n; i += SHS__PL) flags |= ((lanes)SHS__LOAD(x + i) & exponent) == exponent;
+    lanes flags = {0}, exponent = flags + SHS__PX_EXPONENT, least = flags + SHS__PX_LEAST;
+    for (; i + SHS__PL <= n; i += SHS__PL) flags |= ((lanes)SHS__LOAD(x + i) & exponent) >= least;
     memcpy(lane, &flags, sizeof flags);
     for (n -= i, x += i, i = 0; i < SHS__PL; i++) bad |= lane[i];
     i = 0;
 #endif
     for (; i < n; i++) {
         memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & SHS__PX_EXPONENT) == SHS__PX_EXPONENT;
+        bad |= (bits & SHS__PX_EXPONENT) >= SHS__PX_LEAST;
     }
     return !bad;
 }
 
-/* Packs converted spectra, `bands` values each at spectrum[k], type SHS_U8 to SHS_F32 or SHS_REAL, less the shift; groups are
+/* Packs converted spectra, `bands` values each at spectrum[k], of a type that px_convert takes, less the shift; groups are
    `apart` values apart. A missing spectrum becomes zeros, and so does one in which a value comes out as NaN or infinity;
    that is marked as missing too. Room: a spectrum, up to a whole vector. */
 SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
-                                   const shs_real *shift, unsigned char *missing, shs_real *room, shs_real *to, size_t apart) {
+                                   const void *shift, unsigned char *missing, void *rooms, void *packed, size_t apart) {
+    shs__element *room = (shs__element *)rooms, *to = (shs__element *)packed;
     int k, b;
     for (b = bands; b % SHS__PL; b++) room[b] = 0;
     for (k = 0; k < pixels; k++, to += SHS__PL) {
-        shs_real *group = to;
+        shs__element *group = to;
         if (!missing[k]) {
             SHS__IN(px_convert)(type, bands, spectrum[k], shift, 1, room);
             if (type == SHS_F32 || type == SHS_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
@@ -2986,13 +3065,14 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
 }
 
 /* Adds up each band of a packed panel, in shs_wide. */
-SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const shs_real *packed, size_t apart, shs_wide *sum) {
+SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size_t apart, shs_wide *sum) {
+    const shs__element *packed = (const shs__element *)panel;
     int b, k, l, i;
     for (b = 0; b < bands; b += SHS__PL, packed += apart) {
         for (l = 0; l < SHS__PL; l += SHS__PWL) {
             SHS__IN(px_wide) even = SHS_ZERO, odd = SHS_ZERO;
             shs_wide lane[SHS__PWL];
-            const shs_real *x = packed + l;
+            const shs__element *x = packed + l;
             for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__PL) {
                 even += SHS__PX_WIDE(x);
                 odd += SHS__PX_WIDE(x + SHS__PL);
@@ -3016,7 +3096,7 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const shs_real *packed,
 #elif SHS__VECTOR_BYTES == 64
 #define SHS__PC 8
 #define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#elif SHS__VECTOR_BYTES == 16 && defined(SPARSEHS_DOUBLE)
+#elif SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
 #define SHS__PC 2
 #define SHS__PX_COLUMNS(X) X(0) X(1)
 #else
@@ -3046,8 +3126,8 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const shs_real *packed,
 
 /* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times SHS__PC values of b, `column` apart; the next of
    the depth is a_next and b_next further on. Inlined with constants. */
-SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs_real *a, ptrdiff_t vector, ptrdiff_t a_next,
-                                  const shs_real *b, ptrdiff_t column, ptrdiff_t b_next, int add, shs_real *C,
+SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs__element *a, ptrdiff_t vector, ptrdiff_t a_next,
+                                  const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add, shs__element *C,
                                   ptrdiff_t c_vector, ptrdiff_t c_column) {
     SHS__IN(px) zero = SHS_ZERO, a0, a1 = zero, a2 = zero;
     SHS__PX_COLUMNS(SHS__PX_BEGIN)
@@ -3067,38 +3147,47 @@ SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs_real *a, ptr
 #undef SHS__PX_ADD
 #undef SHS__PX_END
 
+/* The arguments of px_tile after the vectors. */
 #define SHS__PX_TILES(...)                                                                                             \
     if (vectors == 1) SHS__IN(px_tile)(1, __VA_ARGS__);                                                                \
     if (vectors == 2) SHS__IN(px_tile)(2, __VA_ARGS__);                                                                \
     if (vectors == 3 && SHS__PV == 3) SHS__IN(px_tile)(3, __VA_ARGS__)
 
 /* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
-SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const shs_real *a, const shs_real *b, ptrdiff_t apart, int add,
-                                   shs_real *C) {
+SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const void *rows, const void *columns, ptrdiff_t apart, int add,
+                                   void *products) {
+    const shs__element *a = (const shs__element *)rows, *b = (const shs__element *)columns;
+    shs__element *C = (shs__element *)products;
     SHS__PX_TILES(depth, a, apart, SHS__PL, b, SHS__PX_NEXT(apart), SHS__PL, add, C, SHS__PC * SHS__PL, SHS__PL);
 }
 
-/* Maps spectra: Y (ldy a pixel) = groups of the matrix, packed as [group][band][L], times SHS__PC spectra of X. */
-SHS__OUTLINE void SHS__IN(px_across)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y,
-                                     int ldy) {
-    SHS__PX_TILES(depth, matrix, (ptrdiff_t)depth *SHS__PL, SHS__PL, X, ldx, 1, 0, Y, SHS__PL, ldy);
+/* Maps spectra: Y (ldy a pixel) = groups of the matrix, `apart` values apart and packed as [group][band][L], times SHS__PC
+   spectra of X. */
+SHS__OUTLINE void SHS__IN(px_across)(int vectors, int depth, const void *groups, ptrdiff_t apart, const void *spectra, int ldx,
+                                     void *outputs, int ldy) {
+    const shs__element *matrix = (const shs__element *)groups, *X = (const shs__element *)spectra;
+    shs__element *Y = (shs__element *)outputs;
+    SHS__PX_TILES(depth, matrix, apart, SHS__PL, X, ldx, 1, 0, Y, SHS__PL, ldy);
 }
 
 /* Maps planes: Y (ldy an output) = vectors of pixels of X (ldx a band) times SHS__PC outputs, packed as [band][SHS__PC]. */
-SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const shs_real *matrix, const shs_real *X, int ldx, shs_real *Y,
+SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const void *block, const void *planes, int ldx, void *outputs,
                                     int ldy) {
+    const shs__element *matrix = (const shs__element *)block, *X = (const shs__element *)planes;
+    shs__element *Y = (shs__element *)outputs;
     SHS__PX_TILES(depth, X, SHS__PL, ldx, matrix, 1, SHS__PC, 0, Y, SHS__PL, ldy);
 }
 #undef SHS__PX_TILES
 
 /* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
-SHS__PRIVATE void SHS__IN(px_settle)(int bands, const shs_real *C, shs_wide *P) {
+SHS__PRIVATE void SHS__IN(px_settle)(int bands, const void *blocks, shs_wide *P) {
+    const shs__element *C = (const shs__element *)blocks;
     int column, row, j, i, last;
     for (column = 0; column < bands; column += SHS__PC)
         for (row = column - column % SHS__PL; row < bands; row += SHS__PL, C += SHS__PC * SHS__PL) {
             last = row + SHS__PL < bands ? row + SHS__PL : bands;
             for (j = 0; j < SHS__PC && column + j < bands; j++) {
-                const shs_real *c = C + j * SHS__PL;
+                const shs__element *c = C + j * SHS__PL;
                 shs_wide *p = SHS__AT(P, bands, row, column + j);
                 i = column + j > row ? column + j - row : 0;
                 if (i == 0)
@@ -3134,12 +3223,14 @@ typedef SHS__IN(px_lane) SHS__IN(px_mask) __attribute__((vector_size(SHS__VECTOR
 #endif
 
 /* The extremes of n values; of each of n values in `rows` rows, with room up to whole vectors. */
-SHS__PRIVATE void SHS__IN(px_range)(int n, const shs_real *y, shs_real *low, shs_real *high) {
+SHS__PRIVATE void SHS__IN(px_range)(int n, const void *values, void *lowest, void *highest) {
+    const shs__element *y = (const shs__element *)values;
+    shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
     int i = 0;
 #ifdef SHS__PIXEL_VECTORS
     if (n >= SHS__PL) {
         SHS__IN(px) least = SHS__PX_REAL(y), most = least, v;
-        shs_real lane[2 * SHS__PL];
+        shs__element lane[2 * SHS__PL];
         for (i = SHS__PL; i + SHS__PL <= n; i += SHS__PL) {
             v = SHS__PX_REAL(y + i);
             least = SHS__PX_PICK(px_mask, SHS__IN(px), v < least, v, least);
@@ -3160,7 +3251,9 @@ SHS__PRIVATE void SHS__IN(px_range)(int n, const shs_real *y, shs_real *low, shs
     }
 }
 
-SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const shs_real *y, int ldy, shs_real *low, shs_real *high) {
+SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, int ldy, void *lowest, void *highest) {
+    const shs__element *y = (const shs__element *)values;
+    shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
     int i, k;
     for (i = 0; i < n; i += SHS__PL) {
         SHS__IN(px) least = SHS__PX_REAL(low + i), most = SHS__PX_REAL(high + i), v;
@@ -3171,6 +3264,27 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const shs_real *y, int
         }
         SHS__PX_SET(low + i, least);
         SHS__PX_SET(high + i, most);
+    }
+}
+
+/* sum[k] = the squared length of row k of y (n values, ldy apart), the constant added to it: two rows of sums, so that one
+   addition need not wait for the one before. All rows are filled up to whole vectors, with zeros. */
+SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int ldy, const void *constant, shs_wide *sum) {
+    const shs__element *y = (const shs__element *)values, *c = (const shs__element *)constant;
+    shs__element lane[SHS__PL];
+    int k, i;
+    for (k = 0; k < pixels; k++, y += ldy) {
+        SHS__IN(px) even = SHS_ZERO, odd = SHS_ZERO, v;
+        for (i = 0; i + SHS__PL < n; i += 2 * SHS__PL) {
+            v = SHS__PX_REAL(y + i) + SHS__PX_REAL(c + i);
+            even += v * v;
+            v = SHS__PX_REAL(y + i + SHS__PL) + SHS__PX_REAL(c + i + SHS__PL);
+            odd += v * v;
+        }
+        if (i < n) v = SHS__PX_REAL(y + i) + SHS__PX_REAL(c + i), even += v * v;
+        even += odd;
+        SHS__PX_SET(lane, even);
+        for (sum[k] = 0, i = 0; i < SHS__PL; i++) sum[k] += (shs_wide)lane[i];
     }
 }
 
@@ -3235,14 +3349,15 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const shs_real *y, int
 #endif
 
 /* Stores n results side by side, scaled, as SHS_U8, I16, U16, F32 or REAL. Integers round half away from zero. */
-SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const shs_real *y, const shs__scaling *s, void *to) {
+SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, const shs__scaling *s, void *to) {
+    const shs__element *y = (const shs__element *)values;
     int i = 0;
     switch (type) {
     case SHS_U8: SHS__PX_STORE(uint8_t, part_u8, 0, 255)
     case SHS_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
     case SHS_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
     case SHS_F32: SHS__PX_STORE_REAL(float, part_f32)
-    default: SHS__PX_STORE_REAL(shs_real, px_part)
+    default: SHS__PX_STORE_REAL(shs__element, px_part)
     }
 }
 #undef SHS__PX_STORE
@@ -3252,6 +3367,7 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const shs_real *y, con
 #undef SHS__PX_ONE
 #undef SHS__PX_SCALED
 
+#ifndef SHS__IN_WIDE
 /* ---- kernels: pixels, integer products ---------------------------------------------------------------------------- */
 
 /* Pixels of 8 and 16 bits, less an integer shift, multiplied and added by the processor's integer dot products: exact, and
@@ -3493,20 +3609,7 @@ SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed
 #define SHS__FOURS_SIGNED 0
 #endif
 
-SHS__PRIVATE const shs__pixels_kernels SHS__IN(kernels_pixels) = {
-    SHS__PL,
-    SHS__PC,
-    SHS__PV,
-    SHS__IN(px_convert),
-    SHS__IN(px_pack),
-    SHS__IN(px_sums),
-    SHS__IN(px_gram),
-    SHS__IN(px_settle),
-    SHS__IN(px_across),
-    SHS__IN(px_along),
-    SHS__IN(px_range),
-    SHS__IN(px_range_rows),
-    SHS__IN(px_store),
+SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 #ifdef SHS__WORDS_BYTES
     SHS__WL,
     SHS__WC,
@@ -3775,6 +3878,54 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__ATANH_END
 #undef SHS__ATANH_SERIES
 #undef SHS__TANH_SERIES
+#endif /* SHS__IN_WIDE */
+
+/* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
+
+#ifdef SHS__IN_WIDE
+#define SHS__PIXELS_TABLE shs__kernels_wide_pixels_
+#else
+#define SHS__PIXELS_TABLE shs__kernels_pixels_
+#endif
+SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANCE) = {
+    (int)sizeof(shs__element),
+    SHS__PL,
+    SHS__PC,
+    SHS__PV,
+    SHS__IN(px_convert),
+    SHS__IN(px_turn),
+    SHS__IN(px_pack),
+    SHS__IN(px_sums),
+    SHS__IN(px_gram),
+    SHS__IN(px_settle),
+    SHS__IN(px_across),
+    SHS__IN(px_along),
+    SHS__IN(px_squares),
+    SHS__IN(px_range),
+    SHS__IN(px_range_rows),
+    SHS__IN(px_store),
+};
+#undef SHS__PIXELS_TABLE
+#ifndef SHS__IN_WIDE
+SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
+    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
+};
+SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
+    SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(tile), SHS__IN(pack), SHS__IN(transpose),
+};
+SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
+    2 * SHS__WLANES,
+    SHS__IN(wdot),
+    SHS__IN(wcombine),
+    SHS__IN(wdots),
+    SHS__IN(wminus),
+    SHS__IN(wsymv),
+    SHS__IN(wstripes),
+    SHS__IN(rotate4),
+    SHS__IN(secular_sum),
+};
+SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(strongest), SHS__IN(advance)};
+#endif
 
 #undef SHS__PC
 #undef SHS__PIXEL_VECTORS
@@ -3785,6 +3936,7 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__PX_CAST
 #undef SHS__PX_COLUMNS
 #undef SHS__PX_EXPONENT
+#undef SHS__PX_LEAST
 #undef SHS__PX_F32
 #undef SHS__PX_I16
 #undef SHS__PX_INT
@@ -3807,28 +3959,6 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__WC
 #undef SHS__WL
 #undef SHS__WV
-
-/* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
-
-SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
-    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
-};
-SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
-    SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(tile), SHS__IN(pack), SHS__IN(transpose),
-};
-SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
-    2 * SHS__WLANES,
-    SHS__IN(wdot),
-    SHS__IN(wcombine),
-    SHS__IN(wdots),
-    SHS__IN(wminus),
-    SHS__IN(wsymv),
-    SHS__IN(wstripes),
-    SHS__IN(rotate4),
-    SHS__IN(secular_sum),
-};
-SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(strongest), SHS__IN(advance)};
-
 #if defined(SHS__SIMD) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
@@ -3870,6 +4000,9 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(stro
 #undef SHS__DUEL
 #undef SHS__VECTOR_BYTES
 #undef SHS__WORDS_BYTES
+#undef SHS__IN_WIDE
+#undef SHS__ELEMENT_64
+#undef shs__element
 #undef SHS__INSTANCE
 #endif /* SHS__INSTANCE */
 
@@ -3928,6 +4061,12 @@ SHS__CHOOSER(gemm)
 SHS__CHOOSER(eigh)
 SHS__CHOOSER(pursuit)
 SHS__CHOOSER(pixels)
+#ifdef SHS__WIDE
+SHS__CHOOSER(wide_pixels)
+#elif !defined(SHS__WIDE_WANTED)
+#define shs__kernels_wide_pixels shs__kernels_pixels
+#endif
+SHS__CHOOSER(words)
 SHS__CHOOSER(contrast)
 
 #ifdef SHS__ALL_PARTS
@@ -3979,7 +4118,7 @@ SHS__PUBLIC const char *shs_build_info(void) {
 
 /* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
 SHS__PRIVATE int shs__dots_there(void) {
-    int there = shs__kernels_pixels()->gram_quads != NULL;
+    int there = shs__kernels_words()->gram_quads != NULL;
 #if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
     return there && __builtin_cpu_supports("avx512vnni");
 #else
@@ -8794,6 +8933,16 @@ SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
     return (unsigned)type < SHS_TYPE_COUNT;
 }
 
+/* The one place where a precision is decided: whether elements are shs_wide. Sums and maps of shs_real err by 1e-7 of the
+   largest value of a pixel, which is more than 1e-6 standard deviations of most components. */
+SHS__PRIVATE int shs__is_wide(shs_precision precise) {
+    return precise != SHS_PRECISE_NEVER && sizeof(shs_wide) > sizeof(shs_real);
+}
+/* Whether an engine that lacks double may do a stage without it: where nobody insists. */
+SHS__PRIVATE int shs__narrow_will_do(shs_precision precise, shs_status status) {
+    return precise == SHS_PRECISE_AUTO && shs__is_wide(precise) && status == SHS_UNSUPPORTED;
+}
+
 SHS__PRIVATE int shs__may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
 
 /* Strides of a contiguous block of `lines` lines. */
@@ -8856,7 +9005,7 @@ SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
     return shs__view_open(cube, &v) == SHS_OK ? v.used : 0;
 }
 
-/* ---- from any type to panels of shs_real -------------------------------------------------------------------------- */
+/* ---- from any type to panels of elements -------------------------------------------------------------------------- */
 
 /* A stretch of values in the cube: `count` of them `stride` apart, or at `offset`s. */
 typedef struct shs__run {
@@ -8868,22 +9017,44 @@ typedef struct shs__run {
 
 #define SHS__RUN_AT(run, i) ((run)->offset ? (run)->offset[i] : (ptrdiff_t)(i) * (run)->stride)
 
-/* out[i * step] = value - shift: one shift for all (a band), or one each (a pixel). Types that shs_real holds exactly are
-   subtracted in shs_real (the shift is a shs_real too), the others in shs_wide. */
+/* An ELEMENT of pixels and of what becomes of them is a shs_real or a shs_wide, as the kernels at hand say. */
+#if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
+SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain loops */
+#endif
+SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
+    return wide ? shs__kernels_wide_pixels() : shs__kernels_pixels();
+}
+SHS__PRIVATE void *shs__element_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
+    return (unsigned char *)(uintptr_t)elements + index * (size_t)k->bytes;
+}
+SHS__PRIVATE shs_wide shs__get_element(const shs__pixels_kernels *k, const void *elements, size_t index) {
+    return k->bytes == (int)sizeof(shs_wide) ? ((const shs_wide *)elements)[index]
+                                             : (shs_wide)((const shs_real *)elements)[index];
+}
+SHS__PRIVATE void shs__put_element(const shs__pixels_kernels *k, void *elements, size_t index, shs_wide value) {
+    if (k->bytes == (int)sizeof(shs_wide)) ((shs_wide *)elements)[index] = value;
+    else ((shs_real *)elements)[index] = (shs_real)value;
+}
+
+/* A type by the name that kernels know it by, for whom SHS_REAL is the element. */
+SHS__PRIVATE shs_type shs__element_type(const shs__pixels_kernels *k, shs_type type) {
+    if (type == SHS_REAL) type = sizeof(shs_real) == 8 ? SHS_F64 : SHS_F32;
+    return type == (k->bytes == 8 ? SHS_F64 : SHS_F32) ? SHS_REAL : type;
+}
+
+/* Whether kernels convert values of this type: to others more digits may be needed than an element has. */
+SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) {
+    type = shs__element_type(k, type);
+    return type == SHS_U8 || type == SHS_I16 || type == SHS_U16 || type == SHS_F32 || type == SHS_REAL;
+}
+
+/* out = value - shift: one shift for all (a band), or one each (a pixel). Types that an element holds exactly are
+   subtracted as elements (the shift is one too), the others in shs_wide. */
 #define SHS__CONVERT(from_type, work_type, out_type)                                                                   \
     {                                                                                                                  \
         const from_type *v = (const from_type *)(const void *)run->from;                                               \
-        int n = run->count, i;                                                                                         \
-        if (run->offset || run->stride != 1 || step != 1) {                                                            \
-            for (i = 0; i < n; i++)                                                                                    \
-                out[(size_t)i * step] =                                                                                \
-                    (out_type)((work_type)v[SHS__RUN_AT(run, i)] - (work_type)shift[each ? i : 0]);                    \
-        } else if (each) {                                                                                             \
-            for (i = 0; i < n; i++) out[i] = (out_type)((work_type)v[i] - (work_type)shift[i]);                        \
-        } else {                                                                                                       \
-            const work_type one = (work_type)shift[0];                                                                 \
-            for (i = 0; i < n; i++) out[i] = (out_type)((work_type)v[i] - one);                                        \
-        }                                                                                                              \
+        for (i = 0; i < run->count; i++)                                                                               \
+            out[i] = (out_type)((work_type)v[SHS__RUN_AT(run, i)] - (work_type)shift[each ? i : 0]);                   \
     }                                                                                                                  \
     break;
 
@@ -8894,8 +9065,8 @@ typedef struct shs__run {
 #endif
 
 #define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
-    SHS__OUTLINE void name(shs_type type, const shs__run *run, const shs_real *shift, int each,                        \
-                           out_type *SHS__RESTRICT out, size_t step) {                                                 \
+    SHS__OUTLINE void name(shs_type type, const shs__run *run, const out_type *shift, int each, out_type *out) {       \
+        int i;                                                                                                         \
         switch (type) {                                                                                                \
         case SHS_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
         case SHS_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
@@ -8910,6 +9081,117 @@ typedef struct shs__run {
 
 SHS__DEFINE_CONVERT(shs__convert, shs_real)
 SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
+
+#if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
+/* Pixels in double where this file could not include itself: plain loops, for groups of one band and blocks of four columns. */
+SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *value, const unsigned char *missing,
+                                    shs_wide absent, unsigned char *at, ptrdiff_t step);
+
+SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
+    shs__run run = SHS_ZERO;
+    run.from = (const unsigned char *)from, run.stride = 1, run.count = n;
+    shs__convert_wide(type == SHS_REAL ? SHS_F64 : type, &run, (const shs_wide *)shift, each, (shs_wide *)to);
+}
+
+SHS__PRIVATE void shs__plain_turn(int m, int n, const void *S, int lds, void *D, int ldd) {
+    int i, j;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) *SHS__AT((shs_wide *)D, ldd, j, i) = *SHS__AT((const shs_wide *)S, lds, i, j);
+}
+
+SHS__PRIVATE void shs__plain_pack(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
+                                  const void *shift, unsigned char *missing, void *room, void *to, size_t apart) {
+    shs_wide *x = (shs_wide *)room, *packed = (shs_wide *)to;
+    int k, b;
+    for (k = 0; k < pixels; k++) {
+        if (!missing[k]) shs__plain_convert(type, bands, spectrum[k], shift, 1, x);
+        for (b = 0; b < bands && !missing[k]; b++) missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= (shs_wide)SHS__REAL_MAX);
+        for (b = 0; b < bands; b++) packed[(size_t)b * apart + (size_t)k] = missing[k] ? 0 : x[b];
+    }
+}
+
+SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, size_t apart, shs_wide *sum) {
+    int b, k;
+    for (b = 0; b < bands; b++)
+        for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[(size_t)b * apart + (size_t)k];
+}
+
+/* C (four values c_column apart) = or += a x b: a and the four of b step through the depth. */
+SHS__PRIVATE void shs__plain_tile(int depth, const void *a, ptrdiff_t a_next, const void *b, ptrdiff_t column, ptrdiff_t b_next,
+                                  int add, void *C, ptrdiff_t c_column) {
+    const shs_wide *x = (const shs_wide *)a, *y = (const shs_wide *)b;
+    shs_wide *c = (shs_wide *)C, c0 = 0, c1 = 0, c2 = 0, c3 = 0;
+    for (; depth > 0; depth--, x += a_next, y += b_next)
+        c0 += *x * y[0], c1 += *x * y[column], c2 += *x * y[2 * column], c3 += *x * y[3 * column];
+    c[0] = add ? c[0] + c0 : c0;
+    c[c_column] = add ? c[c_column] + c1 : c1;
+    c[2 * c_column] = add ? c[2 * c_column] + c2 : c2;
+    c[3 * c_column] = add ? c[3 * c_column] + c3 : c3;
+}
+SHS__PRIVATE void shs__plain_gram(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C) {
+    (void)vectors;
+    shs__plain_tile(depth, a, 1, b, apart, 1, add, C, 1);
+}
+SHS__PRIVATE void shs__plain_across(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y,
+                                    int ldy) {
+    (void)vectors, (void)apart;
+    shs__plain_tile(depth, matrix, 1, X, ldx, 1, 0, Y, ldy);
+}
+SHS__PRIVATE void shs__plain_along(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy) {
+    (void)vectors;
+    shs__plain_tile(depth, X, ldx, matrix, 1, 4, 0, Y, ldy);
+}
+
+SHS__PRIVATE void shs__plain_settle(int bands, const void *C, shs_wide *P) {
+    const shs_wide *c = (const shs_wide *)C;
+    int column, row, j;
+    for (column = 0; column < bands; column += 4)
+        for (row = column; row < bands; row++, c += 4)
+            for (j = 0; j < 4 && column + j <= row; j++) *SHS__AT(P, bands, row, column + j) += c[j];
+}
+
+SHS__PRIVATE void shs__plain_squares(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum) {
+    int k, i;
+    for (k = 0; k < pixels; k++)
+        for (sum[k] = 0, i = 0; i < n; i++) {
+            shs_wide v = *SHS__AT((const shs_wide *)y, ldy, i, k) + ((const shs_wide *)constant)[i];
+            sum[k] += v * v;
+        }
+}
+
+SHS__PRIVATE void shs__plain_range_rows(int rows, int n, const void *values, int ldy, void *lows, void *highs) {
+    shs_wide *low = (shs_wide *)lows, *high = (shs_wide *)highs;
+    int i, k;
+    for (k = 0; k < rows; k++)
+        for (i = 0; i < n; i++) {
+            shs_wide v = *SHS__AT((const shs_wide *)values, ldy, i, k);
+            low[i] = v < low[i] ? v : low[i];
+            high[i] = v > high[i] ? v : high[i];
+        }
+}
+SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) { shs__plain_range_rows(n, 1, y, 1, low, high); }
+
+SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const shs__scaling *s, void *to) {
+    static const unsigned char none = 0;
+    size_t size = shs_type_size(type == SHS_REAL ? SHS_F64 : type);
+    int i;
+    for (i = 0; i < n; i++) {
+        int at = s->each ? i : 0;
+        shs_wide v = s->constant[at] + ((const shs_wide *)y)[i];
+        if (s->stretch) v = s->range[at] * (v - s->low[at]) / s->old[at] + s->base;
+        shs__store_values(type == SHS_REAL ? SHS_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size, 1);
+    }
+}
+
+SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
+    static const shs__pixels_kernels plain = {
+        (int)sizeof(shs_wide), 1, 4, 1, shs__plain_convert, shs__plain_turn, shs__plain_pack, shs__plain_sums,
+        shs__plain_gram, shs__plain_settle, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
+        shs__plain_range_rows, shs__plain_store,
+    };
+    return &plain;
+}
+#endif
 
 /* missing[i * step] = 1 where a value is the no-data value, compared in the cube's own type. */
 #define SHS__MARK(from_type)                                                                                           \
@@ -8950,11 +9232,10 @@ SHS__PRIVATE void shs__settle_run(const shs__view *v, shs__run *run, unsigned ch
 }
 
 /* What one worker reads pixels into: x - shift for up to SHS__PANEL_PIXELS pixels of `used` bands. By planes band b is the
-   column X + b ldx (pixels contiguous), otherwise pixel k is the column X + k used; precise always the latter. Missing
-   pixels are closed up; missing[k] tells which they were. */
+   column X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed
+   up; missing[k] tells which they were. */
 typedef struct shs__panel {
-    shs_real *X;
-    shs_wide *W;            /* in place of X when precise */
+    void *X;                /* elements */
     unsigned char *missing; /* SHS__PANEL_PIXELS */
     unsigned char *room;    /* for shs__settle_run */
     int pixels, valid;      /* read, and left after closing up */
@@ -8963,25 +9244,34 @@ typedef struct shs__panel {
 
 typedef struct shs__reader {
     shs__view view;
-    int planes, precise, unsettled;
-    const shs_real *shift;   /* used */
-    const ptrdiff_t *offset; /* used: where each band begins; NULL: contiguous bands, in order */
+    int planes, unsettled;
+    const void *shift;       /* used elements */
+    const ptrdiff_t *offset; /* used: where each band begins, from the first on; NULL: neighbours, in order */
     ptrdiff_t *offsets;      /* room for them */
-    const shs__pixels_kernels *kernels;
+    const shs__pixels_kernels *kernels; /* they say what an element is */
 } shs__reader;
 
-/* Whether values may need more digits than a float has: they are converted and stored in shs_wide. */
-SHS__PRIVATE int shs__large_whole(shs_type type) { return type == SHS_I32 || type == SHS_U32; }
+/* How many of `count` values from i on lie side by side, where bands do; offset NULL: all. */
+SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
+    int n = 1;
+    if (!offset) return count - i;
+    while (i + n < count && offset[i + n] == offset[i] + n) n++;
+    return n;
+}
 
 /* Converts a stretch: by a kernel where its values lie side by side. */
-SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, const shs_real *shift, int each, shs_real *out) {
+SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, const void *shift, int each, void *out) {
+    const shs__pixels_kernels *k = r->kernels;
     shs_type type = r->view.cube->type;
-#ifdef SPARSEHS_DOUBLE
-    if (type == SHS_F64) type = SHS_REAL;
-#endif
-    if (run->offset || run->stride != 1 || shs__large_whole(type) || type == SHS_F64)
-        shs__convert(r->view.cube->type, run, shift, each, out, 1);
-    else r->kernels->convert(type, run->count, run->from, shift, each, out);
+    int i, n;
+    if (shs__kernels_take(k, type) && (run->offset ? r->view.bs : run->stride) == 1)
+        for (i = 0; i < run->count; i += n) {
+            n = shs__side_by_side(run->offset, i, run->count);
+            k->convert(shs__element_type(k, type), n, run->from + SHS__RUN_AT(run, i) * (ptrdiff_t)r->view.size,
+                       shs__element_at(k, shift, each ? (size_t)i : 0), each, shs__element_at(k, out, (size_t)i));
+        }
+    else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, run, (const shs_real *)shift, each, (shs_real *)out);
+    else shs__convert_wide(type, run, (const shs_wide *)shift, each, (shs_wide *)out);
 }
 
 /* One stretch of one line: pixels k0 .. k0+count-1 of the panel, from sample `sample` of line `line` of the block. */
@@ -9000,49 +9290,48 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
         run.count = by_band ? count : v->used;
         if (r->unsettled) shs__settle_run(v, &run, panel->room);
         if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
-        if (r->precise)
-            shs__convert_wide(v->cube->type, &run, by_band ? r->shift + i : r->shift, !by_band,
-                              panel->W + (by_band ? (size_t)k0 * used + (size_t)i : (size_t)(k0 + i) * used),
-                              by_band ? used : 1);
-        else
-            shs__convert_run(r, &run, by_band ? r->shift + i : r->shift, !by_band,
-                             panel->X + (by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
+        shs__convert_run(r, &run, by_band ? shs__element_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
+                         shs__element_at(r->kernels, panel->X,
+                                         by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
     }
+}
+
+/* Whether n elements are all numbers that a shs_real can hold. */
+SHS__PRIVATE int shs__elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
+    const shs_wide *wide = (const shs_wide *)x;
+    size_t i;
+    if (k->bytes == (int)sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
+    if (!shs__wide_finite(n, wide)) return 0;
+    for (i = 0; i < n && shs__wabs(wide[i]) <= (shs_wide)SHS__REAL_MAX;) i++;
+    return i == n;
 }
 
 /* Marks pixels in which a value came out as NaN or infinity. */
 SHS__PRIVATE void shs__mark_not_finite(const shs__reader *r, shs__panel *panel) {
-    int used = r->view.used, k, b;
-    for (k = 0; k < panel->pixels && r->precise; k++)
-        for (b = 0; b < used && !panel->missing[k]; b++) {
-            shs_real x = (shs_real)panel->W[(size_t)k * (size_t)used + (size_t)b];
-            if (!shs__finite(1, &x)) panel->missing[k] = 1;
-        }
-    if (r->precise) return;
-    for (k = 0; k < panel->pixels && !r->planes; k++)
-        if (!shs__finite((size_t)used, panel->X + (size_t)k * (size_t)used)) panel->missing[k] = 1;
+    const shs__pixels_kernels *kernels = r->kernels;
+    size_t used = (size_t)r->view.used, b, pixels = (size_t)panel->pixels, k;
+    for (k = 0; k < pixels && !r->planes; k++)
+        if (!shs__elements_finite(kernels, used, shs__element_at(kernels, panel->X, k * used))) panel->missing[k] = 1;
     for (b = 0; b < used && r->planes; b++) {
-        const shs_real *plane = panel->X + (size_t)b * SHS__PANEL_PIXELS;
-        if (shs__finite((size_t)panel->pixels, plane)) continue;
-        for (k = 0; k < panel->pixels; k++)
-            if (!shs__finite(1, plane + k)) panel->missing[k] = 1;
+        const void *plane = shs__element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
+        if (shs__elements_finite(kernels, pixels, plane)) continue;
+        for (k = 0; k < pixels; k++)
+            if (!shs__elements_finite(kernels, 1, shs__element_at(kernels, plane, k))) panel->missing[k] = 1;
     }
 }
 
 SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
-    size_t used = (size_t)r->view.used, b;
-    int k, to = 0;
-    for (k = 0; k < panel->pixels; k++) {
+    size_t used = (size_t)r->view.used, bytes = (size_t)r->kernels->bytes, b, to = 0, k;
+    unsigned char *X = (unsigned char *)panel->X;
+    for (k = 0; k < (size_t)panel->pixels; k++) {
         if (panel->missing[k]) continue;
-        if (to != k && r->precise) memcpy(panel->W + (size_t)to * used, panel->W + (size_t)k * used, used * sizeof(shs_wide));
-        else if (to != k && !r->planes)
-            memcpy(panel->X + (size_t)to * used, panel->X + (size_t)k * used, used * sizeof(shs_real));
+        if (to != k && !r->planes) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
         else if (to != k)
             for (b = 0; b < used; b++)
-                panel->X[b * SHS__PANEL_PIXELS + (size_t)to] = panel->X[b * SHS__PANEL_PIXELS + (size_t)k];
+                memcpy(X + (b * SHS__PANEL_PIXELS + to) * bytes, X + (b * SHS__PANEL_PIXELS + k) * bytes, bytes);
         to++;
     }
-    panel->valid = to;
+    panel->valid = (int)to;
 }
 
 /* Pixels first .. first+count-1 of the block at hand, numbered line by line. */
@@ -9071,12 +9360,7 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
 /* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
 SHS__PRIVATE int shs__spectra_lie_ready(const shs__reader *r) {
     const shs__view *v = &r->view;
-    shs_type type = v->cube->type;
-#ifdef SPARSEHS_DOUBLE
-    if (type == SHS_F64) type = SHS_REAL;
-#endif
-    if (type != SHS_U8 && type != SHS_I16 && type != SHS_U16 && type != SHS_F32 && type != SHS_REAL) return 0;
-    return !v->planes && !r->precise && !r->offset && v->bs == 1 && !r->unsettled;
+    return !v->planes && !r->offset && v->bs == 1 && !r->unsettled && shs__kernels_take(r->kernels, v->cube->type);
 }
 
 /* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
@@ -9128,7 +9412,7 @@ SHS__PRIVATE void shs__turn_pairs(const unsigned char *from, const ptrdiff_t *ro
 /* `count` pixels of a line from `from` on, band by band or in whatever way they lie, to spectra one after the other. */
 SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
     const shs__view *v = &r->view;
-    int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k;
+    int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
     size_t size = v->size, ld = (size_t)used * size;
     if (side) bands = used - used % side, pixels = count - count % side;
     for (b = 0; b < bands; b += side)
@@ -9138,8 +9422,11 @@ SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from
             else shs__turn_pairs(from + 2 * k, r->offsets + b, block, ld);
         }
     for (k = 0; k < count; k++)
-        for (b = k < pixels ? bands : 0; b < used; b++)
-            memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size, size);
+        for (b = k < pixels ? bands : 0; b < used; b += n) {
+            n = v->bs == 1 ? shs__side_by_side(r->offsets, b, used) : 1;
+            memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size,
+                   (size_t)n * size);
+        }
 }
 
 /* Spectra that do not lie ready, of values of one or two bytes, brought to the panel's room for X. */
@@ -9212,14 +9499,14 @@ SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
 /* What a worker has for itself. */
 typedef struct shs__worker {
     shs__panel panel;
-    shs_real *product; /* what a panel of pixels turns into first: outputs ... */
-    shs_real *rows;    /* ... or the same pixel by pixel */
-    shs_real *extremes; /* of each output: lows, then highs */
+    void *product;     /* elements: what a panel of pixels turns into first, outputs ... */
+    void *rows;        /* ... or the same pixel by pixel */
+    void *extremes;    /* elements: of each output: lows, then highs */
     shs_real *second;  /* ... and then */
-    shs_wide *wide;
-    shs_real *scratch; /* for the matrix products */
-    shs_real *packed;  /* a panel, packed for the products with itself */
-    shs_real *blocks;  /* those of the last panels, not yet in the slot: pending of them */
+    shs_wide *wide;    /* SHS__PANEL_PIXELS */
+    void *scratch;     /* elements: a spectrum, up to whole vectors */
+    void *packed;      /* elements: a panel, packed for the products with itself */
+    void *blocks;      /* elements: those of the last panels, not yet in the slot: pending of them */
     shs_wide *words;   /* the same from integers, of a whole chunk; counted: whether there are any */
     int pending, counted;
     shs__ahead ahead; /* the next panel, where it follows on this one */
@@ -9243,8 +9530,7 @@ typedef struct shs__pass {
     size_t first_chunk, block_pixels, chunk_pixels, chunk_count;
     void *job, *owner;       /* what work needs to know */
     /* sizes of a lane's buffers */
-    size_t product_values, row_values, second_values, wide_values, scratch_values;
-    size_t extremes_values;
+    size_t product_values, row_values, extremes_values, second_values, wide_values;
     int gram_order;          /* of the products that are summed; 0 = none */
     size_t gram_at;          /* where in a slot they are */
     shs__factors factors;    /* what products are formed of */
@@ -9252,7 +9538,8 @@ typedef struct shs__pass {
     int whole;               /* integers may be multiplied, where the shift is whole: */
     int32_t *whole_shift;    /* up to a whole vector */
     unsigned char *instead;  /* a spectrum that is the shift, in place of missing ones */
-    shs_real *no_shift;
+    void *shift, *no_shift;  /* elements: what is taken off the pixels of moments, and zeros */
+    shs_wide *about;         /* the same shift */
 } shs__pass;
 
 /* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
@@ -9268,17 +9555,17 @@ SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
 SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
 
 /* Blocks = products of a packed panel with itself, or blocks += with add. */
-SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int depth, const shs_real *packed, int add,
-                                  shs__ahead *ahead, shs_real *blocks) {
-    const ptrdiff_t apart = SHS__PANEL_PIXELS * (ptrdiff_t)k->lanes;
+SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int depth, const void *packed, int add,
+                                  shs__ahead *ahead, void *blocks) {
+    const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int column, row, groups = (bands - 1) / k->lanes + 1, n;
     for (column = 0; column < bands; column += k->columns) {
-        const shs_real *b = packed + column / k->lanes * apart + column % k->lanes;
+        const void *b = shs__element_at(k, packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
-            k->gram(n, depth, packed + row * apart, b, apart, add, blocks);
-            blocks += n * k->columns * k->lanes;
+            k->gram(n, depth, shs__element_at(k, packed, (size_t)row * apart), b, (ptrdiff_t)apart, add, blocks);
+            blocks = shs__element_at(k, blocks, (size_t)(n * k->columns * k->lanes));
         }
     }
 }
@@ -9286,30 +9573,30 @@ SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int d
 /* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
 typedef void (*shs__words_fn)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                               int32_t *sums, shs_wide *C);
-SHS__PRIVATE void shs__gram_words(const shs__pixels_kernels *k, shs__words_fn tile, int bands, int depth, int most,
+SHS__PRIVATE void shs__gram_words(const shs__words_kernels *k, shs__words_fn tile, int bands, int depth, int most,
                                   const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs__ahead *ahead,
                                   shs_wide *blocks) {
-    int32_t *sums = (int32_t *)(void *)(blocks + shs__block_values(bands, k->words, k->word_columns)); /* room of a tile */
+    int32_t *sums = (int32_t *)(void *)(blocks + shs__block_values(bands, k->words, k->columns)); /* room of a tile */
     int column, row, groups = (bands - 1) / k->words + 1, n;
-    for (column = 0; column < bands; column += k->word_columns) {
+    for (column = 0; column < bands; column += k->columns) {
         const int32_t *b = packed + second + column / k->words * apart + column % k->words;
         for (row = column / k->words; row < groups; row += n) {
-            n = shs__tile_groups(groups - row, k->word_vectors);
+            n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
             tile(n, depth, most, packed + row * apart, b, apart, sums, blocks);
-            blocks += n * k->word_columns * k->words;
+            blocks += n * k->columns * k->words;
         }
     }
 }
 
 /* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are, 128 times the columns' sums come
    off. */
-SHS__PRIVATE void shs__settle_words(const shs__pixels_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
+SHS__PRIVATE void shs__settle_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
                                     shs_wide *P) {
     int column, row, j, i, last;
-    for (column = 0; column < bands; column += k->word_columns)
+    for (column = 0; column < bands; column += k->columns)
         for (row = column - column % k->words; row < bands; row += k->words)
-            for (last = shs__imin(row + k->words, bands), j = column; j < column + k->word_columns; j++, C += k->words)
+            for (last = shs__imin(row + k->words, bands), j = column; j < column + k->columns; j++, C += k->words)
                 for (i = shs__imax(row, j); i < last && j < bands; i++)
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
 }
@@ -9320,53 +9607,52 @@ SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs
     shs_wide *P = slot + pass->gram_at;
     if (lane->pending) pass->reader.kernels->settle(n, lane->blocks, P);
     if (lane->counted)
-        shs__settle_words(pass->reader.kernels, n, lane->words,
-                          pass->factors == SHS__QUADS && !pass->reader.kernels->quads_signed, slot + 1, P);
+        shs__settle_words(shs__kernels_words(), n, lane->words,
+                          pass->factors == SHS__QUADS && !shs__kernels_words()->quads_signed, slot + 1, P);
     lane->pending = lane->counted = 0;
 }
 
-/* The slot's products += those of the packed panel. They are summed in shs_real over SHS__PANELS_A_SUM panels and then in
-   shs_wide. */
+/* The slot's products += those of the packed panel. Where an element is a float they are summed as such over
+   SHS__PANELS_A_SUM panels and then in shs_wide. */
 SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, int depth, shs_wide *slot) {
-    shs__gram_panel(pass->reader.kernels, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead,
-                    lane->blocks);
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    shs__gram_panel(k, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead, lane->blocks);
     lane->pending++;
-#ifndef SPARSEHS_DOUBLE
-    if (lane->pending == SHS__PANELS_A_SUM) {
-        pass->reader.kernels->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
-        lane->pending = 0;
-    }
-#else
-    (void)slot;
-#endif
+    if (k->bytes == 8 || lane->pending < SHS__PANELS_A_SUM) return;
+    k->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
+    lane->pending = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
-SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const shs_real *X, shs_real *packed) {
-    const shs__gemm_kernels *g = shs__kernels_gemm();
+SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const void *X, void *packed) {
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
-    for (b = 0; b < bands; b += k->lanes, packed += apart, X += apart) {
-        if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * sizeof(shs_real));
-        g->transpose(pixels, shs__imin(k->lanes, bands - b), 1, X, SHS__PANEL_PIXELS, packed, k->lanes);
+    for (b = 0; b < bands; b += k->lanes, packed = shs__element_at(k, packed, apart), X = shs__element_at(k, X, apart)) {
+        if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * (size_t)k->bytes);
+        k->turn(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
 }
 
+#define SHS__CARVE_ELEMENTS(l, k, count) shs__carve(l, count, (size_t)(k)->bytes)
+
 /* Room for products; packed panels begin as numbers, since groups that are not full are read too. */
 SHS__PRIVATE void shs__gram_layout(shs__layout *l, const shs__pass *pass, shs__worker *lane) {
-    const shs__pixels_kernels *k = shs__kernels_pixels();
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    const shs__words_kernels *w = shs__kernels_words();
     int n = pass->gram_order, whole = pass->whole;
     size_t packed = shs__product(shs__room_up((size_t)n, 16), SHS__PANEL_PIXELS, 1);
-    lane->packed = SHS__CARVE(l, shs_real, packed);
-    lane->blocks = SHS__CARVE(l, shs_real, n ? shs__block_values(n, k->lanes, k->columns) : 0);
-    lane->words = SHS__CARVE(l, shs_wide, n && whole ? shs__block_values(n, k->words, k->word_columns) + SHS__TILE_WORDS : 0);
+    lane->packed = SHS__CARVE_ELEMENTS(l, k, packed);
+    lane->blocks = SHS__CARVE_ELEMENTS(l, k, n ? shs__block_values(n, k->lanes, k->columns) : 0);
+    lane->scratch = SHS__CARVE_ELEMENTS(l, k, shs__room_up((size_t)n, 16));
+    lane->words = SHS__CARVE(l, shs_wide, n && whole ? shs__block_values(n, w->words, w->columns) + SHS__TILE_WORDS : 0);
     lane->panel.spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
     lane->pending = lane->counted = 0;
-    if (l->base && n) memset(lane->packed, 0, packed * sizeof(shs_real));
+    if (l->base && n) memset(lane->packed, 0, packed * (size_t)k->bytes);
 }
 
 SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers) {
     const shs__view *v = &pass->reader.view;
+    const shs__pixels_kernels *k = pass->reader.kernels;
     size_t cells = shs__product((size_t)v->used, SHS__PANEL_PIXELS, 1);
     size_t line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
     int i;
@@ -9377,16 +9663,15 @@ SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers)
     pass->total = SHS__CARVE(l, shs_wide, pass->slot_values);
     for (i = 0; i < workers; i++) {
         shs__worker counted, *lane = l->base ? pass->lanes + i : &counted;
-        lane->panel.X = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, cells);
-        lane->panel.W = pass->reader.precise ? SHS__CARVE(l, shs_wide, cells) : NULL;
+        lane->panel.X = SHS__CARVE_ELEMENTS(l, k, cells);
         lane->panel.missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         lane->panel.room = SHS__CARVE(l, unsigned char, v->size * shs__zmax((size_t)v->used, SHS__PANEL_PIXELS));
-        lane->product = SHS__CARVE(l, shs_real, pass->product_values);
-        lane->rows = SHS__CARVE(l, shs_real, pass->row_values);
-        lane->extremes = SHS__CARVE(l, shs_real, pass->extremes_values);
+        lane->product = SHS__CARVE_ELEMENTS(l, k, pass->product_values);
+        lane->rows = SHS__CARVE_ELEMENTS(l, k, pass->row_values);
+        lane->extremes = SHS__CARVE_ELEMENTS(l, k, pass->extremes_values);
         lane->second = SHS__CARVE(l, shs_real, pass->second_values);
         lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
-        lane->scratch = SHS__CARVE(l, shs_real, pass->scratch_values);
+        if (l->base) memset(lane->rows, 0, pass->row_values * (size_t)k->bytes); /* what fills them up is read too */
         shs__gram_layout(l, pass, lane);
     }
 }
@@ -9394,13 +9679,16 @@ SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers)
 /* The view is open and the memory in place: works out where bands are. */
 SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
     shs__view *v = &r->view;
+    const int *list = v->cube->band_list;
     int b;
     shs__view_block(v, first_line, lines);
-    v->base = base;
-    for (b = 0; b < v->used; b++) r->offsets[b] = (v->cube->band_list ? v->cube->band_list[b] : b) * v->bs;
-    r->offset = v->cube->band_list ? r->offsets : NULL;
-    r->kernels = shs__kernels_pixels();
-    r->planes = v->planes && !r->precise;
+    v->base = base + (list ? list[0] * v->bs * (ptrdiff_t)v->size : 0);
+    r->offset = NULL;
+    for (b = 0; b < v->used; b++) {
+        r->offsets[b] = (list ? list[b] - list[0] : b) * v->bs;
+        if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
+    }
+    r->planes = v->planes;
     r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
 }
 
@@ -9411,7 +9699,7 @@ SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t
     size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
     int tiles = pass->gram_order ? shs__imax(pass->gram_order / 4, 1) : v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
     shs__ahead ahead = SHS_ZERO;
-    if (next == 0 || v->ls != v->ss * v->samples || v->cube->band_list) return ahead;
+    if (next == 0 || v->ls != v->ss * v->samples || v->used < v->bands || pass->reader.offset) return ahead;
     if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
     ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
     ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
@@ -9433,7 +9721,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     size_t at = (pass->first_chunk + chunk) * pass->chunk_pixels, end = shs__zmin(pass->block_pixels, at + pass->chunk_pixels);
     size_t i, line = (size_t)pass->reader.view.samples;
     if (slot && pass->extremes)
-        for (i = 0; i < pass->slot_values; i++) slot[i] = (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
+        for (i = 0; i < pass->slot_values; i++) slot[i] = (i < pass->slot_values / 2 ? 1 : -1) * SHS__WIDE_MAX;
     else if (slot) memset(slot, 0, pass->slot_values * sizeof(shs_wide));
     while (at < end) {
         size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0;
@@ -9514,7 +9802,7 @@ SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass)
 SHS__PRIVATE void shs__pass_begin(shs__pass *pass) {
     size_t i;
     for (i = 0; i < pass->slot_values; i++)
-        pass->total[i] = !pass->extremes ? 0 : (i < pass->slot_values / 2 ? 1 : -1) * (shs_wide)SHS__REAL_MAX;
+        pass->total[i] = !pass->extremes ? 0 : (i < pass->slot_values / 2 ? 1 : -1) * SHS__WIDE_MAX;
 }
 
 /* All pixels, block by block. */
@@ -9565,9 +9853,11 @@ SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
 }
 
 /* Each stage asks the engine. Whether the CPU is to do it; otherwise it is done, or *status says why not. */
-SHS__PRIVATE int shs__moments_here(const shs__pixels *px, int precise, int known, shs_real *shift, shs_wide *sums,
+SHS__PRIVATE int shs__moments_here(const shs__pixels *px, shs_precision precise, int known, shs_real *shift, shs_wide *sums,
                                    shs_status *status) {
-    *status = SHS__ASK(px->engine, pixels_moments, (px->remote, precise, known, shift, sums));
+    *status = SHS__ASK(px->engine, pixels_moments, (px->remote, shs__is_wide(precise), known, shift, sums));
+    if (shs__narrow_will_do(precise, *status))
+        *status = SHS__ASK(px->engine, pixels_moments, (px->remote, 0, known, shift, sums));
     return shs__cpu_turn(px->engine, *status);
 }
 
@@ -9576,9 +9866,11 @@ SHS__PRIVATE int shs__noise_here(const shs__pixels *px, shs_wide *sums, shs_stat
     return shs__cpu_turn(px->engine, *status);
 }
 
-SHS__PRIVATE int shs__range_here(const shs__pixels *px, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
-                                 shs_wide *high, shs_status *status) {
-    *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, precise, squares, low, high));
+SHS__PRIVATE int shs__range_here(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, int squares,
+                                 shs_wide *low, shs_wide *high, shs_status *status) {
+    *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, shs__is_wide(precise), squares, low, high));
+    if (shs__narrow_will_do(precise, *status))
+        *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, 0, squares, low, high));
     return shs__cpu_turn(px->engine, *status);
 }
 
@@ -9594,14 +9886,17 @@ SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const
     return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
 }
 
-SHS__PRIVATE int shs__map_here(const shs__pixels *px, const shs_pixel_map *map, int precise, int squares,
+SHS__PRIVATE int shs__map_here(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, int squares,
                                const shs_sink *sink, const shs_wide *low, const shs_wide *high, shs_wide missing,
                                shs_status *status) {
     shs__watched_sink watched = SHS_ZERO;
     shs_sink given = *sink;
     watched.sink = sink;
     if (!sink->pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
-    *status = SHS__ASK(px->engine, pixels_map, (px->remote, map, precise, squares, &given, low, high, missing));
+    *status = SHS__ASK(px->engine, pixels_map,
+                       (px->remote, map, shs__is_wide(precise), squares, &given, low, high, missing));
+    if (!watched.begun && shs__narrow_will_do(precise, *status))
+        *status = SHS__ASK(px->engine, pixels_map, (px->remote, map, 0, squares, &given, low, high, missing));
     return !watched.begun && shs__cpu_turn(px->engine, *status);
 }
 
@@ -9639,40 +9934,13 @@ SHS__PRIVATE int shs__rates_here(shs__pixels *px, const shs_wide *W, shs_wide *s
 
 /* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
 
-/* The lower triangle of P += X X' for X of n x k, four columns of P at a time so that an element of X, once loaded, is used
-   four times. */
-SHS__PRIVATE void shs__wide_syrk(int n, int k, const shs_wide *X, shs_wide *P) {
-    int i, j, q;
-    for (j = 0; j + 4 <= n; j += 4) {
-        shs_wide *SHS__RESTRICT p0 = SHS__AT(P, n, 0, j), *SHS__RESTRICT p1 = SHS__AT(P, n, 0, j + 1);
-        shs_wide *SHS__RESTRICT p2 = SHS__AT(P, n, 0, j + 2), *SHS__RESTRICT p3 = SHS__AT(P, n, 0, j + 3);
-        for (q = 0; q + 2 <= k; q += 2) {
-            const shs_wide *SHS__RESTRICT x = SHS__AT(X, n, 0, q), *SHS__RESTRICT y = SHS__AT(X, n, 0, q + 1);
-            shs_wide a0 = x[j], a1 = x[j + 1], a2 = x[j + 2], a3 = x[j + 3];
-            shs_wide b0 = y[j], b1 = y[j + 1], b2 = y[j + 2], b3 = y[j + 3];
-            for (i = j; i < n; i++) {
-                shs_wide xi = x[i], yi = y[i];
-                p0[i] += xi * a0 + yi * b0;
-                p1[i] += xi * a1 + yi * b1;
-                p2[i] += xi * a2 + yi * b2;
-                p3[i] += xi * a3 + yi * b3;
-            }
-        }
-        for (; q < k; q++) {
-            const shs_wide *x = SHS__AT(X, n, 0, q);
-            for (i = j; i < n; i++)
-                p0[i] += x[i] * x[j], p1[i] += x[i] * x[j + 1], p2[i] += x[i] * x[j + 2], p3[i] += x[i] * x[j + 3];
-        }
-    }
-    for (; j < n; j++) {
-        shs_wide *p = SHS__AT(P, n, 0, j);
-        for (q = 0; q < k; q++) {
-            const shs_wide *x = SHS__AT(X, n, 0, q);
-            for (i = j; i < n; i++) p[i] += x[i] * x[j];
-        }
-    }
-    for (j = 1; j < n; j++) /* the groups of four began on their first row: what they wrote above the diagonal goes */
-        for (i = j & ~3; i < j; i++) *SHS__AT(P, n, i, j) = 0;
+/* x'y, in four sums, so that one addition need not wait for the one before. */
+SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
+    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int i;
+    for (i = 0; i + 4 <= n; i += 4) s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
+    for (; i < n; i++) s0 += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3);
 }
 
 /* C (m x n, ldc m) = A B for A of m x k and B of k x n, everything contiguous. */
@@ -9727,15 +9995,13 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
 }
 
 /* Whether integers may be multiplied. */
-SHS__PRIVATE int shs__whole_possible(const shs__pass *pass) {
-    shs_type type = pass->reader.view.cube->type;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    return !pass->reader.precise && ((type == SHS_U8 && shs__dots_there()) || (shs__small_whole(type) && k->gram_pairs));
+SHS__PRIVATE int shs__whole_possible(shs_type type) {
+    return (type == SHS_U8 && shs__dots_there()) || (shs__small_whole(type) && shs__kernels_words()->gram_pairs);
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
 SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, shs_wide *sum) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
+    const shs__words_kernels *k = shs__kernels_words();
     int used = pass->reader.view.used, quads = pass->factors == SHS__QUADS, pixels = lane->panel.pixels, words, i;
     int32_t *packed = (int32_t *)(void *)lane->packed;
     size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
@@ -9745,7 +10011,7 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
     for (; i % (quads ? 4 : 2); i++) lane->panel.spectrum[i] = pass->instead;
     words = i / (quads ? 4 : 2);
     if (!lane->counted)
-        memset(lane->words, 0, shs__block_values(used, k->words, k->word_columns) * sizeof(shs_wide));
+        memset(lane->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
     lane->counted = 1;
     if (quads) {
         k->pack_quads(used, i, lane->panel.spectrum, packed, apart, second);
@@ -9765,70 +10031,58 @@ SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, sh
     return 1;
 }
 
-/* The panel, packed as shs_real. */
+/* The panel, packed. */
 SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
     const shs__reader *r = &pass->reader;
+    const shs__pixels_kernels *k = r->kernels;
     shs__panel *panel = &lane->panel;
-    int used = r->view.used, i;
-    size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
-    shs_type type = pass->direct && r->view.cube->type != SHS_F64 ? r->view.cube->type : SHS_REAL;
+    size_t used = (size_t)r->view.used, i;
+    shs_type type = pass->direct ? shs__element_type(k, r->view.cube->type) : SHS_REAL;
     if (!pass->direct) { /* what is missing was closed up */
         panel->pixels = panel->valid;
         memset(panel->missing, 0, (size_t)panel->pixels);
-        for (i = 0; i < panel->pixels && !r->planes; i++)
-            panel->spectrum[i] = (const unsigned char *)(const void *)SHS__AT(panel->X, used, 0, i);
+        for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
+            panel->spectrum[i] = (const unsigned char *)shs__element_at(k, panel->X, i * used);
     }
-    if (r->planes && !pass->direct) shs__pack_planes(k, used, panel->pixels, panel->X, lane->packed);
+    if (r->planes && !pass->direct) shs__pack_planes(k, r->view.used, panel->pixels, panel->X, lane->packed);
     else
-        k->pack(type, used, panel->pixels, panel->spectrum, pass->direct ? r->shift : pass->no_shift, panel->missing,
-                lane->scratch, lane->packed, apart);
+        k->pack(type, r->view.used, panel->pixels, panel->spectrum, pass->direct ? r->shift : pass->no_shift, panel->missing,
+                lane->scratch, lane->packed, SHS__PANEL_PIXELS * (size_t)k->lanes);
+}
+
+/* The packed panel's share of a slot's sums and products. */
+SHS__PRIVATE void shs__moments_sum(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    shs__moments_pack(pass, lane);
+    k->sums(pass->reader.view.used, lane->panel.pixels, lane->packed, SHS__PANEL_PIXELS * (size_t)k->lanes, slot + 1);
+    shs__add_products(pass, lane, lane->panel.pixels, slot);
 }
 
 /* A slot: the number of pixels, the sums, the lower triangle of the products (columns of `used`). */
 SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__reader *r = &pass->reader;
-    const shs__pixels_kernels *kernels = pass->reader.kernels;
-    int used = r->view.used, valid = lane->panel.valid, b, k;
-    shs_wide *sum = slot + 1, *products = slot + 1 + used;
+    int k;
     (void)first;
-    slot[0] += (shs_wide)(pass->direct ? lane->panel.pixels : valid);
-    if (pass->factors != SHS__REALS && shs__whole_moments(pass, lane, sum)) {
-        for (k = 0; k < lane->panel.pixels; k++) slot[0] -= lane->panel.missing[k];
-        return;
-    }
-    if (r->precise) {
-        for (k = 0; k < valid; k++)
-            for (b = 0; b < used; b++) sum[b] += *SHS__AT(lane->panel.W, used, b, k);
-        shs__wide_syrk(used, valid, lane->panel.W, products);
-        return;
-    }
-    shs__moments_pack(pass, lane);
-    kernels->sums(used, lane->panel.pixels, lane->packed, SHS__PANEL_PIXELS * (size_t)kernels->lanes, sum);
-    shs__add_products(pass, lane, lane->panel.pixels, slot);
+    slot[0] += (shs_wide)(pass->direct ? lane->panel.pixels : lane->panel.valid);
+    if (pass->factors == SHS__REALS || !shs__whole_moments(pass, lane, slot + 1)) shs__moments_sum(pass, lane, slot);
     for (k = 0; k < lane->panel.pixels && pass->direct; k++) slot[0] -= lane->panel.missing[k];
 }
 
 /* Everything the update of moments needs, laid out. */
-SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, int precise, shs__pass *pass) {
+SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, shs_precision precise, shs__pass *pass) {
     shs_status status;
     size_t used;
     memset(pass, 0, sizeof *pass);
     status = shs__view_open(cube, &pass->reader.view);
+    if (status == SHS_OK && (unsigned)precise > SHS_PRECISE_NEVER) status = SHS_BAD_OPTIONS;
     if (status != SHS_OK) return status;
     used = (size_t)pass->reader.view.used;
-#ifdef SPARSEHS_DOUBLE
-    precise = 0; /* it is so anyway */
-#endif
-    pass->reader.precise = precise != 0;
+    pass->reader.kernels = shs__element_kernels(shs__is_wide(precise));
     pass->work = shs__moments_panel;
     pass->phase = "moments";
     pass->slot_values = 1 + used + used * used;
-    pass->gram_order = pass->reader.precise ? 0 : (int)used;
+    pass->gram_order = (int)used;
     pass->gram_at = 1 + used;
-    pass->scratch_values = shs__room_up((size_t)used, 16);
-    pass->reader.kernels = shs__kernels_pixels();
-    pass->whole = shs__whole_possible(pass);
+    pass->whole = shs__whole_possible(cube->type);
     return SHS_OK;
 }
 
@@ -9856,9 +10110,9 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
     for (b = 0; b < used; b++) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
-            shs__sum_add(&sum, r->precise ? *SHS__AT(panel->W, used, b, k)
-                                          : (shs_wide)(r->planes ? *SHS__AT(panel->X, SHS__PANEL_PIXELS, k, b)
-                                                                 : *SHS__AT(panel->X, used, b, k)));
+            shs__sum_add(&sum, shs__get_element(r->kernels, panel->X,
+                                                r->planes ? (size_t)b * SHS__PANEL_PIXELS + (size_t)k
+                                                          : (size_t)k * (size_t)used + (size_t)b));
         shift[b] = shs__shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return 1;
@@ -9867,14 +10121,16 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
 SHS__PRIVATE void shs__moments_update_layout(shs__layout *l, shs__pass *pass, shs_real **shift, int workers) {
     int used = pass->reader.view.used, whole = pass->whole;
     *shift = SHS__CARVE(l, shs_real, (size_t)used);
-    pass->no_shift = SHS__CARVE(l, shs_real, (size_t)used);
+    pass->about = SHS__CARVE(l, shs_wide, (size_t)used);
+    pass->shift = SHS__CARVE_ELEMENTS(l, pass->reader.kernels, (size_t)used);
+    pass->no_shift = SHS__CARVE_ELEMENTS(l, pass->reader.kernels, (size_t)used);
     pass->whole_shift = SHS__CARVE(l, int32_t, whole ? shs__room_up((size_t)used, 16) : 0);
     pass->instead = SHS__CARVE(l, unsigned char, whole ? 2 * (size_t)used : 0);
     shs__pass_layout(l, pass, workers);
 }
 
 /* How the pixels of the block at hand are multiplied: as integers where the shift is whole. */
-SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
+SHS__PRIVATE void shs__choose_factors(shs__pass *pass, const shs_real *shift) {
     const shs__reader *r = &pass->reader;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
@@ -9882,10 +10138,10 @@ SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
     pass->direct = shs__spectra_lie_ready(r);
     if (!pass->whole) return;
     for (b = 0; b < used; b++) {
-        if (!(r->shift[b] >= (type == SHS_I16 ? -32768 : 0) && r->shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
-        if (type == SHS_U8 && r->shift[b] != 128) return;
-        pass->whole_shift[b] = (int32_t)r->shift[b];
-        if ((shs_real)pass->whole_shift[b] != r->shift[b]) return;
+        if (!(shift[b] >= (type == SHS_I16 ? -32768 : 0) && shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
+        if (type == SHS_U8 && shift[b] != 128) return;
+        pass->whole_shift[b] = (int32_t)shift[b];
+        if ((shs_real)pass->whole_shift[b] != shift[b]) return;
         if (type == SHS_U8) pass->instead[b] = 128;
         else { /* its low 16 bits are those of either type */
             uint16_t bits = (uint16_t)(pass->whole_shift[b] & 0xffff);
@@ -9897,7 +10153,7 @@ SHS__PRIVATE void shs__choose_factors(shs__pass *pass) {
     pass->factors = type == SHS_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
 }
 
-SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, int precise) {
+SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise) {
     shs__pass pass;
     shs__layout l = SHS_ZERO;
     shs_real *shift;
@@ -9907,36 +10163,42 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
 }
 
 /* All blocks; the shift of empty moments is found in the first block that has a valid pixel. */
-SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass, const shs_moments *m, shs_real *shift) {
+SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass, int known, shs_real *shift) {
     const shs__view *v = &pass->reader.view;
+    const shs__pixels_kernels *k = pass->reader.kernels;
     shs_status status = SHS_OK;
-    int line, b, known = m->count > 0;
+    int line, b;
     shs__pass_begin(pass);
-    for (b = 0; b < v->used; b++) shift[b] = known ? (shs_real)m->shift[b] : 0;
-    memset(pass->no_shift, 0, (size_t)v->used * sizeof(shs_real));
-    pass->reader.shift = shift;
+    for (b = 0; b < v->used && !known; b++) shift[b] = 0;
+    memset(pass->no_shift, 0, (size_t)v->used * (size_t)k->bytes);
     for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
         status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
-        if (status == SHS_OK && !known) {
+        if (status != SHS_OK) break;
+        pass->reader.shift = pass->no_shift;
+        if (!known) {
             known = shs__find_shift(pass, shift);
             for (b = 0; b < v->used && pass->whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
         }
-        if (status == SHS_OK) shs__choose_factors(pass);
-        if (status == SHS_OK) status = shs__pass_block(ctx, pass);
+        for (b = 0; b < v->used; b++) shs__put_element(k, pass->shift, (size_t)b, (shs_wide)shift[b]);
+        pass->reader.shift = pass->shift;
+        shs__choose_factors(pass, shift);
+        status = shs__pass_block(ctx, pass);
     }
     return status;
 }
 
-SHS__PRIVATE void shs__moments_add(shs_moments *m, const shs_real *shift, const shs_wide *sums) {
-    size_t used = (size_t)m->bands, i;
-    if (!(sums[0] > 0)) return;
-    for (i = 0; i < used && !(m->count > 0); i++) m->shift[i] = (shs_wide)shift[i];
-    m->count += sums[0];
-    for (i = 0; i < used; i++) m->sum[i] += sums[1 + i];
-    for (i = 0; i < used * used; i++) m->products[i] += sums[1 + used + i];
+/* Adds the sums of a pass, about its shift. */
+SHS__PRIVATE shs_status shs__moments_add(shs_moments *m, const shs_real *shift, const shs__pass *pass) {
+    shs_moments more = SHS_ZERO;
+    int i;
+    more.bands = m->bands, more.count = pass->total[0], more.shift = pass->about;
+    more.sum = pass->total + 1, more.products = more.sum + m->bands;
+    for (i = 0; i < m->bands; i++) more.shift[i] = (shs_wide)shift[i];
+    return shs_moments_merge(m, &more);
 }
 
-SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, int precise) {
+/* The sums of a pass over the pixels, here or on the engine, whose products are formed in shs_wide or not. */
+SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, shs_precision precise) {
     const shs_context *ctx = px->ctx;
     shs__pass pass;
     shs__layout l = SHS_ZERO;
@@ -9952,13 +10214,14 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
     for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
     if (shs__moments_here(px, precise, moments->count > 0, shift, pass.total, &status))
-        status = shs__moments_run(ctx, &pass, moments, shift);
-    if (status == SHS_OK) shs__moments_add(moments, shift, pass.total);
+        status = shs__moments_run(ctx, &pass, moments->count > 0, shift);
+    if (status == SHS_OK) status = shs__moments_add(moments, shift, &pass);
     shs__release(ctx, &l);
     return status;
 }
 
-SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube, int precise) {
+SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
+                                          shs_precision precise) {
     shs__pixels px;
     shs_status status = shs__pixels_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);
@@ -10072,13 +10335,14 @@ typedef struct shs__map_job {
     int outputs;                 /* rows of the matrix */
     int written;                 /* bands of the sink: outputs, or 1 where the squares are summed */
     int squares;                 /* the output is the squared length of the mapped pixel */
-    shs_real *packed;            /* the matrix, for the kernels: outputs x used and what fills up the last group */
+    void *packed;                /* the matrix in elements, for the kernels: outputs x used and what fills up the last group */
+    int *first;                  /* of each output: its first band that is not 0; kernels leave out what is 0 before it */
     int ldy;                     /* of a row of outputs: up to a whole group */
     shs_wide *range, *old;       /* outputs: for shs__scaling */
     shs__scaling scaling;
-    shs_wide *matrix_wide;       /* the matrix when precise: outputs x used */
     shs_wide *constant;          /* outputs: what is added to matrix (x - shift) */
-    shs_real *shift;
+    void *shift;                 /* elements */
+    void *added;                 /* ldy elements: the constant, and zeros */
     shs_wide *low, *high;        /* written: the extremes of each output, where it is rescaled */
     const shs_sink *sink;
     unsigned char *block;        /* a block of the output stream */
@@ -10088,118 +10352,116 @@ typedef struct shs__map_job {
     int missing_is_nan;
 } shs__map_job;
 
-/* Groups of outputs by one pixel after the other: rows of Y, ldy = outputs up to a whole group. */
-SHS__PRIVATE void shs__map_spectra(const shs__pass *pass, shs__worker *lane, shs_real *Y, int ldy) {
+/* The first band that any of the outputs from `output` on, n of them, asks for. */
+SHS__PRIVATE int shs__first_band(const shs__map_job *job, int output, int n) {
+    int first = job->first[output], o;
+    for (o = output + 1; o < output + n && o < job->outputs; o++) first = shs__imin(first, job->first[o]);
+    return first;
+}
+
+/* Groups of outputs by one block of pixels after the other: rows of Y, ldy = outputs up to a whole group. Squares: the rows
+   of a block are made into their squared lengths at once, lane->wide, while they are in the cache. */
+SHS__PRIVATE void shs__map_spectra(const shs__pass *pass, shs__worker *lane, void *Y, int ldy) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__pixels_kernels *k = pass->reader.kernels;
     int used = pass->reader.view.used, valid = lane->panel.valid, groups = (job->outputs - 1) / k->lanes + 1, pixel, g, n;
     for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
-        memset(SHS__AT(lane->panel.X, used, 0, pixel), 0, (size_t)used * sizeof(shs_real));
+        memset(shs__element_at(k, lane->panel.X, (size_t)pixel * (size_t)used), 0, (size_t)used * (size_t)k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
+        void *rows = shs__element_at(k, Y, job->squares ? 0 : (size_t)pixel * (size_t)ldy);
         shs__fetch_ahead(&lane->ahead);
         for (g = 0; g < groups; g += n) {
+            size_t first;
             n = shs__tile_groups(groups - g, k->vectors);
-            k->across(n, used, job->packed + (size_t)g * (size_t)k->lanes * (size_t)used,
-                      SHS__AT(lane->panel.X, used, 0, pixel), used, SHS__AT(Y, ldy, g * k->lanes, pixel), ldy);
+            first = (size_t)shs__first_band(job, g * k->lanes, n * k->lanes);
+            k->across(n, used - (int)first,
+                      shs__element_at(k, job->packed, (size_t)k->lanes * ((size_t)g * (size_t)used + first)),
+                      (ptrdiff_t)used * k->lanes, shs__element_at(k, lane->panel.X, (size_t)pixel * (size_t)used + first), used,
+                      shs__element_at(k, rows, (size_t)(g * k->lanes)), ldy);
         }
+        if (job->squares)
+            k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, ldy, job->added, lane->wide + pixel);
     }
 }
 
 /* Pixels by one block of outputs after the other: Y, ld SHS__PANEL_PIXELS, outputs up to a whole block. */
-SHS__PRIVATE void shs__map_bands(const shs__pass *pass, shs__worker *lane, shs_real *Y) {
+SHS__PRIVATE void shs__map_bands(const shs__pass *pass, shs__worker *lane, void *Y) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__pixels_kernels *k = pass->reader.kernels;
     int used = pass->reader.view.used, valid = lane->panel.valid, groups = (valid - 1) / k->lanes + 1, g, n, o, b;
     for (b = 0; b < used; b++)
-        for (o = valid; o % k->lanes; o++) *SHS__AT(lane->panel.X, SHS__PANEL_PIXELS, o, b) = 0;
+        for (o = valid; o % k->lanes; o++)
+            shs__put_element(k, lane->panel.X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
     for (g = 0; g < groups; g += n) {
         n = shs__tile_groups(groups - g, k->vectors);
         for (o = 0; o < job->outputs; o += k->columns) {
+            size_t first = (size_t)shs__first_band(job, o, k->columns);
             shs__fetch_ahead(&lane->ahead);
-            k->along(n, used, job->packed + (size_t)o * (size_t)used, lane->panel.X + g * k->lanes, SHS__PANEL_PIXELS,
-                     SHS__AT(Y, SHS__PANEL_PIXELS, g * k->lanes, o), SHS__PANEL_PIXELS);
+            k->along(n, used - (int)first,
+                     shs__element_at(k, job->packed, (size_t)o * (size_t)used + first * (size_t)k->columns),
+                     shs__element_at(k, lane->panel.X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
+                     shs__element_at(k, Y, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS);
         }
     }
 }
 
 /* The outputs of the panel's valid pixels, pixel by pixel in lane->rows (job->ldy a pixel) or output by output in
-   lane->product (ld SHS__PANEL_PIXELS); precise: in lane->wide, outputs x pixels. */
+   lane->product (ld SHS__PANEL_PIXELS). Of squares there is one output: it is in lane->wide. */
 SHS__PRIVATE void shs__map_products(const shs__pass *pass, shs__worker *lane, int by_pixel) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__reader *r = &pass->reader;
-    int used = r->view.used, valid = lane->panel.valid;
+    const shs__pixels_kernels *k = r->kernels;
+    int valid = lane->panel.valid;
     if (valid == 0) return;
-    if (r->precise) shs__wide_product(job->outputs, valid, used, job->matrix_wide, lane->panel.W, lane->wide);
-    else if (r->planes) {
+    if (r->planes) {
         shs__map_bands(pass, lane, lane->product);
-        if (by_pixel)
-            shs__kernels_gemm()->transpose(valid, job->outputs, 1, lane->product, SHS__PANEL_PIXELS, lane->rows, job->ldy);
+        if (by_pixel || job->squares) k->turn(valid, job->outputs, lane->product, SHS__PANEL_PIXELS, lane->rows, job->ldy);
+        if (job->squares) k->squares(valid, job->outputs, lane->rows, job->ldy, job->added, lane->wide);
     } else {
         shs__map_spectra(pass, lane, lane->rows, job->ldy);
-        if (!by_pixel)
-            shs__kernels_gemm()->transpose(job->outputs, valid, 1, lane->rows, job->ldy, lane->product, SHS__PANEL_PIXELS);
+        if (!by_pixel && !job->squares)
+            k->turn(job->outputs, valid, lane->rows, job->ldy, lane->product, SHS__PANEL_PIXELS);
     }
 }
 
-/* One output of all valid pixels of the panel, in shs_wide, into out. */
-SHS__PRIVATE void shs__map_output(const shs__pass *pass, const shs__worker *lane, int output, shs_wide *out) {
+/* One output of all valid pixels of the panel, in shs_wide, into lane->wide. */
+SHS__PRIVATE void shs__map_output(const shs__pass *pass, const shs__worker *lane, int output) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
-    int valid = lane->panel.valid, k, first = job->squares ? 0 : output, last = job->squares ? job->outputs : output + 1, o;
-    if (job->squares) memset(out, 0, (size_t)valid * sizeof(shs_wide));
-    for (o = first; o < last; o++) {
-        const shs_real *column = lane->product + (size_t)o * SHS__PANEL_PIXELS;
-        shs_wide constant = job->constant[o];
-        for (k = 0; k < valid; k++) {
-            shs_wide value = constant + (pass->reader.precise ? *SHS__AT(lane->wide, job->outputs, o, k) : (shs_wide)column[k]);
-            if (job->squares) out[k] += value * value;
-            else out[k] = value;
-        }
-    }
+    size_t at = (size_t)output * SHS__PANEL_PIXELS;
+    int k;
+    for (k = 0; k < lane->panel.valid && !job->squares; k++)
+        lane->wide[k] = job->constant[output] + shs__get_element(pass->reader.kernels, lane->product, at + (size_t)k);
 }
 
-SHS__PRIVATE shs_wide *shs__map_room(const shs__pass *pass, const shs__worker *lane) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    return lane->wide + (pass->reader.precise ? (size_t)job->outputs * SHS__PANEL_PIXELS : 0);
-}
-
-/* The same for outputs that are not squared, in shs_real: rounding what is added to them later keeps their order. */
-SHS__PRIVATE void shs__range_quickly(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    shs_real *low = lane->extremes, *high = low + job->ldy;
-    int rows = !pass->reader.planes, o;
-    shs__map_products(pass, lane, rows);
-    for (o = 0; o < job->ldy; o++) low[o] = SHS__REAL_MAX, high[o] = -SHS__REAL_MAX;
-    if (rows) k->range_rows(lane->panel.valid, job->outputs, lane->rows, job->ldy, low, high);
-    for (o = 0; o < job->outputs; o++) {
-        shs_wide least, most;
-        if (!rows) k->range(lane->panel.valid, lane->product + (size_t)o * SHS__PANEL_PIXELS, low + o, high + o);
-        least = job->constant[o] + (shs_wide)low[o], most = job->constant[o] + (shs_wide)high[o];
-        if (least < slot[o]) slot[o] = least;
-        if (most > slot[job->outputs + o]) slot[job->outputs + o] = most;
-    }
-}
-
-/* First pass of rescaling: the extremes of every output. */
+/* First pass of rescaling: the extremes of every output, as elements: rounding what is added to them later keeps their
+   order. */
 SHS__PRIVATE void shs__range_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
-    shs_wide *out = shs__map_room(pass, lane);
-    int o, k;
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    void *low = lane->extremes, *high = shs__element_at(k, low, (size_t)job->ldy);
+    shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
+    int rows = !pass->reader.planes, o, i;
     (void)first;
-    if (!pass->reader.precise && !job->squares) {
-        shs__range_quickly(pass, lane, slot);
-        return;
+    shs__map_products(pass, lane, rows);
+    for (i = 0; i < lane->panel.valid && job->squares; i++) {
+        slot[0] = lane->wide[i] < slot[0] ? lane->wide[i] : slot[0];
+        slot[1] = lane->wide[i] > slot[1] ? lane->wide[i] : slot[1];
     }
-    shs__map_products(pass, lane, 0);
-    for (o = 0; o < job->written; o++) {
-        shs_wide low = slot[o], high = slot[job->written + o];
-        shs__map_output(pass, lane, o, out);
-        for (k = 0; k < lane->panel.valid; k++) {
-            low = out[k] < low ? out[k] : low;
-            high = out[k] > high ? out[k] : high;
-        }
-        slot[o] = low;
-        slot[job->written + o] = high;
+    if (job->squares) return;
+    for (o = 0; o < job->ldy; o++) {
+        shs__put_element(k, low, (size_t)o, largest);
+        shs__put_element(k, high, (size_t)o, -largest);
+    }
+    if (rows) k->range_rows(lane->panel.valid, job->outputs, lane->rows, job->ldy, low, high);
+    for (o = 0; o < job->outputs; o++) {
+        size_t at = (size_t)o;
+        shs_wide least, most;
+        if (!rows)
+            k->range(lane->panel.valid, shs__element_at(k, lane->product, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
+                     shs__element_at(k, high, at));
+        least = job->constant[o] + shs__get_element(k, low, at), most = job->constant[o] + shs__get_element(k, high, at);
+        if (least < slot[o]) slot[o] = least;
+        if (most > slot[job->outputs + o]) slot[job->outputs + o] = most;
     }
 }
 
@@ -10265,13 +10527,13 @@ SHS__PRIVATE void shs__stretch_values(const shs_sink *sink, int count, shs_wide 
     }
 }
 
-/* Stores one output of the panel: pixels may run over several lines of the sink. */
-SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, const shs_wide *value,
-                                 size_t first) {
+/* Stores one output of the panel, lane->wide: pixels may run over several lines of the sink. */
+SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     const shs__panel *panel = &lane->panel;
     int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
     size_t size = shs_type_size(job->sink->type);
+    const shs_wide *value = lane->wide;
     int k = 0;
     while (k < panel->pixels) {
         int here = shs__imin(panel->pixels - k, samples - sample), i;
@@ -10286,13 +10548,14 @@ SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane,
 }
 
 /* Stores pixel after pixel, each an ldy further on in Y, where the sink has outputs side by side. */
-SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel, const shs_real *Y, int ldy,
+SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel, const void *Y, int ldy,
                                   shs__scaling *scaling, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     static const unsigned char is_missing = 1;
     int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
     ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
-    shs_type type = job->sink->type == SHS_F64 ? SHS_REAL : job->sink->type;
+    const shs__pixels_kernels *kernels = pass->reader.kernels;
+    shs_type type = shs__element_type(kernels, job->sink->type);
     int k, o;
     scaling->each = 1;
     for (k = 0; k < panel->pixels; k++, sample++) {
@@ -10303,23 +10566,24 @@ SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel
             for (o = 0; o < job->outputs; o++)
                 shs__store_values(job->sink->type, 1, NULL, &is_missing, job->missing, at + o * size, 1);
         else {
-            pass->reader.kernels->store(type, job->outputs, Y, scaling, at);
-            Y += ldy;
+            kernels->store(type, job->outputs, Y, scaling, at);
+            Y = shs__element_at(kernels, Y, (size_t)ldy);
         }
     }
 }
 
 /* Stores output after output, each SHS__PANEL_PIXELS further on in Y, where the sink has pixels side by side. */
-SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *panel, const shs_real *Y, shs__scaling *scaling,
+SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *panel, const void *Y, shs__scaling *scaling,
                                     size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
     int samples = pass->reader.view.samples, o, k, n;
     ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
-    shs_type type = job->sink->type == SHS_F64 ? SHS_REAL : job->sink->type;
+    const shs__pixels_kernels *kernels = pass->reader.kernels;
+    shs_type type = shs__element_type(kernels, job->sink->type);
     shs__scaling one = *scaling;
     one.each = 0;
-    for (o = 0; o < job->outputs; o++, Y += SHS__PANEL_PIXELS) {
-        const shs_real *y = Y;
+    for (o = 0; o < job->outputs; o++) {
+        const void *y = shs__element_at(kernels, Y, (size_t)o * SHS__PANEL_PIXELS);
         one.constant = scaling->constant + o, one.low = scaling->low + o;
         one.range = scaling->range + o, one.old = scaling->old + o;
         for (k = 0; k < panel->pixels; k += n) {
@@ -10328,7 +10592,7 @@ SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *pan
             unsigned char *at = job->base + (line * job->ls + sample + o * job->bs) * size;
             for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
             if (missing) shs__store_values(job->sink->type, n, NULL, panel->missing + k, job->missing, at, 1);
-            else pass->reader.kernels->store(type, n, y, &one, at), y += n;
+            else kernels->store(type, n, y, &one, at), y = shs__element_at(kernels, y, (size_t)n);
         }
     }
 }
@@ -10336,14 +10600,12 @@ SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *pan
 /* Whether kernels store the outputs, and whether pixel by pixel. */
 SHS__PRIVATE int shs__stored_quickly(const shs__pass *pass, int *by_pixel) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
-    shs_type type = job->sink->type;
     *by_pixel = job->ss != 1 || (job->bs == 1 && job->outputs == 1);
-    return !pass->reader.precise && !job->squares && !shs__large_whole(type) && (type != SHS_F64 || sizeof(shs_real) == 8);
+    return !job->squares && shs__kernels_take(pass->reader.kernels, job->sink->type);
 }
 
 SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__map_job *job = (const shs__map_job *)pass->job;
-    shs_wide *out = shs__map_room(pass, lane);
     int o, by_pixel;
     (void)slot;
     if (shs__stored_quickly(pass, &by_pixel)) {
@@ -10355,9 +10617,9 @@ SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_w
     }
     shs__map_products(pass, lane, 0);
     for (o = 0; o < job->written; o++) {
-        shs__map_output(pass, lane, o, out);
-        if (job->sink->rescale) shs__stretch_values(job->sink, lane->panel.valid, job->low[o], job->high[o], out);
-        shs__map_store(pass, lane, o, out, first);
+        shs__map_output(pass, lane, o);
+        if (job->sink->rescale) shs__stretch_values(job->sink, lane->panel.valid, job->low[o], job->high[o], lane->wide);
+        shs__map_store(pass, lane, o, first);
     }
 }
 
@@ -10379,10 +10641,9 @@ SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *s
 
 SHS__PRIVATE int shs__map_there(const shs_pixel_map *map) { return map && map->bands > 0 && map->outputs > 0 && map->matrix; }
 
-SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map *map, int precise, const shs_sink *sink,
-                                      int squares, shs__pass *pass, shs__map_job *job) {
+SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map *map, shs_precision precise,
+                                      const shs_sink *sink, int squares, shs__pass *pass, shs__map_job *job) {
     shs_status status;
-    size_t outputs;
     memset(pass, 0, sizeof *pass);
     memset(job, 0, sizeof *job);
     status = shs__view_open(cube, &pass->reader.view);
@@ -10393,38 +10654,37 @@ SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map 
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
+    if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
     status = shs__check_sink(cube, sink);
     if (status != SHS_OK) return status;
-#ifdef SPARSEHS_DOUBLE
-    precise = 0;
-#endif
-    outputs = (size_t)map->outputs;
     job->outputs = map->outputs;
     job->squares = squares;
     job->written = squares ? 1 : map->outputs;
     job->sink = sink;
     job->missing = shs__missing_value(cube, sink);
     pass->job = job;
-    pass->reader.precise = precise != 0;
+    pass->reader.kernels = shs__element_kernels(shs__is_wide(precise));
     pass->slot_values = sink->rescale ? 2 * (size_t)job->written : 0;
     job->ldy = shs__round_up(map->outputs, 16);
-    pass->product_values = precise ? 0 : shs__product((size_t)job->ldy, SHS__PANEL_PIXELS, 1);
+    pass->product_values = shs__product((size_t)job->ldy, SHS__PANEL_PIXELS, 1);
     pass->row_values = pass->product_values;
     pass->extremes_values = 2 * (size_t)job->ldy;
-    pass->wide_values = (precise ? outputs + 1 : 1) * SHS__PANEL_PIXELS;
+    pass->wide_values = SHS__PANEL_PIXELS;
     return SHS_OK;
 }
 
 SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) {
     shs__map_job *job = (shs__map_job *)pass->job;
     const shs__view *v = &pass->reader.view;
-    size_t cells = shs__product((size_t)job->outputs, (size_t)v->used, 1), size = shs_type_size(job->sink->type);
+    const shs__pixels_kernels *k = pass->reader.kernels;
+    size_t size = shs_type_size(job->sink->type);
     size_t line = shs__product((size_t)v->samples, (size_t)job->written, size);
-    job->shift = SHS__CARVE(l, shs_real, (size_t)v->used);
-    job->packed = pass->reader.precise ? NULL : SHS__CARVE(l, shs_real, shs__product((size_t)job->ldy, (size_t)v->used, 1));
+    job->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)v->used);
+    job->packed = SHS__CARVE_ELEMENTS(l, k, shs__product((size_t)job->ldy, (size_t)v->used, 1));
+    job->added = SHS__CARVE_ELEMENTS(l, k, (size_t)job->ldy);
+    job->first = SHS__CARVE(l, int, (size_t)job->outputs);
     job->range = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
     job->old = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
-    job->matrix_wide = pass->reader.precise ? SHS__CARVE(l, shs_wide, cells) : NULL;
     job->constant = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
     job->low = SHS__CARVE(l, shs_wide, (size_t)job->written);
     job->high = SHS__CARVE(l, shs_wide, (size_t)job->written);
@@ -10434,27 +10694,35 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) 
 
 /* Element (output, band) of the matrix to its place: [group][band][lane] where outputs make up vectors (spectra), or
    [block][band][column] where pixels do (planes). */
-SHS__PRIVATE void shs__pack_element(const shs__pass *pass, shs_real *packed, int output, int band, shs_real value) {
-    const shs__pixels_kernels *k = shs__kernels_pixels();
+SHS__PRIVATE void shs__pack_element(const shs__pass *pass, void *packed, int output, int band, shs_wide value) {
+    const shs__pixels_kernels *k = pass->reader.kernels;
     int width = pass->reader.view.planes ? k->columns : k->lanes, within = output % width;
-    packed[(size_t)(output - within) * (size_t)pass->reader.view.used + (size_t)band * (size_t)width + (size_t)within] = value;
+    shs__put_element(k, packed,
+                     (size_t)(output - within) * (size_t)pass->reader.view.used + (size_t)band * (size_t)width + (size_t)within,
+                     value);
 }
 
-/* The matrix in the type of the products; what rounding the centre to a shs_real shift took away goes to the constant. */
+/* The matrix in elements; what rounding the centre to an element took away goes to the constant. */
 SHS__PRIVATE void shs__map_prepare(shs__pass *pass, const shs_pixel_map *map) {
+    const shs__pixels_kernels *k = pass->reader.kernels;
     shs__map_job *job = (shs__map_job *)pass->job;
     int b, o;
-    if (job->packed) memset(job->packed, 0, (size_t)job->ldy * (size_t)map->bands * sizeof(shs_real));
+    memset(job->packed, 0, (size_t)job->ldy * (size_t)map->bands * (size_t)k->bytes);
     for (o = 0; o < map->outputs; o++) job->constant[o] = map->offset ? map->offset[o] : 0;
     for (b = 0; b < map->bands; b++) {
-        shs_wide centre = map->centre ? map->centre[b] : 0;
-        job->shift[b] = (shs_real)centre;
+        shs_wide centre = map->centre ? map->centre[b] : 0, rounded;
+        shs__put_element(k, job->shift, (size_t)b, centre);
+        rounded = shs__get_element(k, job->shift, (size_t)b);
         for (o = 0; o < map->outputs; o++) {
             shs_wide element = *SHS__AT(map->matrix, map->outputs, o, b);
-            job->constant[o] += element * ((shs_wide)job->shift[b] - centre);
-            if (job->matrix_wide) job->matrix_wide[(size_t)b * (size_t)map->outputs + (size_t)o] = element;
-            else shs__pack_element(pass, job->packed, o, b, (shs_real)element);
+            job->constant[o] += element * (rounded - centre);
+            shs__pack_element(pass, job->packed, o, b, element);
         }
+    }
+    for (o = 0; o < job->ldy; o++) shs__put_element(k, job->added, (size_t)o, o < map->outputs ? job->constant[o] : 0);
+    for (o = 0; o < map->outputs; o++) {
+        for (b = 0; b < map->bands - 1 && shs__wabs(*SHS__AT(map->matrix, map->outputs, o, b)) <= 0;) b++;
+        job->first[o] = b;
     }
     pass->reader.shift = job->shift;
 }
@@ -10468,7 +10736,7 @@ SHS__PRIVATE void shs__map_place(const shs__view *v, shs__map_job *job) {
 }
 
 /* The extremes over all ranks, from a pass of its own. */
-SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_map *map, shs__pass *pass) {
+SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, shs__pass *pass) {
     const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
     size_t n = (size_t)job->written;
@@ -10477,7 +10745,7 @@ SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_ma
     pass->work = shs__range_panel;
     pass->phase = "range";
     pass->extremes = 1;
-    here = shs__range_here(px, map, pass->reader.precise, job->squares, job->low, job->high, &status);
+    here = shs__range_here(px, map, precise, job->squares, job->low, job->high, &status);
     if (here) status = shs__pass_run(ctx, pass);
     status = shs__agree(ctx, status);
     if (status != SHS_OK) return status;
@@ -10503,15 +10771,15 @@ SHS__PRIVATE void shs__map_scaling(shs__map_job *job) {
     }
 }
 
-SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map *map, shs__pass *pass) {
+SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, shs__pass *pass) {
     const shs_context *ctx = px->ctx;
     shs__map_job *job = (shs__map_job *)pass->job;
     const shs__view *v = &pass->reader.view;
     shs_status status = SHS_OK;
     int line;
-    if (job->sink->rescale) status = shs__map_range(px, map, pass);
-    if (status != SHS_OK || !shs__map_here(px, map, pass->reader.precise, job->squares, job->sink, job->low, job->high,
-                                           job->missing, &status))
+    if (job->sink->rescale) status = shs__map_range(px, map, precise, pass);
+    if (status != SHS_OK ||
+        !shs__map_here(px, map, precise, job->squares, job->sink, job->low, job->high, job->missing, &status))
         return status;
     status = SHS_OK;
     pass->slots = NULL;
@@ -10538,8 +10806,8 @@ SHS__PRIVATE uint64_t shs__imprint_sink(uint64_t print, const shs_sink *sink) {
     return shs__imprint(print, &sink->high, sizeof sink->high);
 }
 
-SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, int precise, const shs_sink *sink,
-                                        int squares) {
+SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise,
+                                        const shs_sink *sink, int squares) {
     const shs_context *ctx = px->ctx;
     shs__pass pass;
     shs__map_job job;
@@ -10553,14 +10821,14 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     if (status == SHS_OK) {
         shs__map_layout(&l, &pass, shs__workers(ctx));
         shs__map_prepare(&pass, map);
-        status = shs__map_run(px, map, &pass);
+        status = shs__map_run(px, map, precise, &pass);
     }
     shs__release(ctx, &l);
     return status;
 }
 
-SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
-                                    const shs_sink *sink) {
+SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
+                                    shs_precision precise, const shs_sink *sink) {
     shs__pixels px;
     shs__meeting meeting = shs__meeting_for(ctx, "map");
     shs_status status = shs__pixels_open(ctx, cube, &px);
@@ -10574,8 +10842,8 @@ SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube
     return status;
 }
 
-SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, int precise,
-                                          const shs_sink *sink) {
+SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
+                                          shs_precision precise, const shs_sink *sink) {
     shs__pass pass;
     shs__map_job job;
     shs__layout l = SHS_ZERO;
@@ -10814,7 +11082,7 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {shs_cube_bands(px->cube), o->components, o->correlation != 0, o->sample != 0,
-                                   o->precise != 0};
+                                   (int64_t)o->precise};
         const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
         meeting.all = shs__imprint(meeting.all, values, sizeof values);
@@ -10824,7 +11092,7 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
 }
 
 /* The moments of the pixels of all ranks, in moments that the caller frees. */
-SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, int precise, shs_moments *m) {
+SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_precision precise, shs_moments *m) {
     shs_status status;
     memset(m, 0, sizeof *m);
     status = shs_moments_create(px->ctx, shs_cube_bands(px->cube), m);
@@ -10881,28 +11149,26 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
 
 /* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
 
-/* Differences of right neighbours, both valid. A slot: pairs, the sums, the lower triangle of the products. */
+/* Differences of right neighbours, both valid, in place of the pixels. A slot: pairs, the sums, the lower triangle of the
+   products. */
 SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    int used = pass->reader.view.used, pairs = 0, k, i = 0, b;
-    const shs__panel *panel = &lane->panel;
+    const shs__pixels_kernels *kernels = pass->reader.kernels;
+    size_t used = (size_t)pass->reader.view.used, b, i = 0, pairs = 0;
+    shs__panel *panel = &lane->panel;
+    int k;
     (void)first;
     for (k = 0; k + 1 < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + 1]) {
-            shs_wide *d = lane->wide + (size_t)pairs++ * (size_t)used;
-            for (b = 0; b < used; b++) {
-                if (pass->reader.precise) d[b] = *SHS__AT(panel->W, used, b, i + 1) - *SHS__AT(panel->W, used, b, i);
-                else if (pass->reader.planes)
-                    d[b] = (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i + 1, b) -
-                           (shs_wide)*SHS__AT(panel->X, SHS__PANEL_PIXELS, i, b);
-                else d[b] = (shs_wide)*SHS__AT(panel->X, used, b, i + 1) - (shs_wide)*SHS__AT(panel->X, used, b, i);
-            }
+            shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
+            if (!pass->reader.planes) kernels->convert(SHS_REAL, (int)used, x + used, x, 1, d);
+            for (b = 0; b < used && pass->reader.planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i + 1] - X[i];
+            pairs++;
         }
         i += !panel->missing[k];
     }
+    panel->valid = (int)pairs;
     slot[0] += (shs_wide)pairs;
-    for (k = 0; k < pairs; k++)
-        for (b = 0; b < used; b++) slot[1 + b] += *SHS__AT(lane->wide, used, b, k);
-    shs__wide_syrk(used, pairs, lane->wide, slot + 1 + used);
+    if (pairs > 0) shs__moments_sum(pass, lane, slot);
 }
 
 /* The noise covariance of a cube over all ranks: half that of the differences, both triangles, into noise. */
@@ -10912,20 +11178,19 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
     shs__layout l = SHS_ZERO;
     shs_real *shift;
     int n, i, j;
-    shs_status status = shs__moments_pass(px->cube, 1, &pass);
+    shs_status status = shs__moments_pass(px->cube, SHS_PRECISE_ALWAYS, &pass);
     if (status != SHS_OK) return status;
     n = pass.reader.view.used;
     pass.work = shs__noise_panel;
     pass.phase = "noise";
     pass.neighbours = 1;
-    pass.gram_order = 0;
-    pass.wide_values = (size_t)n * SHS__PANEL_PIXELS;
+    pass.whole = 0;
     shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
     status = shs__acquire(ctx, &l);
     if (status == SHS_OK) {
         shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-        memset(shift, 0, (size_t)n * sizeof(shs_real));
-        pass.reader.shift = shift;
+        memset(pass.no_shift, 0, (size_t)n * (size_t)pass.reader.kernels->bytes);
+        pass.reader.shift = pass.no_shift;
         if (shs__noise_here(px, pass.total, &status)) status = shs__pass_run(ctx, &pass);
     }
     status = shs__agree(ctx, status);
@@ -10960,16 +11225,9 @@ SHS__PRIVATE shs_status shs__whiten_noise(const shs_context *ctx, int n, const s
 
 /* C (m x n) = A'B for A of k x m and B of k x n. */
 SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *C) {
-    int i, j, q;
+    int i, j;
     for (j = 0; j < n; j++)
-        for (i = 0; i < m; i++) {
-            const shs_wide *a = SHS__AT(A, k, 0, i), *b = SHS__AT(B, k, 0, j);
-            shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-            for (q = 0; q + 4 <= k; q += 4)
-                s0 += a[q] * b[q], s1 += a[q + 1] * b[q + 1], s2 += a[q + 2] * b[q + 2], s3 += a[q + 3] * b[q + 3];
-            for (; q < k; q++) s0 += a[q] * b[q];
-            *SHS__AT(C, m, i, j) = (s0 + s1) + (s2 + s3);
-        }
+        for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
 /* The entry of largest magnitude of a column is made positive, the first of equals; `with` follows. */
@@ -10993,7 +11251,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     if (status != SHS_OK) return status;
     made.count = count;
     made.total_variance = total;
-    made.precise = 1;
+    made.precise = SHS_PRECISE_ALWAYS;
     memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.eigenvalues, f->values, (size_t)rank * sizeof(shs_wide));
     shs__wide_product(n, k, rank, f->whitener, f->vectors, made.vectors);
@@ -11050,7 +11308,7 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     shs_status status = shs__pixels_open(ctx, cube, &px);
     memset(&m, 0, sizeof m);
     status = shs__meet_on_pca(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
-    if (status == SHS_OK) status = shs__all_moments(&px, 1, &m);
+    if (status == SHS_OK) status = shs__all_moments(&px, SHS_PRECISE_ALWAYS, &m);
     if (status == SHS_OK) {
         size_t cells = shs__product((size_t)m.bands, (size_t)m.bands, 1);
         (void)SHS__CARVE(&l, shs_wide, cells);
@@ -11075,7 +11333,7 @@ SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *
     shs_pixel_map map = SHS_ZERO;
     if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
         map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
-    return shs_cube_map(ctx, cube, &map, pca && pca->precise, sink);
+    return shs_cube_map(ctx, cube, &map, pca ? pca->precise : SHS_PRECISE_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
@@ -11083,7 +11341,7 @@ SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pc
     shs_pixel_map map = SHS_ZERO;
     if (shs__pca_ok(pca))
         map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
-    return shs_cube_map(ctx, components, &map, pca && pca->precise, sink);
+    return shs_cube_map(ctx, components, &map, pca ? pca->precise : SHS_PRECISE_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
@@ -11120,10 +11378,28 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 
 /* The number of components above rounding. */
 SHS__PRIVATE int shs__whitening_rank(const shs_pca *pca) {
-    shs_wide share = pca->precise ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
+    shs_wide share = pca->precise == SHS_PRECISE_ALWAYS ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
     int k;
     for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
     return k;
+}
+
+/* A = Q R for A of m x n, m <= n: R, upper triangular in its first m columns, in place of A; |R x| = |A x| for every x.
+   Householder: H = I - 2 v v' / v'v turns the rest of column j to its first element. */
+SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
+    int i, j, c;
+    for (j = 0; j < m - 1; j++) {
+        shs_wide *a = SHS__AT(A, m, 0, j), length2 = shs__wide_dot(m - j, a + j, a + j), square;
+        if (!(length2 > 0)) continue;
+        memcpy(v + j, a + j, (size_t)(m - j) * sizeof *v);
+        v[j] += v[j] >= 0 ? SHS__WSQRT(length2) : -SHS__WSQRT(length2);
+        square = length2 - a[j] * a[j] + v[j] * v[j];
+        for (c = j; c < n; c++) {
+            shs_wide *b = SHS__AT(A, m, 0, c), twice = 2 / square * shs__wide_dot(m - j, v + j, b + j);
+            for (i = j; i < m; i++) b[i] -= twice * v[i];
+        }
+        for (i = j + 1; i < m; i++) a[i] = 0;
+    }
 }
 
 SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
@@ -11135,7 +11411,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     int used, i, j;
     shs_status status = shs__pixels_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_sink(cube, sink);
-    o.precise = 1;
+    o.precise = SHS_PRECISE_ALWAYS;
     status = shs__meet_on_pca(&px, status, "rx", &o, sink);
     if (status == SHS_OK) status = shs__pixels_pca(&px, &o, &pca);
     used = status == SHS_OK ? shs__whitening_rank(&pca) : 0;
@@ -11146,8 +11422,9 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
             for (i = 0; i < used; i++)
                 pca.forward[(size_t)j * (size_t)used + (size_t)i] =
                     *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
+        shs__wide_triangle(used, pca.bands, pca.forward, pca.vectors); /* half of it is 0 then, and need not be multiplied */
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
-        status = shs__agree(ctx, shs__pixels_map(&px, &map, 1, sink, 1));
+        status = shs__agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISE_ALWAYS, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
@@ -11273,7 +11550,7 @@ SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, sh
     int valid = lane->panel.valid, a;
     shs__map_products(pass, lane, 0);
     for (a = 0; a < s->m; a++) {
-        shs_real constant = (shs_real)s->map.constant[a], *z = lane->product + (size_t)a * SHS__PANEL_PIXELS;
+        shs_real constant = (shs_real)s->map.constant[a], *z = (shs_real *)lane->product + (size_t)a * SHS__PANEL_PIXELS;
         int k;
         for (k = 0; k < valid; k++) z[k] += constant;
         for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
@@ -11286,7 +11563,7 @@ SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, sh
         if (s->absent) memcpy(s->absent + first, lane->panel.missing, (size_t)lane->panel.pixels);
     }
     slot[0] += (shs_wide)valid;
-    if (s->want_fourth) shs__fourth_products(s, lane, lane->product, valid, slot);
+    if (s->want_fourth) shs__fourth_products(s, lane, (const shs_real *)lane->product, valid, slot);
 }
 
 /* The rotation of the next sweep or of the sources, c columns of m: for pixels in vectors, and what fills up the last block. */
@@ -11338,13 +11615,13 @@ typedef void (*shs__sources_fn)(const shs__sources *s, shs__worker *lane, const 
 SHS__PRIVATE void shs__sweep_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__sources *s = (const shs__sources *)pass->owner;
     shs__whiten_panel(pass, lane, slot, first);
-    shs__sweep_products(s, lane, lane->product, lane->panel.valid, slot);
+    shs__sweep_products(s, lane, (const shs_real *)lane->product, lane->panel.valid, slot);
 }
 
 SHS__PRIVATE void shs__rating_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
     const shs__sources *s = (const shs__sources *)pass->owner;
     shs__whiten_panel(pass, lane, slot, first);
-    shs__rating_products(s, lane, lane->product, lane->panel.valid, slot);
+    shs__rating_products(s, lane, (const shs_real *)lane->product, lane->panel.valid, slot);
 }
 
 typedef struct shs__cached_job {
@@ -11474,13 +11751,6 @@ SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
 #else
     return o->tolerance > 0 ? o->tolerance : (shs_wide)1e-8;
 #endif
-}
-
-SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
-    shs_wide sum = 0;
-    int i;
-    for (i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
@@ -11694,7 +11964,7 @@ SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options
     int moments;
     s->nowhere.type = SHS_REAL;
     s->nowhere.pixels = &s->nowhere;
-    status = shs__map_pass(cube, whitening, 0, &s->nowhere, 0, &s->pass, &s->map);
+    status = shs__map_pass(cube, whitening, SHS_PRECISE_NEVER, &s->nowhere, 0, &s->pass, &s->map);
     if (status != SHS_OK) return status;
     s->m = whitening->outputs;
     s->pairs = s->m * (s->m + 1) / 2;
@@ -11779,7 +12049,7 @@ SHS__PRIVATE void shs__store_sources_panel(const shs__sources *s, shs__worker *l
     if (shs__stored_quickly(&s->pass, &by_pixel)) {
         shs__scaling scaling = s->map.scaling;
         if (by_pixel)
-            shs__kernels_gemm()->transpose(lane->panel.valid, s->m, 1, lane->second, SHS__PANEL_PIXELS, lane->rows, s->map.ldy);
+            s->kernels->turn(lane->panel.valid, s->m, lane->second, SHS__PANEL_PIXELS, lane->rows, s->map.ldy);
         if (by_pixel) shs__store_rows(&s->pass, &lane->panel, lane->rows, s->map.ldy, &scaling, first);
         else shs__store_planes(&s->pass, &lane->panel, lane->second, &scaling, first);
         return;
@@ -11787,7 +12057,7 @@ SHS__PRIVATE void shs__store_sources_panel(const shs__sources *s, shs__worker *l
     for (d = 0; d < s->m; d++) {
         const shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
         for (k = 0; k < lane->panel.valid; k++) lane->wide[k] = (shs_wide)y[k];
-        shs__map_store(&s->pass, lane, d, lane->wide, first);
+        shs__map_store(&s->pass, lane, d, first);
     }
 }
 
@@ -11994,7 +12264,7 @@ SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status statu
         const int64_t numbers[] = {
             shs_cube_bands(px->cube), o->components, o->contrast,          o->approach,      o->route, o->iterations,
             o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->sample != 0,
-            o->precise != 0};
+            (int64_t)o->precise};
         const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
         meeting.all = shs__imprint(meeting.all, values, sizeof values);
@@ -12086,14 +12356,14 @@ SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (ica) map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
-    return shs_cube_map(ctx, cube, &map, ica && ica->precise, sink);
+    return shs_cube_map(ctx, cube, &map, ica ? ica->precise : SHS_PRECISE_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (ica) map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
-    return shs_cube_map(ctx, sources, &map, ica && ica->precise, sink);
+    return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISE_AUTO, sink);
 }
 
 #endif /* SHS__ALL_PARTS */

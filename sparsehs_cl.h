@@ -4744,10 +4744,9 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
     shs__pass pass;
     shs__layout l = SHS_ZERO;
     shs_real *unused;
-    shs_status status = shs__moments_pass(px->cube, 0, &pass);
+    shs_status status = shs__moments_pass(px->cube, SHS_PRECISE_NEVER, &pass);
     if (status != SHS_OK) return status;
     pass.slot_values = 0;
-    pass.scratch_values = 0;
     pass.gram_order = 0;
     shs__moments_update_layout(&l, &pass, &unused, 1);
     status = shs__acquire(px->ctx, &l);
@@ -4852,7 +4851,7 @@ SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, char *text, si
     shs__cl_append(text, size, names[type]);
     shs__cl_append(text, size, " -D AS_VALUE=as_");
     shs__cl_append(text, size, names[type]);
-    shs__cl_append(text, size, shs__large_whole(type) || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
+    shs__cl_append(text, size, type == SHS_I32 || type == SHS_U32 || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
     shs__cl_append_int(text, size, " -D BYTES=", (int)px->view.size);
     shs__cl_append_int(text, size, " -D SWAP=", px->cube->swap_bytes != 0);
     shs__cl_append_int(text, size, " -D FROM=", px->layout);

@@ -169,7 +169,8 @@ typedef enum option_kind {
     OPTION_COUNT,  /* int */
     OPTION_NUMBER, /* double */
     OPTION_SEED,   /* uint64_t */
-    OPTION_TEXT    /* const char * */
+    OPTION_TEXT,   /* const char * */
+    OPTION_WORD    /* int: which of the words in value_name, as in "no|yes|perhaps"; 1 where none of them follows */
 } option_kind;
 
 typedef struct option {
@@ -220,6 +221,18 @@ static inline void set_option(const option *o, const char *text) {
     }
 }
 
+/* Which of the words, divided by |, it is; -1: none. */
+static inline int find_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    int i;
+    for (i = 0; *words; i++) {
+        size_t here = strcspn(words, "|");
+        if (here == length && !strncmp(words, word, length)) return i;
+        words += here + (words[here] == '|');
+    }
+    return -1;
+}
+
 /* Reads the options and returns how many other arguments there are; those move to the front of argv. Takes
    `--name value` and `--name=value`; after `--` nothing is an option. */
 static inline int read_options(int argc, char **argv, const char *usage, const char *purpose, const option *options,
@@ -248,6 +261,11 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
         if (options[j].kind == OPTION_SWITCH) {
             if (equals) fail(EXIT_USAGE, "%s: takes no value", options[j].name);
             *(int *)options[j].value = 1;
+        } else if (options[j].kind == OPTION_WORD) {
+            int which = find_word(options[j].value_name, equals ? equals + 1 : i + 1 < argc ? argv[i + 1] : "");
+            if (which < 0 && equals) fail(EXIT_USAGE, "%s: none of %s", text, options[j].value_name);
+            *(int *)options[j].value = which < 0 ? 1 : which;
+            i += which >= 0 && !equals;
         } else if (equals) {
             set_option(&options[j], equals + 1);
         } else {

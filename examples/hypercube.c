@@ -834,7 +834,7 @@ static const struct {
     {MAPS, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
     {MAPS, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
-    {MAPS, {"--precise", NULL, OPTION_SWITCH, &given.precise, 0, "products in double precision"}},
+    {MAPS, {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
     {MAPS, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
     {MAPS, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
@@ -1309,7 +1309,7 @@ static shs_pca_options pca_options(const settings *s) {
     options.components = s->components;
     options.variance = (shs_wide)s->variance;
     options.correlation = s->correlation;
-    options.precise = s->precise;
+    options.precise = (shs_precision)s->precise;
     return options;
 }
 
@@ -1410,7 +1410,7 @@ static shs_ica_options ica_options(const settings *s) {
     options.tolerance = (shs_wide)s->tolerance;
     options.random_start = s->seed > 0;
     options.seed = s->seed;
-    options.precise = s->precise;
+    options.precise = (shs_precision)s->precise;
     return options;
 }
 

@@ -202,4 +202,7 @@ static inline float *read_f32_or_skip(const char *path, size_t count) {
     return x;
 }
 
+/* In double or never, for tests that try both and call it precise. */
+static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER; }
+
 #endif

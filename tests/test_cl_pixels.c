@@ -99,8 +99,8 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, int prec
     double *mean = NEW(double, n), *c = NEW(double, cells), *mean_cl = NEW(double, n), *c_cl = NEW(double, cells);
     assert_ok(shs_moments_create(NULL, n, &a));
     assert_ok(shs_moments_create(NULL, n, &b));
-    assert_ok(shs_moments_update(NULL, &a, cube, precise));
-    assert_ok_cl(shs_moments_update(ctx, &b, cube, precise));
+    assert_ok(shs_moments_update(NULL, &a, cube, precision_of(precise)));
+    assert_ok_cl(shs_moments_update(ctx, &b, cube, precision_of(precise)));
     assert_close(a.count, b.count, 0);
     assert_ok(shs_moments_finish(&a, 0, mean, c, n));
     assert_ok(shs_moments_finish(&b, 0, mean_cl, c_cl, n));
@@ -298,8 +298,8 @@ static void test_maps(void **state) {
                     dress(&d, &p, SHS_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
                     s = rescale ? collecting(&b, lines, samples, outputs, &c) : b;
                     if (can_double() || (type != SHS_F64 && !precise)) {
-                        assert_ok(shs_cube_map(NULL, &d.cube, &map, precise, &a));
-                        assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precise, &s));
+                        assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
+                        assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &s));
                         compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_F64 ? 1e-10 : 2e-4);
                     }
                     undress(&d);
@@ -349,11 +349,11 @@ static void test_options_of_components(void **state) {
     memset(o, 0, sizeof o);
     o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].sample = 1;
     o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
-    o[5].precise = 1, o[6].correlation = o[6].sample = o[6].precise = 1, o[6].components = 4;
+    o[5].precise = o[6].precise = SHS_PRECISE_ALWAYS, o[6].correlation = o[6].sample = 1, o[6].components = 4;
     for (i = 0; i < 7; i++) {
         shs_sink a = new_sink(SHS_F32, SHS_BIL, 40, 33, 1), b = new_sink(SHS_F32, SHS_BIL, 40, 33, 1);
         int rank_a = 0, rank_b = 0;
-        if (can_double() || !o[i].precise) check_fit(&on_device, &cube, shs_pca_fit, o + i);
+        if (can_double() || o[i].precise != SHS_PRECISE_ALWAYS) check_fit(&on_device, &cube, shs_pca_fit, o + i);
         if (can_double()) {
             check_fit(&on_device, &cube, shs_mnf_fit, o + i);
             assert_ok(shs_rx(NULL, &cube, o + i, &a, &rank_a));
@@ -503,12 +503,12 @@ static void test_options_of_sources(void **state) {
     o[4].random_start = 1, o[4].seed = 5, o[4].restarts = 2;
     o[5].start = start;
     o[6].sample = 1, o[6].contrast = SHS_GAUSS;
-    o[7].precise = 1;
+    o[7].precise = SHS_PRECISE_ALWAYS;
     o[8].eigenvalue_at_least = 1e-2;
     o[9].tolerance = 1e-5, o[9].approach = SHS_SYMMETRIC;
     for (i = 0; i < 10; i++) {
         if (i != 8) o[i].components = 4;
-        if (can_double() || !o[i].precise) check_ica(&on_device, &cube, o + i);
+        if (can_double() || o[i].precise != SHS_PRECISE_ALWAYS) check_ica(&on_device, &cube, o + i);
     }
     cube_free(&cube), free(p.x);
 }
@@ -653,7 +653,7 @@ static void test_without_doubles(void **state) {
     shs_pca_options precise = SHS_ZERO;
     int fallback, type;
     (void)state;
-    precise.components = SHORT_OUTPUTS, precise.precise = 1;
+    precise.components = SHORT_OUTPUTS, precise.precise = SHS_PRECISE_ALWAYS;
     if (sizeof(shs_real) == 8) skip();
     for (fallback = 0; fallback < 2; fallback++) {
         shs_cl_options options = SHS_ZERO;

@@ -62,7 +62,7 @@ static void test_components(void **state) {
     (void)state;
     for (precise = 0; precise < (sizeof(shs_wide) == 4 ? 2 : 1); precise++) {
         shs_pca a, b;
-        o.components = COMPONENTS, o.precise = precise;
+        o.components = COMPONENTS, o.precise = precision_of(precise);
         assert_ok(shs_pca_fit(NULL, &cube, &o, &a));
         assert_ok(shs_pca_fit(&on_device, &cube, &o, &b));
         for (i = 0; i < COMPONENTS; i++) assert_close(a.eigenvalues[i], b.eigenvalues[i], 1e-5 * (double)a.eigenvalues[i]);

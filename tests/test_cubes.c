@@ -22,7 +22,7 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, const pl
     shs_moments moments;
     count = naive_moments(p, valid, mean, covariance);
     assert_ok(shs_moments_create(ctx, p->bands, &moments));
-    assert_ok(shs_moments_update(ctx, &moments, cube, precise));
+    assert_ok(shs_moments_update(ctx, &moments, cube, precision_of(precise)));
     assert_int_equal(moments.bands, p->bands);
     assert_true(moments.count == (shs_wide)count);
     assert_ok(shs_moments_finish(&moments, 0, m, c, p->bands));
@@ -57,7 +57,7 @@ static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_
     plain_cube out;
     double *expected = NEW(double, 3 * pixels_of(p)), scale;
     scale = naive_map(p, 3, map.matrix, map.centre, map.offset, expected);
-    assert_ok(shs_cube_map(ctx, cube, &map, precise, &sink));
+    assert_ok(shs_cube_map(ctx, cube, &map, precision_of(precise), &sink));
     out = sink_values(&sink, p->lines, p->samples, 3);
     check_near("map", values_of(&out), out.x, expected, (precise ? 1e-13 : MAP_BOUND) * scale);
     free(expected), free(out.x);
@@ -467,7 +467,7 @@ static shs_moments moments_of(const shs_context *ctx, const shs_cube *cube, int 
     shs_moments m;
     assert_ok(shs_moments_create(ctx, shs_cube_bands(cube), &m));
     assert_true(m.count == 0);
-    assert_ok(shs_moments_update(ctx, &m, cube, precise));
+    assert_ok(shs_moments_update(ctx, &m, cube, precision_of(precise)));
     return m;
 }
 
@@ -712,7 +712,7 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
         ctx.threads = threads;
         if (threads == 1) {
             one = moments_of(&ctx, &used, precise);
-            assert_ok(shs_cube_map(&ctx, &used, &map, precise, &first));
+            assert_ok(shs_cube_map(&ctx, &used, &map, precision_of(precise), &first));
         } else {
             shs_moments more = moments_of(&ctx, &used, precise);
             shs_sink sink = new_sink(SHS_F64, SHS_BIP, 67, 71, 5);
@@ -722,7 +722,7 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
             assert_memory_equal(more.sum, one.sum, 21 * sizeof *one.sum);
             for (j = 0; j < 21; j++)
                 assert_memory_equal(more.products + 22 * j, one.products + 22 * j, (size_t)(21 - j) * sizeof *one.products);
-            assert_ok(shs_cube_map(&ctx, &used, &map, precise, &sink));
+            assert_ok(shs_cube_map(&ctx, &used, &map, precision_of(precise), &sink));
             assert_memory_equal(sink.pixels, first.pixels, 67 * 71 * 5 * sizeof(double));
             sink_free(&sink);
             shs_moments_free(&ctx, &more);
@@ -766,7 +766,7 @@ static void test_rounding_and_clamping(void **state) {
         for (precise = 0; precise < 2; precise++) {
             shs_sink sink = new_sink((shs_type)t, SHS_BSQ, 1, COUNT, 1);
             plain_cube out;
-            assert_ok(shs_cube_map(NULL, &cube, &map, precise, &sink));
+            assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
             out = sink_values(&sink, 1, COUNT, 1);
             for (i = 0; i < COUNT; i++) {
                 double expected = fmin(fmax(round(values[i]), lowest[t]), highest[t]);
@@ -793,7 +793,7 @@ static void test_floating_sinks_keep_the_value(void **state) {
         for (precise = 0; precise < 2; precise++) {
             shs_sink sink = new_sink(floating[t], SHS_BSQ, 13, 17, 1);
             plain_cube out;
-            assert_ok(shs_cube_map(NULL, &cube, &map, precise, &sink));
+            assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
             out = sink_values(&sink, 13, 17, 1);
             assert_memory_equal(out.x, p.x, values_of(&p) * sizeof *p.x);
             free(out.x);
@@ -816,7 +816,7 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
     for (k = 0; k < 4; k++) ((shs_wide *)(uintptr_t)map.matrix)[3 * k + 1] = 0;
     cube.mask = mask;
     sink.rescale = 1, sink.low = low, sink.high = high, sink.has_nodata = 1, sink.nodata = 99;
-    assert_ok(shs_cube_map(NULL, &cube, &map, precise, &sink));
+    assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
     out = sink_values(&sink, 23, 29, 3);
     naive_map(&p, 3, map.matrix, map.centre, map.offset, y);
     for (k = 0; k < 3; k++) {
@@ -903,7 +903,7 @@ static void test_shapes_of_maps(void **state) {
                 double *expected = NEW(double, pixels_of(&p) * (size_t)outputs), scale;
                 if (plainly) used.centre = used.offset = NULL;
                 scale = naive_map(&p, outputs, used.matrix, used.centre, used.offset, expected);
-                assert_ok(shs_cube_map(NULL, &cube, &used, precise, &sink));
+                assert_ok(shs_cube_map(NULL, &cube, &used, precision_of(precise), &sink));
                 out = sink_values(&sink, 9, 71, outputs);
                 check_near("map", values_of(&out), out.x, expected, (precise ? 1e-13 : MAP_BOUND) * scale);
                 free(p.x), free(out.x), free(expected);
@@ -1101,18 +1101,18 @@ static void test_workspaces(void **state) {
                 target.rescale = variant >> 2, target.high = 1000;
                 ctx.threads = threads;
                 assert_ok(shs_moments_create(NULL, 23, &m));
-                query = shs_moments_update_workspace(&ctx, &used, precise);
+                query = shs_moments_update_workspace(&ctx, &used, precision_of(precise));
                 memory = malloc(query);
                 shs_arena_init(&arena, memory, query);
                 shs_arena_attach(&arena, &ctx);
-                assert_ok(shs_moments_update(&ctx, &m, &used, precise));
+                assert_ok(shs_moments_update(&ctx, &m, &used, precision_of(precise)));
                 assert_in_range(arena.peak, query - 64, query);
                 assert_int_equal(arena.used, 0);
                 free(memory);
-                query = shs_cube_map_workspace(&ctx, &used, &map, precise, &target);
+                query = shs_cube_map_workspace(&ctx, &used, &map, precision_of(precise), &target);
                 memory = malloc(query);
                 shs_arena_init(&arena, memory, query);
-                assert_ok(shs_cube_map(&ctx, &used, &map, precise, &target));
+                assert_ok(shs_cube_map(&ctx, &used, &map, precision_of(precise), &target));
                 assert_in_range(arena.peak, query - 64, query);
                 assert_int_equal(arena.used, 0);
                 free(memory);

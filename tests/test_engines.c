@@ -419,25 +419,30 @@ static shs_status call_moments(const shs_context *ctx, const scene *s, results *
     shs_moments m;
     shs_status status = shs_moments_create(NULL, BANDS, &m);
     assert_ok(status);
-    status = shs_moments_update(ctx, &m, &s->cube, 0);
-    if (status == SHS_OK) status = shs_moments_update(ctx, &m, &s->cube, 1); /* onto a known shift */
+    status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_NEVER);
+    if (status == SHS_OK) status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_ALWAYS); /* onto a known shift */
     if (status == SHS_OK) assert_ok(shs_moments_finish(&m, 0, r->values, r->moments, BANDS));
     shs_moments_free(NULL, &m);
     return status;
 }
 
+/* In double: an engine that cannot is not asked for less. */
 static shs_status call_pca_run(const shs_context *ctx, const scene *s, results *r) {
+    shs_pca_options o = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_sink sink = sink_in(r);
-    shs_status status = shs_pca_run(ctx, &s->cube, NULL, &sink, &pca);
+    shs_status status;
+    o.precise = SHS_PRECISE_ALWAYS;
+    status = shs_pca_run(ctx, &s->cube, &o, &sink, &pca);
     keep_pca(ctx, status, &pca, r);
     return status;
 }
 
 static shs_status call_rescaled(const shs_context *ctx, const scene *s, results *r) {
+    shs_pca_options o = SHS_ZERO;
     shs_sink sink = sink_in(r);
-    sink.rescale = 1, sink.low = -1, sink.high = 3;
-    return shs_pca_run(ctx, &s->cube, NULL, &sink, NULL);
+    sink.rescale = 1, sink.low = -1, sink.high = 3, o.precise = SHS_PRECISE_ALWAYS;
+    return shs_pca_run(ctx, &s->cube, &o, &sink, NULL);
 }
 
 static shs_status call_mnf(const shs_context *ctx, const scene *s, results *r) {
@@ -458,6 +463,7 @@ static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, s
     shs_sink sink = sink_in(r);
     shs_status status;
     o.components = 3, o.contrast = contrast, o.route = route, o.approach = SHS_SYMMETRIC, o.order = SHS_BY_EXTRACTION;
+    o.precise = SHS_PRECISE_ALWAYS;
     status = shs_ica_run(ctx, &s->cube, &o, &sink, &ica);
     if (status == SHS_OK) {
         assert_int_equal(ica.used_moments, route == SHS_ROUTE_MOMENTS);
@@ -720,6 +726,47 @@ static void test_signals_only(void **state) {
     scene_free(&s);
 }
 
+/* An engine without double: by default it does what it can, in shs_real; who insists on double is told. */
+static shs_status moments_in_float(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
+    return precise ? SHS_UNSUPPORTED : pixels_moments(session, precise, known, shift, sums);
+}
+static shs_status range_in_float(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
+                                 shs_wide *high) {
+    return precise ? SHS_UNSUPPORTED : pixels_range(session, map, precise, squares, low, high);
+}
+static shs_status map_in_float(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
+                               const shs_wide *low, const shs_wide *high, shs_wide missing) {
+    return precise ? SHS_UNSUPPORTED : pixels_map(session, map, precise, squares, sink, low, high, missing);
+}
+
+static void test_engine_without_double(void **state) {
+    static const shs_precision precisions[] = {SHS_PRECISE_AUTO, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER};
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    int k;
+    (void)state;
+    scene_create(&s);
+    assert_ok(call_rescaled(NULL, &s, here));
+    for (k = 0; k < 3; k++) {
+        shs_context ctx = SHS_ZERO;
+        shs_pca_options o = SHS_ZERO;
+        plan told;
+        shs_engine e = engine_of(&told);
+        shs_sink sink;
+        int refused = precisions[k] == SHS_PRECISE_ALWAYS && sizeof(shs_wide) > sizeof(shs_real);
+        e.pixels_moments = moments_in_float, e.pixels_range = range_in_float, e.pixels_map = map_in_float;
+        ctx.engine = &e;
+        memset(r, 0, sizeof *r);
+        sink = sink_in(r), sink.rescale = 1, sink.low = -1, sink.high = 3;
+        o.precise = precisions[k];
+        assert_status(shs_pca_run(&ctx, &s.cube, &o, &sink, NULL), refused ? SHS_UNSUPPORTED : SHS_OK);
+        assert_int_equal(told.maps, refused ? 0 : 2); /* for the range, and for the outputs */
+        if (!refused) compare("shs_pca_run", r, here, BY_TYPE(1e-4, 1e-10));
+    }
+    free(here), free(r);
+    scene_free(&s);
+}
+
 /* Where a step leaves nothing of a direction (here E z g = w E g') there is nowhere to go: said, and no more than that. */
 static shs_status pixels_stand_still(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums) {
     int m = ((pixels *)session)->z.bands, i;
@@ -790,6 +837,7 @@ int main(void) {
         cmocka_unit_test(test_missing_entries),
         cmocka_unit_test(test_half_opened),
         cmocka_unit_test(test_signals_only),
+        cmocka_unit_test(test_engine_without_double),
         cmocka_unit_test(test_nowhere_to_go),
         cmocka_unit_test(test_cancelled_coding),
     };

@@ -220,7 +220,7 @@ static void test_pixel_scales(void **state) {
         shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), scaled;
         shs_pca_options o = SHS_ZERO;
         shs_pca pca, big;
-        o.precise = 1;
+        o.precise = SHS_PRECISE_ALWAYS;
         for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp((double)(float)p.x[j], powers[k]);
         scaled = cube_of(&q, SHS_F32, SHS_BIL, 0);
         assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));

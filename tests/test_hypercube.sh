@@ -417,7 +417,7 @@ check "--correlation: the eigenvalue is 2" near "$(cell 2 2 line.csv)" 2 1e-6
 check "--bands 2: the variance of one" good pca line.hdr line_pc.hdr --bands 2 --report line.csv
 check "--bands 2: its value" near "$(cell 2 2 line.csv)" 5 1e-6
 
-base="--components 5 --rescale 0,255 --type u8 --precise"
+base="--components 5 --rescale 0,255 --type u8"
 check "pca of the scene" good pca scene.hdr pc.hdr $base --report pc.csv
 check "the output has 5 bands" grep -q '^bands = 5$' pc.hdr
 check "the last line has seconds, components and pixels" grep -q '^seconds=[0-9.]* .*components=5 pixels=19200$' out.txt
@@ -447,6 +447,9 @@ for i in scene scene_bil scene_bip swapped; do
 done
 same "one thread" scene.hdr --threads 1
 check "one thread: the same bytes" cmp pc.img same.img
+for p in "auto" "always" "never" ""; do same "--precise $p" scene.hdr --precise $p; done
+check "--precise: the default here" cmp pc.img same.img
+fails "--precise=perhaps" 2 "none of auto.always.never" pca scene.hdr bad.hdr --precise=perhaps
 for i in bil bip; do
     check "output $i, --block 7" good pca scene.hdr same.hdr $base --interleave $i --block 7
     check "output $i: band 2" is "$(band same 2 | cut -d' ' -f1,3,4)" "$(band pc 2 | cut -d' ' -f1,3,4)"

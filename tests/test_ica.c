@@ -328,7 +328,7 @@ static void check_routes(int which, int m) {
             shs_ica_options o = options_of(m, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS);
             shs_ica moments, sweep;
             double difference;
-            o.order = SHS_BY_EXTRACTION, o.precise = precise;
+            o.order = SHS_BY_EXTRACTION, o.precise = precision_of(precise);
             moments = fit(NULL, &cube, &o);
             o.route = SHS_ROUTE_SWEEP;
             sweep = fit(NULL, &cube, &o);
@@ -435,7 +435,7 @@ static shs_cube components_of(int which, int count) {
     shs_pca_options o = SHS_ZERO;
     shs_pca pca;
     shs_sink sink = new_sink(SHS_F64, SHS_BIP, cube.lines, cube.samples, count);
-    o.components = count, o.precise = 1;
+    o.components = count, o.precise = SHS_PRECISE_ALWAYS;
     assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
     shs_pca_free(NULL, &pca);
@@ -534,7 +534,7 @@ static void check_naive(shs_contrast contrast, shs_ica_approach approach, shs_ic
     double *z, *W = NEW(double, 16), difference;
     int k;
     o.iterations = iterations, o.tolerance = -1, o.plain_steps = 1, o.restarts = -1, o.order = SHS_BY_EXTRACTION,
-    o.precise = precise;
+    o.precise = precision_of(precise);
     ica = fit(NULL, &cube, &o);
     check_result(&ica);
     z = whitened(&ica, &p);
@@ -610,7 +610,7 @@ static void test_kurtosis_and_negentropy(void **state) {
             shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
             double bound = BY_TYPE(1e-5, 1e-9);
-            o.precise = precise;
+            o.precise = precision_of(precise);
             ica = fit(NULL, &cube, &o);
             assert_true(ica.count == (shs_wide)n);
             naive_map(&p, 4, ica.unmixing, ica.mean, NULL, y);
@@ -678,7 +678,7 @@ static void test_whitening(void **state) {
             shs_ica ica;
             shs_pca pca;
             double *VC, *VCV, *Vt, factor = sample ? 1 - 1 / (double)pixels_of(&p) : 1;
-            o.sample = q.sample = sample, o.precise = q.precise = 1;
+            o.sample = q.sample = sample, o.precise = q.precise = SHS_PRECISE_ALWAYS;
             ica = fit(NULL, &cube, &o);
             check_result(&ica);
             assert_int_equal(ica.components, m);
@@ -714,7 +714,7 @@ static void test_number_of_components(void **state) {
     for (precise = 0; precise < 2; precise++) {
         shs_ica_options o = SHS_ZERO;
         shs_ica ica;
-        o.precise = precise;
+        o.precise = precision_of(precise);
         ica = fit(NULL, &deficient, &o); /* all above rounding */
         assert_int_equal(ica.components, 3);
         check_result(&ica);
@@ -819,7 +819,7 @@ static void test_seeds_and_threads(void **state) {
                     shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
                     shs_ica first = SHS_ZERO, more;
                     shs_sink a = new_sink(SHS_F32, SHS_BIP, 71, 67, 4), b = new_sink(SHS_F32, SHS_BIP, 71, 67, 4);
-                    o.random_start = 1, o.seed = 12345, o.precise = precise;
+                    o.random_start = 1, o.seed = 12345, o.precise = precision_of(precise);
                     for (threads = 1; threads <= 3; threads++) {
                         shs_context ctx = SHS_ZERO;
                         ctx.threads = threads;
@@ -953,7 +953,7 @@ static void test_transform_and_inverse(void **state) {
             shs_pca pca;
             plain_cube got, expected;
             double *y = NEW(double, pixels_of(&p) * (size_t)m), scale, bound = precise ? 1e-11 : BY_TYPE(1e-5, 1e-11);
-            o.precise = q.precise = precise, q.components = m;
+            o.precise = q.precise = precision_of(precise), q.components = m;
             ica = fit(NULL, &cube, &o);
             assert_ok(shs_ica_transform(NULL, &ica, &cube, &sources));
             got = sink_values(&sources, 41, 43, m);
@@ -1334,7 +1334,7 @@ static void test_ranks_give_one_answer(void **state) {
                     shs_ica one;
                     rank_setup(&w, &cube, ranks);
                     w.o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
-                    w.o.precise = 1, w.o.random_start = 1, w.o.seed = 3;
+                    w.o.precise = SHS_PRECISE_ALWAYS, w.o.random_start = 1, w.o.seed = 3;
                     one = fit(NULL, &cube, &w.o);
                     run_ranks(ranks, rank_body, &w);
                     for (r = 0; r < ranks; r++) {

@@ -69,15 +69,18 @@ static void free_scene(scene *s) {
     free(s->mask);
 }
 
+static const shs_precision precisions[] = {SHS_PRECISE_AUTO, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER};
+
 /* Sums and products about the shift that was chosen. Those of integers are exact wherever integers are multiplied, and in
-   double; those of bytes always. */
-static void check_moments(const scene *s, int bands, int exact) {
+   double; those of bytes always. Unless double is never wanted all others are double's, in the float build too. */
+static void check_moments(const scene *s, int bands, int exact, shs_precision precise) {
+    const int never = precise == SHS_PRECISE_NEVER;
     shs_moments m;
     int i, j;
     size_t k, pixels = (size_t)SAMPLES * LINES;
     double count = 0;
     assert_ok(shs_moments_create(NULL, bands, &m));
-    assert_ok(shs_moments_update(NULL, &m, &s->cube, 0));
+    assert_ok(shs_moments_update(NULL, &m, &s->cube, precise));
     for (k = 0; k < pixels; k++) count += s->mask[k];
     assert_close(m.count, count, 0);
     for (j = 0; j < bands; j++) {
@@ -95,9 +98,9 @@ static void check_moments(const scene *s, int bands, int exact) {
                 square += fabs(y);
             }
             assert_close(m.products[(size_t)j * (size_t)bands + (size_t)i], p,
-                         exact ? 0 : BY_TYPE(5e-6, 1e-13) * size); /* of some 800 roundings */
+                         exact ? 0 : (never ? BY_TYPE(5e-6, 1e-13) : 1e-13) * size); /* of some 800 roundings */
         }
-        assert_close(m.sum[j], sum, exact ? 0 : BY_TYPE(1e-7, 1e-13) * square);
+        assert_close(m.sum[j], sum, exact ? 0 : (never ? BY_TYPE(1e-7, 1e-13) : 1e-13) * square);
     }
     shs_moments_free(NULL, &m);
 }
@@ -105,7 +108,7 @@ static void check_moments(const scene *s, int bands, int exact) {
 static void test_moments_of_every_type(void **state) {
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 53};
     static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
-    size_t t, n;
+    size_t t, n, p;
     int layout, variant;
     (void)state;
     for (t = 0; t < sizeof types / sizeof *types; t++)
@@ -114,9 +117,9 @@ static void test_moments_of_every_type(void **state) {
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
                     int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && variant < 2 &&
-                                shs__kernels_pixels()->gram_pairs;
+                                shs__kernels_words()->gram_pairs;
                     make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
-                    check_moments(&s, sizes[n], types[t] == SHS_U8 || whole);
+                    for (p = 0; p < 3; p++) check_moments(&s, sizes[n], types[t] == SHS_U8 || whole, precisions[p]);
                     free_scene(&s);
                 }
 }
@@ -155,7 +158,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                         assert_ok(shs_moments_create(NULL, bands, &m));
                         assert_ok(shs_moments_update(NULL, &m, &s.cube, 0));
                         assert_true(m.count == expected.count);
-                        for (j = 0; j < bands && (types[t] == SHS_U8 || shs__kernels_pixels()->gram_pairs); j++) {
+                        for (j = 0; j < bands && (types[t] == SHS_U8 || shs__kernels_words()->gram_pairs); j++) {
                             assert_true(m.sum[bands - 1 - j] == expected.sum[j]);
                             for (i = j; i < bands; i++)
                                 assert_true(m.products[(bands - 1 - i) * bands + bands - 1 - j] ==
@@ -189,7 +192,7 @@ static void test_blocks_turn(void **state) {
 
 /* Tiles of words by themselves, with sums of 32 bits that are flushed early, late or once. */
 static void test_word_tiles(void **state) {
-    const shs__pixels_kernels *k = shs__kernels_pixels();
+    const shs__words_kernels *k = shs__kernels_words();
     enum { DEPTH = 37, APART = DEPTH * 16 };
     int32_t a[4 * APART], sums[384];
     shs_wide C[384], expected;
@@ -204,20 +207,20 @@ static void test_word_tiles(void **state) {
         a[p] = (int32_t)(((uint32_t)high << 16) | ((uint32_t)low & 0xffff));
     }
     for (which = 0; which < 2; which++)
-        for (vectors = 1; vectors <= k->word_vectors; vectors++)
+        for (vectors = 1; vectors <= k->vectors; vectors++)
             for (most = 1; most <= DEPTH + 1; most += 9) {
                 if (which && !(k->gram_pairs_vnni && shs__dots_there())) continue;
                 memset(C, 0, sizeof C);
                 (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEPTH, most, a, a + 3 * APART, APART, sums, C);
                 for (v = 0; v < vectors; v++)
-                    for (j = 0; j < k->word_columns; j++)
+                    for (j = 0; j < k->columns; j++)
                         for (l = 0; l < k->words; l++) {
                             for (expected = 0, p = 0; p < DEPTH; p++) {
                                 int32_t x = a[v * APART + p * k->words + l], y = a[3 * APART + p * k->words + j];
                                 dots = (int16_t)(x & 0xffff) * (int16_t)(y & 0xffff) + (x >> 16) * (y >> 16);
                                 expected += (shs_wide)dots;
                             }
-                            assert_close(C[(v * k->word_columns + j) * k->words + l], expected, 0);
+                            assert_close(C[(v * k->columns + j) * k->words + l], expected, 0);
                         }
             }
 }
@@ -225,7 +228,8 @@ static void test_word_tiles(void **state) {
 /* ---- maps --------------------------------------------------------------------------------------------------------- */
 
 /* Outputs in every order against those of plain sums in double; integers may fall on either side of a half. */
-static void check_map(const scene *s, int bands, int outputs, shs_type type, shs_interleave interleave, int rescale) {
+static void check_map(const scene *s, int bands, int outputs, shs_type type, shs_interleave interleave, int rescale,
+                      shs_precision precise) {
     size_t pixels = (size_t)SAMPLES * LINES, k;
     shs_wide *M = (shs_wide *)malloc((size_t)bands * (size_t)outputs * sizeof *M);
     shs_wide *centre = (shs_wide *)malloc((size_t)bands * sizeof *centre);
@@ -237,12 +241,14 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
     int o, b;
     shs_random_seed(&r, 11);
     for (b = 0; b < bands * outputs; b++) M[b] = (shs_wide)shs_random_normal(&r) / bands;
+    for (o = 0; o < outputs; o++) /* most outputs do not ask for all bands */
+        for (b = 0; b < bands && b < o / 2; b++) M[b * outputs + o] = 0;
     for (b = 0; b < bands; b++) centre[b] = (shs_wide)s->values[b];
     map.bands = bands, map.outputs = outputs, map.matrix = M, map.centre = centre;
     sink.pixels = out, sink.type = type, sink.interleave = interleave;
     sink.has_nodata = 1, sink.nodata = 3;
     if (rescale) sink.rescale = 1, sink.low = 5, sink.high = 250;
-    assert_ok(shs_cube_map(NULL, &s->cube, &map, 0, &sink));
+    assert_ok(shs_cube_map(NULL, &s->cube, &map, precise, &sink));
     for (o = 0; o < outputs; o++) {
         double low = 1e300, high = -1e300;
         for (k = 0; k < pixels; k++) {
@@ -266,7 +272,8 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
             size_t at = interleave == SHS_BSQ   ? (size_t)o * pixels + k
                         : interleave == SHS_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
                                                 : k * (size_t)outputs + (size_t)o;
-            double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, bound = BY_TYPE(4e-6, 1e-12) * largest, got;
+            double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, got;
+            double bound = (precise == SHS_PRECISE_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
             if (type == SHS_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
             else if (type == SHS_I16) got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
             else if (type == SHS_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
@@ -274,7 +281,7 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
             else if (type == SHS_U32) got = ((uint32_t *)out)[at], y = y < 0 ? 0 : y, bound += 0.5;
             else if (type == SHS_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
             else if (type == SHS_F64) got = ((double *)out)[at];
-            else got = (double)((shs_real *)out)[at];
+            else got = (double)((shs_real *)out)[at], bound += (double)SHS__EPS * fabs(y);
             assert_close(got, y, bound);
         }
     free(M);
@@ -287,7 +294,7 @@ static void test_maps_of_every_order(void **state) {
     static const int outputs[] = {1, 2, 5, 8, 10, 16, 17, 50};
     static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
     int in, out, variant;
-    size_t n, t;
+    size_t n, t, p;
     (void)state;
     for (in = 0; in < SHS_INTERLEAVE_COUNT; in++)
         for (variant = 0; variant < 2; variant++) {
@@ -296,9 +303,61 @@ static void test_maps_of_every_order(void **state) {
             for (n = 0; n < sizeof outputs / sizeof *outputs; n++)
                 for (out = 0; out < SHS_INTERLEAVE_COUNT; out++)
                     for (t = 0; t < sizeof types / sizeof *types; t++)
-                        check_map(&s, 23, outputs[n], types[t], (shs_interleave)out, (int)(n + t) % 2);
+                        for (p = 1; p < 3; p++)
+                            check_map(&s, 23, outputs[n], types[t], (shs_interleave)out, (int)(n + t) % 2, precisions[p]);
             free_scene(&s);
         }
+}
+
+/* Squared lengths of mapped pixels, of full and of triangular matrices: in double in every build. */
+static void test_squares_of_every_size(void **state) {
+    static const int sizes[] = {1, 2, 7, 8, 9, 16, 23, 31, 48, 53};
+    size_t n, k, pixels = (size_t)SAMPLES * LINES;
+    int layout, variant, o, b, short_of;
+    (void)state;
+    for (n = 0; n < sizeof sizes / sizeof *sizes; n++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
+            for (variant = 0; variant < 4; variant++) /* missing pixels; triangular */
+                for (short_of = 0; short_of < 2; short_of++) {
+                    int bands = sizes[n], outputs = short_of && bands > 3 ? bands - 3 : bands;
+                    shs_wide *M = (shs_wide *)malloc((size_t)(bands * outputs) * sizeof *M);
+                    shs_wide *offset = (shs_wide *)malloc((size_t)outputs * sizeof *offset);
+                    double *out = (double *)malloc(pixels * sizeof *out);
+                    shs_pixel_map map = SHS_ZERO;
+                    shs_sink sink = SHS_ZERO;
+                    shs__pixels px;
+                    shs_random r;
+                    scene s;
+                    make_scene(&s, variant % 2 ? SHS_F32 : SHS_U16, (shs_interleave)layout, bands, 0, variant % 2);
+                    shs_random_seed(&r, 3);
+                    for (b = 0; b < bands; b++)
+                        for (o = 0; o < outputs; o++)
+                            M[b * outputs + o] = variant / 2 && b < o ? 0 : shs_random_normal(&r);
+                    for (o = 0; o < outputs; o++) offset[o] = shs_random_normal(&r);
+                    map.bands = bands, map.outputs = outputs, map.matrix = M, map.offset = offset;
+                    sink.pixels = out, sink.type = SHS_F64, sink.has_nodata = 1, sink.nodata = -1;
+                    assert_ok(shs__pixels_open(NULL, &s.cube, &px));
+                    assert_ok(shs__pixels_map(&px, &map, SHS_PRECISE_ALWAYS, &sink, 1));
+                    shs__pixels_close(&px);
+                    for (k = 0; k < pixels; k++) {
+                        double sum = 0, size = 0;
+                        for (o = 0; o < outputs; o++) {
+                            double y = (double)offset[o], each = fabs(y);
+                            for (b = 0; b < bands; b++) {
+                                double p = (double)M[b * outputs + o] * s.values[k * (size_t)bands + (size_t)b];
+                                y += p;
+                                each += fabs(p);
+                            }
+                            sum += y * y;
+                            size += each * each;
+                        }
+                        assert_close(out[k], s.mask[k] ? sum : -1, 1e-13 * size);
+                    }
+                    free(M);
+                    free(offset);
+                    free(out);
+                    free_scene(&s);
+                }
 }
 
 #ifdef __FAST_MATH__
@@ -333,60 +392,73 @@ static void test_store_rounds_like_its_twin(void **state) {
                                    65535, 65536, 1e9,     -1e9,    3e38,       -3e38,    1e-30,     12.25,  100.5, 77};
     static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_F32, SHS_REAL};
     enum { N = sizeof edges / sizeof *edges };
-    shs_real y[N + 16];
+    shs_wide y[N + 16];
     unsigned char got[N * 8], expected[N * 8], none[N * 8];
     shs_wide value[N], constant[N], low[N], range[N], old[N];
     shs_sink sink = SHS_ZERO;
-    int n, i, stretch, each;
+    int n, i, stretch, each, wide;
     size_t t, used;
     (void)state;
     memset(none, 0, sizeof none);
-    for (i = 0; i < N; i++) y[i] = (shs_real)edges[i], constant[i] = (shs_wide)(i % 3) / 4;
+    for (i = 0; i < N; i++) constant[i] = (shs_wide)(i % 3) / 4;
     for (i = 0; i < N; i++) low[i] = -1, range[i] = 7, old[i] = 3;
     sink.low = -2, sink.high = 5; /* range 7 */
     for (t = 0; t < sizeof types / sizeof *types; t++)
         for (n = 1; n <= N; n++)
             for (stretch = 0; stretch < 2; stretch++)
-                for (each = 0; each < 2; each++) {
-                    shs__scaling s = SHS_ZERO;
-                    s.each = each, s.stretch = stretch, s.base = sink.low;
-                    s.constant = constant, s.low = low, s.range = range, s.old = old;
-                    memset(got, 0, sizeof got);
-                    memset(expected, 0, sizeof expected);
-                    for (i = 0; i < n; i++) value[i] = constant[each ? i : 0] + (shs_wide)y[i];
-                    if (stretch) shs__stretch_values(&sink, n, -1, 2, value);
-                    shs__store_values(types[t], n, value, none, 0, expected, 1);
-                    shs__kernels_pixels()->store(types[t], n, y, &s, got);
-                    assert_same_values(types[t], n, got, expected);
-                    used = (size_t)n * shs_type_size(types[t]);
-                    assert_memory_equal(got + used, none, sizeof got - used);
-                }
+                for (each = 0; each < 2; each++)
+                    for (wide = 0; wide < 2; wide++) {
+                        const shs__pixels_kernels *k = shs__element_kernels(wide);
+                        shs__scaling s = SHS_ZERO;
+                        s.each = each, s.stretch = stretch, s.base = sink.low;
+                        s.constant = constant, s.low = low, s.range = range, s.old = old;
+                        memset(got, 0, sizeof got);
+                        memset(expected, 0, sizeof expected);
+                        for (i = 0; i < n; i++) shs__put_element(k, y, (size_t)i, (shs_wide)edges[i]);
+                        for (i = 0; i < n; i++) value[i] = constant[each ? i : 0] + shs__get_element(k, y, (size_t)i);
+                        if (stretch) shs__stretch_values(&sink, n, -1, 2, value);
+                        shs__store_values(types[t], n, value, none, 0, expected, 1);
+                        k->store(shs__element_type(k, types[t]), n, y, &s, got);
+                        assert_same_values(types[t], n, got, expected);
+                        used = (size_t)n * shs_type_size(types[t]);
+                        assert_memory_equal(got + used, none, sizeof got - used);
+                    }
+}
+
+static void check_extremes(const shs__pixels_kernels *k) {
+    shs_real *values = new_normal(50 * 48, 3);
+    shs_wide y[50 * 48], low[48], high[48], least, most, v;
+    int n, i, j;
+    for (i = 0; i < 50 * 48; i++) shs__put_element(k, y, (size_t)i, (shs_wide)values[i]);
+    for (n = 1; n <= 48; n++) {
+        for (i = 0; i < 48; i++) shs__put_element(k, low, (size_t)i, 1e9f), shs__put_element(k, high, (size_t)i, -1e9f);
+        k->range_rows(50, n, y, 48, low, high);
+        for (i = 0; i < n; i++) {
+            for (least = 1e9f, most = -1e9f, j = 0; j < 50; j++) {
+                v = (shs_wide)values[j * 48 + i];
+                least = v < least ? v : least;
+                most = v > most ? v : most;
+            }
+            assert_close(shs__get_element(k, low, (size_t)i), least, 0);
+            assert_close(shs__get_element(k, high, (size_t)i), most, 0);
+        }
+        shs__put_element(k, low, 0, 1e9f), shs__put_element(k, high, 0, -1e9f);
+        k->range(n, y, low, high);
+        for (least = 1e9f, most = -1e9f, i = 0; i < n; i++) {
+            v = (shs_wide)values[i];
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+        }
+        assert_close(shs__get_element(k, low, 0), least, 0);
+        assert_close(shs__get_element(k, high, 0), most, 0);
+    }
+    free(values);
 }
 
 static void test_extremes(void **state) {
-    const shs__pixels_kernels *k = shs__kernels_pixels();
-    shs_real *y = new_normal(50 * 48, 3), low[48], high[48], least, most;
-    int n, i, j;
     (void)state;
-    for (n = 1; n <= 48; n++) {
-        for (i = 0; i < 48; i++) low[i] = SHS__REAL_MAX, high[i] = -SHS__REAL_MAX;
-        k->range_rows(50, n, y, 48, low, high);
-        for (i = 0; i < n; i++) {
-            for (least = SHS__REAL_MAX, most = -SHS__REAL_MAX, j = 0; j < 50; j++) {
-                least = y[j * 48 + i] < least ? y[j * 48 + i] : least;
-                most = y[j * 48 + i] > most ? y[j * 48 + i] : most;
-            }
-            assert_close(low[i], least, 0);
-            assert_close(high[i], most, 0);
-        }
-        low[0] = SHS__REAL_MAX, high[0] = -SHS__REAL_MAX;
-        k->range(n, y, low, high);
-        for (least = SHS__REAL_MAX, most = -SHS__REAL_MAX, i = 0; i < n; i++)
-            least = y[i] < least ? y[i] : least, most = y[i] > most ? y[i] : most;
-        assert_close(low[0], least, 0);
-        assert_close(high[0], most, 0);
-    }
-    free(y);
+    check_extremes(shs__element_kernels(0));
+    check_extremes(shs__element_kernels(1));
 }
 
 /* ---- contrasts ---------------------------------------------------------------------------------------------------- */
@@ -531,6 +603,7 @@ int main(void) {
         cmocka_unit_test(test_moments_of_every_type),     cmocka_unit_test(test_word_tiles),
         cmocka_unit_test(test_moments_of_integers_however_they_lie), cmocka_unit_test(test_blocks_turn),
         cmocka_unit_test(test_maps_of_every_order),       cmocka_unit_test(test_store_rounds_like_its_twin),
+        cmocka_unit_test(test_squares_of_every_size),
         cmocka_unit_test(test_extremes),                  cmocka_unit_test(test_tanh_and_exp_are_accurate),
         cmocka_unit_test(test_contrasts_of_special_values), cmocka_unit_test(test_sums_of_contrasts),
         cmocka_unit_test(test_correlations),

@@ -8,7 +8,8 @@ static void moments(input *in, world *w) {
     scene s;
     shs_moments a = SHS_ZERO, b = SHS_ZERO;
     shs_status status;
-    int precise = byte(in) & 1, sample, bands;
+    shs_precision precise = (shs_precision)(byte(in) % 4); /* the last is none */
+    int sample, bands;
     scene_of(in, &s);
     bands = shs_cube_bands(&s.cube);
     must(bands >= 0 && shs_moments_update_workspace(&w->ctx, &s.cube, precise) > 0);
@@ -58,8 +59,8 @@ static void map_into(input *in, world *w) {
     fill_wide(in, (size_t)positive(outputs), offset);
     map.bands = bands, map.outputs = outputs, map.matrix = (flags & 248) == 248 ? NULL : matrix;
     map.centre = (flags & 1) ? centre : NULL, map.offset = (flags & 2) ? offset : NULL;
-    must(shs_cube_map_workspace(&w->ctx, &s.cube, &map, flags & 4, &s.sink) > 0);
-    status = shs_cube_map(&w->ctx, &s.cube, &map, flags & 4, &s.sink);
+    must(shs_cube_map_workspace(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &s.sink) > 0);
+    status = shs_cube_map(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &s.sink);
     check_scene(&s, w, status, 0);
     must(!s.sink.write_fn || status != SHS_OK || s.written == s.cube.lines);
     free(matrix), free(centre), free(offset), scene_free(&s);
@@ -77,8 +78,8 @@ static void queries(input *in, const world *w) {
     map.bands = any_int(in), map.outputs = any_int(in);
     must(shs_cube_bands(&cube) >= 0);
     must(shs_type_size(cube.type) <= 8);
-    (void)shs_moments_update_workspace(&w->ctx, &cube, 0);
-    (void)shs_cube_map_workspace(&w->ctx, &cube, &map, 1, &sink);
+    (void)shs_moments_update_workspace(&w->ctx, &cube, SHS_PRECISE_AUTO);
+    (void)shs_cube_map_workspace(&w->ctx, &cube, &map, SHS_PRECISE_ALWAYS, &sink);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
