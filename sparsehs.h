@@ -194,6 +194,7 @@ typedef double shs_wide;
 #define shs_pca_naive SHS__LINK(pca_naive)
 #define shs_mnf_naive SHS__LINK(mnf_naive)
 #define shs_rx_naive SHS__LINK(rx_naive)
+#define shs_contrast_name SHS__LINK(contrast_name)
 #define shs_ica_fit SHS__LINK(ica_fit)
 #define shs_ica_free SHS__LINK(ica_free)
 #define shs_ica_run SHS__LINK(ica_run)
@@ -977,7 +978,19 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
    Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations whatever the size of
    the image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor); it is the same iteration as the sweep over
    the pixels, to rounding. */
-typedef enum shs_contrast { SHS_POW3 = 0, SHS_TANH, SHS_GAUSS } shs_contrast; /* g = y^3, tanh y, y exp(-y^2/2) */
+/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. */
+#define SHS_CONTRAST_LIST(X)                                                                                           \
+    X(SHS_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
+    X(SHS_TANH, tanh)   /* tanh y */                                                                                   \
+    X(SHS_GAUSS, gauss) /* y exp(-y^2/2) */
+typedef enum shs_contrast {
+#define SHS__ENUM(code, name) code,
+    SHS_CONTRAST_LIST(SHS__ENUM)
+#undef SHS__ENUM
+    SHS_CONTRAST_COUNT
+} shs_contrast;
+/* Its name, "tanh"; NULL where it is none. */
+SHS_API const char *shs_contrast_name(shs_contrast contrast);
 typedef enum shs_ica_approach { SHS_DEFLATION = 0, SHS_SYMMETRIC } shs_ica_approach;
 typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS, SHS_ROUTE_SWEEP } shs_ica_route;
 typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY, SHS_BY_EXTRACTION } shs_ica_order;
@@ -3766,21 +3779,29 @@ SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
     return sum;
 }
 
-/* g(y) and g'(y) of one vector */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) v, SHS__IN(px) *slope) {
-    SHS__IN(px) g, e;
-    if (contrast == SHS_POW3) {
-        *slope = 3 * v * v;
-        return v * v * v;
-    }
-    if (contrast == SHS_TANH) {
-        g = SHS__IN(tanh)(v);
-        *slope = 1 - g * g;
-        return g;
-    }
-    e = SHS__IN(exp_minus)(v * v * (shs_real)0.5);
-    *slope = (1 - v * v) * e;
-    return v * e;
+/* g(y) and, in *slope, g'(y) of one vector, for each contrast. */
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_pow3)(SHS__IN(px) y, SHS__IN(px) *slope) {
+    *slope = 3 * y * y;
+    return y * y * y;
+}
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_tanh)(SHS__IN(px) y, SHS__IN(px) *slope) {
+    SHS__IN(px) g = SHS__IN(tanh)(y);
+    *slope = 1 - g * g;
+    return g;
+}
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_gauss)(SHS__IN(px) y, SHS__IN(px) *slope) {
+    SHS__IN(px) e = SHS__IN(exp_minus)(y * y * (shs_real)0.5);
+    *slope = (1 - y * y) * e;
+    return y * e;
+}
+
+/* The one that is meant: a constant wherever this is inlined. */
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) y, SHS__IN(px) *slope) {
+#define SHS__CASE(code, name)                                                                                          \
+    if (contrast == code) return SHS__IN(g_##name)(y, slope);
+    SHS_CONTRAST_LIST(SHS__CASE)
+#undef SHS__CASE
+    return y;
 }
 
 /* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
@@ -3797,9 +3818,11 @@ SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_r
     return SHS__IN(px_lanes)(SHS__PL, sum) + SHS__IN(px_lanes)(n - i, slope);
 }
 SHS__OUTLINE shs_wide SHS__IN(apply)(shs_contrast contrast, int n, shs_real *y) {
-    if (contrast == SHS_POW3) return SHS__IN(apply_one)(SHS_POW3, n, y);
-    if (contrast == SHS_TANH) return SHS__IN(apply_one)(SHS_TANH, n, y);
-    return SHS__IN(apply_one)(SHS_GAUSS, n, y);
+#define SHS__CASE(code, name)                                                                                          \
+    if (contrast == code) return SHS__IN(apply_one)(code, n, y);
+    SHS_CONTRAST_LIST(SHS__CASE)
+#undef SHS__CASE
+    return 0;
 }
 
 /* exp(-y) in place of y, y >= 0; the room is as above. */
@@ -11595,8 +11618,7 @@ SHS__PRIVATE void shs__sweep_products(const shs__sources *s, shs__worker *lane, 
     int c = s->directions, d;
     shs__rotate(s, Z, valid, y);
     for (d = 0; d < c; d++) {
-        shs_wide slope = k->apply(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
-        slot[1 + d] += s->contrast == SHS_POW3 ? 3 * (shs_wide)valid : slope; /* E 3 (w'z)^2 = 3 for white z */
+        slot[1 + d] += k->apply(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
     }
     k->correlate(s->m, c, valid, Z, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, slot + 1 + c);
 }
@@ -12162,10 +12184,21 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     }
 }
 
+SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
+    switch (contrast) {
+#define SHS__CASE(code, name)                                                                                          \
+    case code: return #name;
+        SHS_CONTRAST_LIST(SHS__CASE)
+#undef SHS__CASE
+    case SHS_CONTRAST_COUNT: break;
+    }
+    return NULL;
+}
+
 SHS__PRIVATE shs_status shs__check_ica(const shs_ica_options *o) {
     if (o->components < 0) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
-    if ((unsigned)o->contrast > SHS_GAUSS || (unsigned)o->approach > SHS_SYMMETRIC || (unsigned)o->route > SHS_ROUTE_SWEEP ||
+    if ((unsigned)o->contrast >= SHS_CONTRAST_COUNT || (unsigned)o->approach > SHS_SYMMETRIC || (unsigned)o->route > SHS_ROUTE_SWEEP ||
         (unsigned)o->order > SHS_BY_EXTRACTION)
         return SHS_BAD_OPTIONS;
     if (o->route == SHS_ROUTE_MOMENTS && o->contrast != SHS_POW3) return SHS_BAD_OPTIONS;

@@ -2990,11 +2990,22 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "\n",
     "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
     "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
-    "   Missing pixels have z = 0, so g = 0; but g'(0) = 1 for tanh and gauss, so `slopes` holds the sums of g' - 1, to which the\n",
-    "   host adds the number of pixels.\n",
+    "   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing\n",
+    "   either: the host adds g'(0) for each pixel that is there.\n",
     "\n",
-    "   CONTRAST: 0 y^3, 1 tanh y, 2 y exp(-y^2/2). W: m x c, a direction a column. */\n",
+    "   CONTRAST_name, a name of SHS_CONTRAST_LIST: which g. W: m x c, a direction a column. */\n",
     "#define EACH 4\n",
+    "\n",
+    "#if defined(CONTRAST_pow3)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }\n",
+    "#elif defined(CONTRAST_tanh)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }\n",
+    "#elif defined(CONTRAST_gauss)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }\n",
+    "#endif\n",
     "\n",
     "inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {\n",
     "    real y = 0;\n",
@@ -3021,26 +3032,19 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
     "              __global wide *slopes) {\n",
     "    __local wide add[256];\n",
+    "    real at_zero;\n",
     "    int d, e;\n",
+    "    (void)contrast_of(0, &at_zero);\n",
     "    for (d = 0; d < c; d++) {\n",
-    "        wide slope = 0;\n",
+    "        wide slopes_here = 0;\n",
     "        for (e = 0; e < EACH; e++) {\n",
     "            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);\n",
-    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), g;\n",
-    "#if CONTRAST == 0\n",
-    "            g = y * y * y;\n",
-    "#elif CONTRAST == 1\n",
-    "            g = tanh(y);\n",
-    "            slope -= (wide)(g * g);\n",
-    "#else\n",
-    "            real e2 = exp(-y * y / 2);\n",
-    "            g = y * e2;\n",
-    "            slope += (wide)((1 - y * y) * e2 - 1);\n",
-    "#endif\n",
+    "            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);\n",
+    "            slopes_here += (wide)(slope - at_zero);\n",
     "            G[(size_t)d * ld + p] = g;\n",
     "        }\n",
-    "        slope = group_sum(slope, add);\n",
-    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slope;\n",
+    "        slopes_here = group_sum(slopes_here, add);\n",
+    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;\n",
     "    }\n",
     "}\n",
     "#else\n",
@@ -5810,9 +5814,12 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
     char options[32] = "";
     shs__cl_sweep_job job;
     size_t bytes;
+    shs_real zeros[16] = SHS_ZERO; /* the kernels take whole vectors */
+    shs_wide slope_at_zero;
     int d;
     shs_status status = shs__cl_write_directions(px, (size_t)px->m * (size_t)c, W, &job.W);
-    shs__cl_append_int(options, sizeof options, "-D CONTRAST=", (int)contrast);
+    shs__cl_append(options, sizeof options, "-D CONTRAST_");
+    shs__cl_append(options, sizeof options, shs_contrast_name(contrast));
     job.options = options;
     job.directions = c;
     job.tiling = shs__cl_tiling_of(px->cl, 0, 0, px->m, c);
@@ -5825,7 +5832,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
     if (status == SHS_OK) status = shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + c);
     if (status != SHS_OK) return status;
     sums[0] = px->white_count;
-    for (d = 0; d < c; d++) sums[1 + d] = contrast == SHS_POW3 ? 3 * px->white_count : sums[1 + d] + px->white_count;
+    slope_at_zero = shs__kernels_contrast()->apply(contrast, 1, zeros);
+    for (d = 0; d < c; d++) sums[1 + d] += slope_at_zero * px->white_count;
     return SHS_OK;
 }
 

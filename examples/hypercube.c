@@ -1395,11 +1395,14 @@ static void run_denoise(const settings *s, char **names) {
 /* ---- ica --------------------------------------------------------------------------------------------------------- */
 
 static shs_ica_options ica_options(const settings *s) {
-    static const char *const contrasts[] = {"pow3", "tanh", "gauss"}, *const routes[] = {"auto", "moments", "sweep"};
+    static const char *const routes[] = {"auto", "moments", "sweep"};
+    const char *contrasts[SHS_CONTRAST_COUNT];
     shs_ica_options options = SHS_ZERO;
+    int i;
+    for (i = 0; i < SHS_CONTRAST_COUNT; i++) contrasts[i] = shs_contrast_name((shs_contrast)i);
     options.components = s->components;
     options.eigenvalue_at_least = (shs_wide)s->threshold;
-    options.contrast = s->contrast ? (shs_contrast)choose("--contrast", s->contrast, contrasts, 3) : SHS_POW3;
+    if (s->contrast) options.contrast = (shs_contrast)choose("--contrast", s->contrast, contrasts, SHS_CONTRAST_COUNT);
     options.approach = s->symmetric ? SHS_SYMMETRIC : SHS_DEFLATION;
     options.route = s->route ? (shs_ica_route)choose("--route", s->route, routes, 3) : SHS_ROUTE_AUTO;
     if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_POW3)

@@ -2,11 +2,22 @@
 
    A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in
    local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).
-   Missing pixels have z = 0, so g = 0; but g'(0) = 1 for tanh and gauss, so `slopes` holds the sums of g' - 1, to which the
-   host adds the number of pixels.
+   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing
+   either: the host adds g'(0) for each pixel that is there.
 
-   CONTRAST: 0 y^3, 1 tanh y, 2 y exp(-y^2/2). W: m x c, a direction a column. */
+   CONTRAST_name, a name of SHS_CONTRAST_LIST: which g. W: m x c, a direction a column. */
 #define EACH 4
+
+#if defined(CONTRAST_pow3)
+#define CONTRAST
+inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }
+#elif defined(CONTRAST_tanh)
+#define CONTRAST
+inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }
+#elif defined(CONTRAST_gauss)
+#define CONTRAST
+inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }
+#endif
 
 inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {
     real y = 0;
@@ -33,26 +44,19 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,
               __global wide *slopes) {
     __local wide add[256];
+    real at_zero;
     int d, e;
+    (void)contrast_of(0, &at_zero);
     for (d = 0; d < c; d++) {
-        wide slope = 0;
+        wide slopes_here = 0;
         for (e = 0; e < EACH; e++) {
             size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
-            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), g;
-#if CONTRAST == 0
-            g = y * y * y;
-#elif CONTRAST == 1
-            g = tanh(y);
-            slope -= (wide)(g * g);
-#else
-            real e2 = exp(-y * y / 2);
-            g = y * e2;
-            slope += (wide)((1 - y * y) * e2 - 1);
-#endif
+            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);
+            slopes_here += (wide)(slope - at_zero);
             G[(size_t)d * ld + p] = g;
         }
-        slope = group_sum(slope, add);
-        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slope;
+        slopes_here = group_sum(slopes_here, add);
+        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;
     }
 }
 #else

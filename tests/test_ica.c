@@ -398,7 +398,7 @@ static void check_fixed_points(const char *name, const shs_cube *cube, int m, in
     size_t n = pixels_of(&p);
     double *W = NEW(double, m *m), *next = NEW(double, m *m), *turns = NEW(double, m), *z;
     int contrast, approach, route, k;
-    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++)
+    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
         for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
             for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++) {
                 shs_ica_options o = options_of(m, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
@@ -558,7 +558,7 @@ static void test_against_the_naive_iteration(void **state) {
     static const int iterations[] = {1, 4, 30};
     int contrast, approach, i, precise;
     (void)state;
-    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++)
+    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
         for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
             for (i = 0; i < 3; i++)
                 for (precise = 0; precise < 2; precise++) {
@@ -574,7 +574,7 @@ static void test_every_contrast_converges(void **state) {
     shs_cube cube = cube_of(&p, SHS_F64, SHS_BSQ, 1);
     int contrast;
     (void)state;
-    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++) {
+    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
         shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_DEFLATION, SHS_ROUTE_AUTO);
         shs_ica ica = fit(NULL, &cube, &o);
         double *z = whitened(&ica, &p);
@@ -761,7 +761,7 @@ static void test_given_start(void **state) {
     int approach, contrast, k;
     (void)state;
     for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
-        for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++) {
+        for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
             shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica first, again;
             o.order = SHS_BY_EXTRACTION;
@@ -812,7 +812,7 @@ static void test_seeds_and_threads(void **state) {
     stream s;
     (void)state;
     blockwise = streamed(&cube, 9, &s);
-    for (contrast = SHS_POW3; contrast <= SHS_GAUSS; contrast++)
+    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
         for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
             for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
                 for (precise = 0; precise < 2; precise++) {
