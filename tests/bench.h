@@ -71,6 +71,7 @@ int open_openblas_syrk(work *w);
 int open_openblas_eigh(work *w);
 int open_omp(work *w);
 int open_ksvd(work *w);
+int open_busy_ksvd(work *w);
 int open_patches(work *w);
 int open_covariance(work *w);
 int open_projection(work *w);
