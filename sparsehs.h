@@ -6292,7 +6292,7 @@ SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
-SHS__PRIVATE int shs__pursuit_solve(shs__pursuit *w) {
+SHS__OUTLINE int shs__pursuit_solve(shs__pursuit *w) {
     int k, i, changed = 0;
     for (k = w->chosen - 1; k >= 0; k--) {
         const shs_real *row = w->L + shs__triangle(k);
@@ -6361,7 +6361,7 @@ SHS__OUTLINE int shs__pursuit_prove(shs__pursuit *w, int p, const shs_real *D, i
 /* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of the
    sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide
    is no wider than shs_real. */
-SHS__PRIVATE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
+SHS__OUTLINE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
                                       shs_real *r) {
     shs_wide error = 0, product2;
     int i, k;
@@ -6403,13 +6403,13 @@ typedef struct shs__gram_pursuit {
     shs_wide *exact;       /* p */
 } shs__gram_pursuit;
 
-SHS__PRIVATE int shs__gram_confirm(shs__gram_pursuit *g) {
+SHS__OUTLINE int shs__gram_confirm(shs__gram_pursuit *g) {
     return shs__pursuit_confirm(&g->w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
 }
 
 /* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
    proportion to this r, no longer to y. */
-SHS__PRIVATE void shs__gram_refresh(shs__gram_pursuit *g) {
+SHS__OUTLINE void shs__gram_refresh(shs__gram_pursuit *g) {
     shs__pursuit *w = &g->w;
     int i, k;
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
