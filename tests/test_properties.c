@@ -642,6 +642,29 @@ static void test_progress_without_an_error_says_so(void **state) {
     shs_codes_free(NULL, &codes), free(D), free(Y);
 }
 
+/* Whatever ends the estimate of an image's noise, what was there stays. */
+static void test_noise_is_untouched_by_errors(void **state) {
+    enum { SIDE = 40 };
+    shs_real *pixels = new_normal(SIDE * SIDE, 5);
+    shs_image image = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_noise noise, kept;
+    faulty f;
+    (void)state;
+    memset(&noise, UNTOUCHED, sizeof noise), memset(&kept, UNTOUCHED, sizeof kept);
+    image.pixels = pixels, image.width = image.height = 2;
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_PATCHES);
+    image.width = image.height = SIDE;
+    faulty_attach(&f, 0, &ctx);
+    assert_status(shs_noise_sigma(&ctx, &image, &noise), SHS_NO_MEMORY);
+    memset(pixels, 0xff, sizeof *pixels);
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_IMAGE_NOT_FINITE);
+    image.pixels = NULL;
+    assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_IMAGE);
+    assert_memory_equal(&noise, &kept, sizeof noise);
+    free(pixels);
+}
+
 /* A cube in memory is read where it lies: scratch is little beside it, in every type and interleave. */
 static void test_cubes_are_not_copied(void **state) {
     enum { LINES = 4000, SAMPLES = 5000, BANDS = 50 };
@@ -679,6 +702,7 @@ int main(void) {
         cmocka_unit_test(test_find_components),
         cmocka_unit_test(test_find_sources),
         cmocka_unit_test(test_cubes_are_not_copied),
+        cmocka_unit_test(test_noise_is_untouched_by_errors),
         cmocka_unit_test(test_progress_without_an_error_says_so),
     };
     return cmocka_run_group_tests_name("properties", tests, NULL, NULL);
