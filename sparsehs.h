@@ -982,7 +982,8 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
 #define SHS_CONTRAST_LIST(X)                                                                                           \
     X(SHS_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
     X(SHS_TANH, tanh)   /* tanh y */                                                                                   \
-    X(SHS_GAUSS, gauss) /* y exp(-y^2/2) */
+    X(SHS_GAUSS, gauss) /* y exp(-y^2/2) */                                                                            \
+    X(SHS_SKEW, skew)   /* y^2: skewed sources, and no others */
 typedef enum shs_contrast {
 #define SHS__ENUM(code, name) code,
     SHS_CONTRAST_LIST(SHS__ENUM)
@@ -3793,6 +3794,10 @@ SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_gauss)(SHS__IN(px) y, SHS__IN(px) *slope)
     SHS__IN(px) e = SHS__IN(exp_minus)(y * y * (shs_real)0.5);
     *slope = (1 - y * y) * e;
     return y * e;
+}
+SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_skew)(SHS__IN(px) y, SHS__IN(px) *slope) {
+    *slope = 2 * y;
+    return y * y;
 }
 
 /* The one that is meant: a constant wherever this is inlined. */

@@ -816,7 +816,7 @@ static const struct {
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
     {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
-    {ICA, {"--contrast", "NAME", OPTION_TEXT, (void *)&given.contrast, 0, "pow3, tanh or gauss (pow3)"}},
+    {ICA, {"--contrast", "NAME", OPTION_TEXT, (void *)&given.contrast, 0, "pow3, tanh, gauss or skew (pow3)"}},
     {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "all components at once, not one after another"}},
     {ICA, {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "at most (200)"}},
     {ICA, {"--tolerance", "E", OPTION_NUMBER, &given.tolerance, -1, "of 1 - |cos| (1e-8); -1 = run all iterations"}},

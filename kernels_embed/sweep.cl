@@ -17,6 +17,9 @@ inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g 
 #elif defined(CONTRAST_gauss)
 #define CONTRAST
 inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }
+#elif defined(CONTRAST_skew)
+#define CONTRAST
+inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }
 #endif
 
 inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {

@@ -549,20 +549,20 @@ static void test_contrasts_of_special_values(void **state) {
 /* Sums of slopes, of fourth powers, of log cosh and of products, for every number of values. */
 static void test_sums_of_contrasts(void **state) {
     const shs__contrast_kernels *k = shs__kernels_contrast();
-    static const shs_contrast contrasts[] = {SHS_POW3, SHS_TANH, SHS_GAUSS};
+    static const shs_contrast contrasts[] = {SHS_POW3, SHS_TANH, SHS_GAUSS, SHS_SKEW};
     shs_real *x = new_normal(128, 9), y[128];
     int n, i, c;
     (void)state;
     for (n = 1; n <= 112; n++) {
         double powers = 0, logs = 0;
         shs_wide fourth = 0, log_cosh = 0;
-        for (c = 0; c < 3; c++) {
+        for (c = 0; c < 4; c++) {
             double slope = 0, sum;
             memcpy(y, x, sizeof y);
             sum = (double)k->apply(contrasts[c], n, y);
             for (i = 0; i < n; i++) {
-                double v = (double)x[i], e = exp(-v * v / 2), g = c == 0 ? v * v * v : c == 1 ? tanh(v) : v * e;
-                slope += c == 0 ? 3 * v * v : c == 1 ? 1 - g * g : (1 - v * v) * e;
+                double v = (double)x[i], e = exp(-v * v / 2), g = c == 0 ? v * v * v : c == 1 ? tanh(v) : c == 2 ? v * e : v * v;
+                slope += c == 0 ? 3 * v * v : c == 1 ? 1 - g * g : c == 2 ? (1 - v * v) * e : 2 * v;
                 assert_close(y[i], g, BY_TYPE(5e-7, 1e-15) * (1 + fabs(g)));
             }
             assert_close(sum, slope, BY_TYPE(2e-6, 1e-14) * n);
