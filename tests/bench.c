@@ -54,6 +54,14 @@
 #define PCA_10                                                                                                         \
     .threads = THREADS, .open = open_pca, .bands = BANDS_A, .components = 10,                                          \
     .flops = SYRK_FLOPS(BANDS_A, PIXELS_A) + MAP_FLOPS(BANDS_A, 10, PIXELS_A), .bytes = PIXELS_A * (2 * 2 * BANDS_A + 40)
+/* In double: two passes, the second by a triangle; one float out. */
+#define RX                                                                                                             \
+    .threads = THREADS, .open = open_rx, .bands = BANDS_A, .components = 1, .wide = 1,                                 \
+    .flops = 2 * SYRK_FLOPS(BANDS_A, PIXELS_A), .bytes = PIXELS_A * (2 * 2 * BANDS_A + 4)
+/* Pixels, and differences of neighbours. */
+#define MNF_10                                                                                                         \
+    .threads = THREADS, .open = open_mnf, .bands = BANDS_A, .components = 10, .wide = 1,                               \
+    .flops = 2 * SYRK_FLOPS(BANDS_A, PIXELS_A) + MAP_FLOPS(BANDS_A, 10, PIXELS_A), .bytes = PIXELS_A * (3 * 2 * BANDS_A + 40)
 /* All components are calculated twice, for their range and to be stretched to it. */
 #define PCA_BYTES(bands_, pixels, size)                                                                                \
     .threads = THREADS, .open = open_pca, .bands = bands_, .to_bytes = 1,                                              \
@@ -96,6 +104,10 @@ static const bench_case cases[] = {
     {.name = "eigh_224", EIGH(224), OPENBLAS("dsyevd", open_openblas_eigh)},
     {.name = "pca10_i16", PCA_10, SCRIPT("numpy float32 in blocks", "numpy_pca"), .peer_value = 0.124},
     {.name = "pca10_i16_O2", PCA_10, PLAIN_O2(open_pca)},
+    {.name = "pca10_i16_f64", PCA_10, .wide = 1, SCRIPT("numpy float64 in blocks", "numpy_pca64")},
+    {.name = "rx_i16", RX, SCRIPT("numpy float64 in blocks", "numpy_rx")},
+    {.name = "rx_i16_O2", RX, PLAIN_O2(open_rx)},
+    {.name = "mnf10_i16", MNF_10},
     {.name = "pca205_bytes", PCA_BYTES(BANDS_A, PIXELS_A, 2), NOT_RUN("GRASS i.pca", 34.2)},
     {.name = "grass_pca224_f64", GRASS, .wide = 1, .build = "double"},
     {.name = "grass_pca224_f64_in_float", GRASS},

@@ -76,6 +76,8 @@ int open_patches(work *w);
 int open_covariance(work *w);
 int open_projection(work *w);
 int open_pca(work *w);
+int open_rx(work *w);
+int open_mnf(work *w);
 int open_ica(work *w);
 
 /* The scenes: 512 x 614 pixels of 205 bands, and 512 x 512 of 224. */

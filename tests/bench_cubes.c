@@ -138,6 +138,38 @@ int open_pca(work *w) {
     return 1;
 }
 
+static double rx_once(work *w) {
+    shs_context ctx = bench_context(w);
+    double start = bench_now(w);
+    bench_ok(shs_rx(&ctx, &w->cube, NULL, &w->sink, NULL));
+    return bench_now(w) - start;
+}
+
+int open_rx(work *w) {
+    bench_open_cube(w);
+    open_sink(w);
+    w->once = rx_once;
+    return 1;
+}
+
+static double mnf_once(work *w) {
+    shs_context ctx = bench_context(w);
+    shs_pca_options o = SHS_ZERO;
+    double start = bench_now(w);
+    o.components = w->c->components;
+    bench_ok(shs_mnf_fit(&ctx, &w->cube, &o, &w->pca));
+    bench_ok(shs_pca_transform(&ctx, &w->pca, &w->cube, &w->sink));
+    shs_pca_free(NULL, &w->pca);
+    return bench_now(w) - start;
+}
+
+int open_mnf(work *w) {
+    bench_open_cube(w);
+    open_sink(w);
+    w->once = mnf_once;
+    return 1;
+}
+
 /* y^3 by deflation, from the fourth moments; the others all at once, for a fixed number of sweeps. */
 shs_ica_options bench_ica_options(const bench_case *c) {
     shs_ica_options o = SHS_ZERO;

@@ -24,20 +24,44 @@ BLOCK = 16384
 AT_LEAST = 0.2   # seconds: shorter work is repeated
 
 
-def numpy_pca(cube):
-    """Covariance block by block in float32 with float64 sums, eigh, projection: what one writes by hand in numpy."""
+def moments(cube, real):
+    """Mean and covariance block by block, products in `real` and sums in float64."""
     n = len(cube)
-    shift = cube[:BLOCK].mean(axis=0).astype(np.float32)
+    shift = cube[:BLOCK].mean(axis=0).astype(real)
     total, products = np.zeros(bands), np.zeros((bands, bands))
     for at in range(0, n, BLOCK):
-        x = cube[at:at + BLOCK].astype(np.float32) - shift
+        x = cube[at:at + BLOCK].astype(real) - shift
         total += x.sum(axis=0, dtype=np.float64)
         products += x.T @ x
     mean = total / n
-    vectors = np.linalg.eigh(products / n - np.outer(mean, mean))[1][:, ::-1][:, :COMPONENTS].astype(np.float32)
+    return (shift + mean.astype(real)), products / n - np.outer(mean, mean)
+
+
+def numpy_pca(cube, real=np.float32):
+    """Covariance, eigh, projection: what one writes by hand in numpy."""
+    n = len(cube)
+    mean, covariance = moments(cube, real)
+    vectors = np.linalg.eigh(covariance)[1][:, ::-1][:, :COMPONENTS].astype(real)
     out = np.empty((n, COMPONENTS), np.float32)
     for at in range(0, n, BLOCK):
-        out[at:at + BLOCK] = (cube[at:at + BLOCK].astype(np.float32) - (shift + mean.astype(np.float32))) @ vectors
+        out[at:at + BLOCK] = (cube[at:at + BLOCK].astype(real) - mean) @ vectors
+    return out
+
+
+def numpy_pca64(cube):
+    return numpy_pca(cube, np.float64)
+
+
+def numpy_rx(cube):
+    """Squared lengths of whitened pixels, in float64."""
+    n = len(cube)
+    mean, covariance = moments(cube, np.float64)
+    values, vectors = np.linalg.eigh(covariance)
+    whitening = vectors / np.sqrt(values)
+    out = np.empty(n, np.float32)
+    for at in range(0, n, BLOCK):
+        y = (cube[at:at + BLOCK].astype(np.float64) - mean) @ whitening
+        out[at:at + BLOCK] = np.einsum("ij,ij->i", y, y)
     return out
 
 
