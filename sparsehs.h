@@ -7556,7 +7556,7 @@ typedef struct shs__learner {
     size_t m;
     shs_wide all_m;          /* signals of all ranks */
     size_t offset;           /* signals of the ranks before this one */
-    shs_ksvd_options o;      /* zeros replaced by what they become */
+    shs_ksvd_options *o;     /* zeros replaced by what they become */
     int most_atoms;          /* that any rank allows a signal */
     int tolerant;            /* some rank's signals have tolerances */
     shs_real *D, *best;      /* p x n */
@@ -7757,7 +7757,7 @@ SHS__PRIVATE void shs__random_atom(int p, shs_real *d, shs_random *r) {
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
    duplicates, so they agree on the atoms before they look for what replaces them. */
 SHS__PRIVATE shs_status shs__replace_atoms(shs__learner *w, int iteration, shs_ksvd_record *record) {
-    const shs_ksvd_options *o = &w->o;
+    const shs_ksvd_options *o = w->o;
     shs_random r;
     shs_status status;
     int j, found;
@@ -7794,7 +7794,7 @@ typedef struct shs__course {
 
 SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updates, shs_wide rmse, shs_wide mean_atoms) {
     shs_wide merit = shs__merit(w, rmse, mean_atoms);
-    if (updates > 0 && w->o.keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
     course->best_merit = merit;
     course->best.best_iteration = updates;
     course->best.rmse = rmse;
@@ -7804,7 +7804,7 @@ SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updat
 
 /* Coding, updates, replacement: one iteration, and its record. */
 SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs__course *course, shs_ksvd_record *record) {
-    const shs_ksvd_options *o = &w->o;
+    const shs_ksvd_options *o = w->o;
     int iteration = o->first_iteration + k, round, j;
     int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
     int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
@@ -7827,17 +7827,17 @@ SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs
 
 /* Whether the best error has not improved enough for long enough. */
 SHS__PRIVATE int shs__stalled(const shs__learner *w, shs__course *course, int k) {
-    if (w->o.stop_patience <= 0) return 0;
-    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o.stop_improvement)) {
+    if (w->o->stop_patience <= 0) return 0;
+    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o->stop_improvement)) {
         course->stop_merit = course->best_merit;
         course->stop_iteration = k;
     }
-    return k - course->stop_iteration >= w->o.stop_patience;
+    return k - course->stop_iteration >= w->o->stop_patience;
 }
 
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
 SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
-    const shs_ksvd_options *o = &w->o;
+    const shs_ksvd_options *o = w->o;
     int k;
     shs_wide rmse, mean_atoms;
     shs_status status = SHS_OK;
@@ -7952,7 +7952,7 @@ SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int 
     int j;
     memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
     for (j = 0; j < count; j++) {
-        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o.seed));
+        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o->seed));
         if (i >= w->offset && i - w->offset < w->m)
             shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
                                  w->sums + (size_t)j * (size_t)w->p);
@@ -7984,7 +7984,7 @@ SHS__PRIVATE shs_status shs__start_from_signals(shs__learner *w, int *made) {
 }
 
 SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int ldd) {
-    const shs_ksvd_options *o = &w->o;
+    const shs_ksvd_options *o = w->o;
     int made = 0, j;
     shs_random r;
     shs_status status = SHS_OK;
@@ -8012,7 +8012,7 @@ static const shs_ksvd_options shs__ksvd_zero = SHS_ZERO;
 SHS__PRIVATE void shs__learner_layout(shs__layout *l, shs__learner *w, int stride, int own_codes, int workers) {
     size_t atoms = shs__product((size_t)w->p, (size_t)w->n, 1), n = (size_t)w->n;
     w->cpu.p = w->p, w->cpu.n = w->n, w->cpu.m = w->m;
-    w->cpu.coder.options = &w->o.coding;
+    w->cpu.coder.options = &w->o->coding;
     shs__signals_layout(l, &w->cpu, stride, own_codes, workers);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
@@ -8091,11 +8091,10 @@ SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *
 SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
     shs__learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
+    shs_ksvd_options o = shs__training_options(p, n, options);
     int stride = shs__imin(p, n);
-    if (p < 1 || n < 1) return SIZE_MAX;
-    w.o = shs__training_options(p, n, options);
-    if (shs__check_coding(stride, n, m, &w.o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    w.p = p, w.n = n, w.m = m;
+    if (p < 1 || n < 1 || shs__check_coding(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
+    w.o = &o, w.p = p, w.n = n, w.m = m;
     shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
     return shs__layout_query(&l);
 }
@@ -8126,7 +8125,7 @@ SHS__PRIVATE shs_status shs__count_signals(shs__learner *w) {
 /* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options depends
    on the signals of all ranks. */
 SHS__OUTLINE shs_status shs__learner_meet(shs__learner *w, shs_status status, const shs_real *D, int ldd) {
-    shs_ksvd_options *o = &w->o;
+    shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
     const int64_t numbers[] = {w->p,
                                w->n,
@@ -8209,7 +8208,7 @@ SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int s
     if (e) {
         shs_signals_job job = SHS_ZERO;
         job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
-        job.coding = &w->o.coding;
+        job.coding = &w->o->coding;
         job.learning = 1;
         status = shs__signals_open(w->ctx, &job, &w->remote);
         if (status == SHS_OK) w->engine = e;
@@ -8218,16 +8217,14 @@ SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int s
     return SHS_OK;
 }
 
-SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
-                                   int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
+SHS__OUTLINE shs_status shs__ksvd(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y, int ldy,
+                                  shs_ksvd_options *o, shs_codes *codes, shs_ksvd_report *report) {
     shs__course course = SHS_ZERO;
     shs__learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs__trial trial = SHS_ZERO;
     int stride = 0, j, started;
-    shs_status status;
-    w.ctx = shs__trial_context(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = shs__training_options(p, n, options);
-    status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, &w.o, codes, &stride);
+    shs_status status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, o, codes, &stride);
+    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = o;
     if (status == SHS_OK) status = shs__learner_open(&w, &l, stride, Y, ldy, codes);
     status = shs__learner_meet(&w, status, D, ldd);
     started = status == SHS_OK;
@@ -8244,6 +8241,13 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_rea
     if (w.engine) w.engine->signals_close(w.remote);
     shs__release(ctx, &l);
     return status;
+}
+
+SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
+                                   int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
+    shs_ksvd_options o = shs__training_options(p, n, options);
+    shs__trial trial = SHS_ZERO;
+    return shs__ksvd(shs__trial_context(ctx, &trial), p, n, D, ldd, m, Y, ldy, &o, codes, report);
 }
 
 typedef struct shs__coherence {
