@@ -7382,7 +7382,6 @@ SHS__PRIVATE void shs__count_uses(shs__signals *s) {
         }
 }
 
-/* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
 /* Sets up E = Y - DX for the session's D and codes. */
 SHS__PRIVATE void shs__residual_of(shs__signals *s) {
     shs__synthesis *w = &s->residual;
@@ -7390,6 +7389,7 @@ SHS__PRIVATE void shs__residual_of(shs__signals *s) {
     w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
 }
 
+/* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
 SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *s, const shs_real *D, shs_real *errors2,
                                           size_t *usage, shs_omp_report *report) {
     shs_status status;
@@ -11861,7 +11861,7 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *i
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w turned, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
-   Where the step leads nowhere, P = W and the turn counts as a right angle. */
+   Where the step leads nowhere, P = W, each turn counts as a right angle, and *change = 2 is more than any. */
 SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                       shs_ica_component *component, shs_wide *change) {
     int m = s->m, i, j, somewhere;
@@ -11872,7 +11872,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
         for (i = 0; i < m; i++) *SHS__AT(it->P, m, i, j) -= it->slope[j] * *SHS__AT(W, m, i, j);
     somewhere = shs__ica_directions(m, g, it, it->P);
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
-    for (*change = 0, j = 0; j < g.c; j++) {
+    for (*change = somewhere ? 0 : 2, j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__wide_dot(m, p, w) < 0 ? -1 : 1, turn = 0;
         for (i = 0; i < m; i++) p[i] *= sign, turn += (p[i] - w[i]) * (p[i] - w[i]);
@@ -11920,7 +11920,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options 
         if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
         if (status != SHS_OK) return status;
         for (j = 0; j < g.c; j++) component[j].iterations = shs__imin(k, most);
-        if (k > most || (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0)) return SHS_OK;
+        if (k > most || *change == 2 || (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0)) return SHS_OK;
         shs__ica_relax(s->m, o, it, g, k == 1);
     }
 }
