@@ -1477,8 +1477,8 @@ static void test_a_rank_that_cannot_map(void **state) {
 
 /* The textbook's components and noise fractions are the library's: the same values, the same directions. */
 static void test_textbook(void **state) {
-    enum { LINES = 31, SAMPLES = 37, B = 6 };
-    plain_cube p = smooth_cube(LINES, SAMPLES, B, 3, 12);
+    enum { ROWS = 31, COLUMNS = 37, B = 6 };
+    plain_cube p = smooth_cube(ROWS, COLUMNS, B, 3, 12);
     shs_cube cube = cube_f64(&p);
     double *mean = NEW(double, B), *values = NEW(double, B), *V = NEW(double, B * B), *C = NEW(double, B * B),
            *L = NEW(double, B * B), *d = NEW(double, values_of(&p));
@@ -1487,8 +1487,8 @@ static void test_textbook(void **state) {
     for (mnf = 0; mnf < 2; mnf++) {
         shs_pca_options o = options_of(0, 0, 0, 1);
         shs_pca pca;
-        if (mnf) shs_mnf_naive(B, LINES, SAMPLES, p.x, mean, values, V, C, L, d);
-        else shs_pca_naive(B, LINES * SAMPLES, p.x, mean, values, V, C);
+        if (mnf) shs_mnf_naive(B, ROWS, COLUMNS, p.x, mean, values, V, C, L, d);
+        else shs_pca_naive(B, ROWS * COLUMNS, p.x, mean, values, V, C);
         assert_ok((mnf ? shs_mnf_fit : shs_pca_fit)(NULL, &cube, &o, &pca));
         for (k = 0; k < B; k++) {
             double sign = 0;
