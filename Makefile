@@ -18,10 +18,10 @@ COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c
 # With several goals and jobs, deps still comes first.
 BEFORE := $(filter deps,$(MAKECMDGOALS))
 
-# $(call probe,flag,environment): the flag if a program built with it runs. Asked only when needed and only once: in
+# $(call probe,flag,environment,compiler): the flag if a program built with it runs. Asked only when needed and only once: in
 # `make deps test` the compiler may come with deps.
 probe = $(shell mkdir -p build; p=build/probe.$$$$; echo 'int main(void) { return 0; }' | \
-	$(CC) $(1) -x c - -o $$p 2>/dev/null && $(2) ./$$p >/dev/null 2>&1 && echo '$(1)'; rm -f $$p)
+	$(or $(3),$(CC)) $(1) -x c - -o $$p 2>/dev/null && $(2) ./$$p >/dev/null 2>&1 && echo '$(1)'; rm -f $$p)
 OPENMP = $(eval OPENMP := $$(call probe,-fopenmp))$(OPENMP)
 comma := ,
 SANITIZE = $(eval SANITIZE := $$(call probe,-fsanitize=address$$(comma)undefined))$(SANITIZE)
@@ -38,7 +38,8 @@ FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 .PHONY: help demo examples test test-float test-double test-context test-asan run-asan test-examples check-links check-claims \
 	check-vendoring check-warnings deps bench bench-deps pictures clean \
 	embed check-embed test-cl run-cl test-oclgrind check-warnings-cl bench-cl portability portability-deps cortex-m \
-	fuzz run-differential run-fuzz fuzz-corpus coverage mutants test-large test-tsan run-tsan run-tsan-openmp test-valgrind
+	fuzz run-differential run-fuzz fuzz-corpus coverage mutants test-large test-tsan run-tsan run-tsan-openmp test-msan run-msan \
+	test-valgrind
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +54,7 @@ help:
 	@echo "                     (RUNS=N executions, SECONDS=0: no limit in time; FUZZ_REAL=double)"
 	@echo "make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not"
 	@echo "make test-tsan       the tests of threads under ThreadSanitizer"
+	@echo "make test-msan       the tests under MemorySanitizer: nothing is used that nobody has written (clang)"
 	@echo "make test-valgrind   the tests of faults under valgrind"
 	@echo "make test-large      arrays of more than 2^31 elements (views of a few pages)"
 	@echo "make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)"
@@ -429,6 +431,28 @@ build/tsan/%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/t
 build/tsan/openmp_%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | build/tsan $(BEFORE)
 	$(OMP_CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_tsan) -fopenmp -o $@ $< $(LDFLAGS) -lcmocka -lm -lpthread
 
+# What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
+# and what stands in for cmocka is compiled with the tests.
+MSAN_CC ?= clang
+FLAGS_msan := -g -O1 -fno-omit-frame-pointer -fsanitize=memory -fsanitize-memory-track-origins -DSPARSEHS_NO_DISPATCH \
+	-DSPARSEHS_NO_OPENMP
+MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica engines extremes eigen dense)
+msan_cc = $(MSAN_CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_msan)
+
+test-msan: | build $(BEFORE)
+	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) --no-print-directory run-msan SHS_DATA=none,\
+		@echo "skipped: $(MSAN_CC) has no MemorySanitizer here")
+
+run-msan: $(MSAN_TESTS:%=build/msan/%)
+	$(call run,$^)
+
+build/msan/library.o: tests/library.c tests/library.h $(HEADER) | build/msan $(BEFORE)
+	$(msan_cc) -c -o $@ $<
+
+build/msan/%: tests/%.c build/msan/library.o $(TEST_TOOLS) tests/portability/cmocka.h | build/msan $(BEFORE)
+	$(msan_cc) -Itests/portability $(if $(filter $*,$(LINKED)),-DTEST_LINKED) -o $@ $< $(if $(filter $*,$(LINKED)),build/msan/library.o) \
+		$(LDFLAGS) -lm
+
 # valgrind does not know AVX-512: the kernels are those of the compiler's flags.
 test-valgrind: build/valgrind/test_faults
 	@command -v valgrind >/dev/null || { echo "skipped: there is no valgrind here"; exit 0; }; \
@@ -481,7 +505,7 @@ bench-deps:
 deps:
 	@sh tests/install_deps.sh
 
-build build/demo $(addprefix build/,float double nodouble fastmath pasted asan asandouble warnings tsan valgrind):
+build build/demo $(addprefix build/,float double nodouble fastmath pasted asan asandouble warnings tsan msan valgrind):
 	@mkdir -p $@
 
 clean:
