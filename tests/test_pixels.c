@@ -561,7 +561,11 @@ static void test_sums_of_contrasts(void **state) {
             memcpy(y, x, sizeof y);
             sum = (double)k->apply(contrasts[c], n, y);
             for (i = 0; i < n; i++) {
-                double v = (double)x[i], e = exp(-v * v / 2), g = c == 0 ? v * v * v : c == 1 ? tanh(v) : c == 2 ? v * e : v * v;
+                double v = (double)x[i], e = exp(-v * v / 2),
+                       g = c == 0   ? v * v * v
+                           : c == 1 ? tanh(v)
+                           : c == 2 ? v * e
+                                    : v * v;
                 slope += c == 0 ? 3 * v * v : c == 1 ? 1 - g * g : c == 2 ? (1 - v * v) * e : 2 * v;
                 assert_close(y[i], g, BY_TYPE(5e-7, 1e-15) * (1 + fabs(g)));
             }
