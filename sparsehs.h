@@ -1580,7 +1580,7 @@ SHS__PRIVATE void shs__trial_run(void *user, size_t chunks, int workers, shs_chu
 /* What the driver passes on in place of ctx, as long as t lives. */
 SHS__PRIVATE const shs_context *shs__trial_context(const shs_context *ctx, shs__trial *t) {
 #ifdef SHS__OPENMP
-    if (shs__workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
+    if (shs__check_context(ctx) == SHS_OK && shs__workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
         t->next = SHS__ALONE_FIRST;
         if (ctx) t->ctx = *ctx;
         t->ctx.threads = shs__workers(ctx);
@@ -9872,7 +9872,7 @@ SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube 
     if (status == SHS_OK) status = shs__view_open(cube, &v);
     px->ctx = ctx;
     px->cube = cube;
-    if (status != SHS_OK || !ctx || !ctx->engine) return status;
+    if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* nothing needs no device */
     e = ctx->engine;
     status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
     if (status == SHS_OK) px->engine = e;
