@@ -481,7 +481,7 @@ static void add_up(trial *t) {
     shs_wide *mean = OUTPUT(t, shs_wide, B), *covariance = NULL;
     int ldc = at_least(t, cube.bands), a;
     STEP(t, shs_moments_create(t->ctx, cube.bands, &sums));
-    STEP(t, shs_moments_update(t->ctx, &sums, &cube, one_in(t, 2)));
+    STEP(t, shs_moments_update(t->ctx, &sums, &cube, (shs_precision)one_in(t, 2)));
     STEP(t, shs_moments_reduce(t->ctx, &sums));
     if (wanted(t)) covariance = OUTPUT(t, shs_wide, B * (size_t)ldc);
     STEP(t, shs_moments_finish(&sums, one_in(t, 2), mean, covariance, ldc));
@@ -510,7 +510,7 @@ static void find_components(trial *t) {
     int type = pick(t, 0, 3), components = pick(t, 1, cube.bands), rank, rank_wanted = wanted(t);
     shs_sink sink = any_sink(t, types[type], &cube, components), scores = any_sink(t, SHS_F32, &cube, 1);
     shs_pca mnf = SHS_ZERO;
-    o.components = components, o.sample = one_in(t, 2), o.correlation = one_in(t, 4), o.precise = one_in(t, 3);
+    o.components = components, o.sample = one_in(t, 2), o.correlation = one_in(t, 4), o.precise = (shs_precision)one_in(t, 3);
     if (one_in(t, 2)) sink.rescale = 1, sink.high = 255;
     STEP(t, shs_pca_run(t->ctx, &cube, &o, &sink, model));
     keep_sink(t, 0, &sink, &cube, components);
