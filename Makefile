@@ -253,8 +253,8 @@ STRICT_dynamic := -DSPARSEHS_CL_DYNAMIC
 STRICT_CL := $(foreach c,$(COMPILERS),$(foreach l,c99 c++11,$(foreach v,float-O0 float-O3 double-O1 nodouble-O1 static-O1 \
 	dynamic-O1,build/warnings/cl/$(c)-$(l)-$(v).o)))
 STRICT_CL_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
-	$(CL_SOURCES:%.c=build/warnings/cl/$(c)-c99-$(v)-O2/%.o))) \
-	$(foreach c,$(COMPILERS),build/warnings/cl/$(c)-c99-float-O2/tools/embed_kernels.o)
+	$(CL_SOURCES:%.c=build/warnings/cl/$(c)-c99-$(v)-O3/%.o))) \
+	$(foreach c,$(COMPILERS),build/warnings/cl/$(c)-c99-float-O3/tools/embed_kernels.o)
 
 check-warnings-cl: $(if $(OPENCL),$(STRICT_CL) $(STRICT_CL_PROGRAMS)) | build $(BEFORE)
 	$(if $(OPENCL),@echo "No warning in $(words $^) compilations of OpenCL code with: $(COMPILERS).",$(no_opencl))
@@ -301,7 +301,7 @@ STRICT_HEADER := $(foreach c,$(COMPILERS),$(patsubst %,build/warnings/%.o,$(call
 BENCH_SOURCES := $(filter-out tests/bench_cl%,$(wildcard tests/bench*.c))
 SOURCES := $(filter-out $(CL_SOURCES),$(wildcard tests/test_*.c examples/*.c)) $(BENCH_SOURCES)
 STRICT_PROGRAMS := $(foreach c,$(COMPILERS),$(foreach v,float double,\
-	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O2/%.o)))
+	$(SOURCES:%.c=build/warnings/$(c)-c99-$(v)-O3/%.o)))
 
 field = $(word $(1),$(subst -, ,$(2)))
 language = $(if $(findstring ++,$(1)),c++,c)
