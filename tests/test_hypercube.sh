@@ -356,11 +356,9 @@ at_work() {
     false
 }
 for s in HUP PIPE TERM INT; do
-    before=
-    if [ $s = INT ]; then # a script's jobs in the background ignore it
-        before="env --default-signal=INT"
-        $before true 2>/dev/null || { skip "INT: env has no --default-signal"; continue; }
-    fi
+    # Whoever started this script may ignore signals (nohup does), and a script's jobs in the background ignore INT.
+    before="env --default-signal=$s"
+    $before true 2>/dev/null || { skip "$s: env has no --default-signal"; continue; }
     $before "$program" $long --components 30 --tolerance -1 >out.txt 2>err.txt &
     job=$!
     check "$s: at work" at_work
