@@ -8088,15 +8088,19 @@ SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *
     return shs_ksvd_ex(ctx, p, n, D, p, m, Y, p, &o, NULL, NULL);
 }
 
-SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
+SHS__OUTLINE size_t shs__ksvd_bytes(const shs_context *ctx, int p, int n, size_t m, int stride, shs_ksvd_options *o) {
     shs__learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
+    w.o = o, w.p = p, w.n = n, w.m = m;
+    shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
+    return shs__layout_query(&l);
+}
+
+SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
     shs_ksvd_options o = shs__training_options(p, n, options);
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1 || shs__check_coding(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    w.o = &o, w.p = p, w.n = n, w.m = m;
-    shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
-    return shs__layout_query(&l);
+    return shs__ksvd_bytes(ctx, p, n, m, stride, &o);
 }
 
 /* How many signals there are over all ranks, and before this one. A rank that answers for another's number would be counted

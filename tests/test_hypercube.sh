@@ -592,10 +592,12 @@ check "--route sweep" good ica scene.hdr same.hdr $ica --route sweep
 check "--route sweep: says so" grep -q 'on the pixels' out.txt
 check "pca, for its eigenvalues" good pca scene.hdr same.hdr --bbl --components 6 --report pc6.csv
 middle=$(awk -F, 'NR == 5 { a = $2 } NR == 6 { printf "%.17g", (a + $2) / 2 }' pc6.csv)
-check "--threshold between the fourth eigenvalue and the fifth" good ica scene.hdr four.hdr --bbl --threshold "$middle"
+check "--threshold between the fourth eigenvalue and the fifth" good ica scene.hdr four.hdr --bbl --threshold "$middle" --report four.csv
 check "--threshold: four components" is "$(value_of components)" 4
-check "--components 4 for it" good ica scene.hdr same.hdr --bbl --components 4
-check "--components 4 for it: the same bytes" cmp four.img same.img
+check "--components 4 for it" good ica scene.hdr same.hdr --bbl --components 4 --report same.csv
+# Four eigenpairs and all of them come by different ways: the same to rounding.
+check "--components 4 for it: the same kurtoses" awk -F, 'NR > 1 { d = $7 - k[FNR]; e = 1e-6 * ($7 < 0 ? -$7 : $7) + 1e-9 }
+    NR == FNR { k[FNR] = $7; next } FNR > 1 && (d > e || d < -e) { bad = 1 } END { exit bad || NR != 10 }' four.csv same.csv
 # Plain steps do not converge here from the identity, whatever their number: only a fresh start can help, where one is allowed.
 hard="other.hdr same.hdr --bbl --components 8 --symmetric --precise"
 check "--plain-steps --restarts 0: runs" run ica $hard --plain-steps --restarts 0 --iterations 300 --report hard.csv
