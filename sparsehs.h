@@ -8868,7 +8868,7 @@ SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__weak_pat
     for (round = 0; round < SHS__NOISE_ROUNDS && shs__wabs(*sigma2 - before) > (shs_wide)1e-4 * before; round++) {
         shs_status status = shs__noise_values(ctx, w, limit);
         if (status != SHS_OK) return status;
-        *guess = w->patches < (size_t)(10 * p);
+        *guess = w->patches < 10 * (size_t)p;
         if (w->patches <= (size_t)p) return SHS_OK;
         before = *sigma2;
         *sigma2 = w->values[p - 1] > 0 ? w->values[p - 1] : 0;
@@ -9060,8 +9060,11 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain
 SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
     return wide ? shs__kernels_wide_pixels() : shs__kernels_pixels();
 }
-SHS__PRIVATE void *shs__element_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
-    return (unsigned char *)(uintptr_t)elements + index * (size_t)k->bytes;
+SHS__PRIVATE void *shs__element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
+    return (unsigned char *)elements + index * (size_t)k->bytes;
+}
+SHS__PRIVATE const void *shs__given_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
+    return (const unsigned char *)elements + index * (size_t)k->bytes;
 }
 SHS__PRIVATE shs_wide shs__get_element(const shs__pixels_kernels *k, const void *elements, size_t index) {
     return k->bytes == (int)sizeof(shs_wide) ? ((const shs_wide *)elements)[index]
@@ -9304,7 +9307,7 @@ SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, co
         for (i = 0; i < run->count; i += n) {
             n = shs__side_by_side(run->offset, i, run->count);
             k->convert(shs__element_type(k, type), n, run->from + SHS__RUN_AT(run, i) * (ptrdiff_t)r->view.size,
-                       shs__element_at(k, shift, each ? (size_t)i : 0), each, shs__element_at(k, out, (size_t)i));
+                       shs__given_at(k, shift, each ? (size_t)i : 0), each, shs__element_at(k, out, (size_t)i));
         }
     else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, run, (const shs_real *)shift, each, (shs_real *)out);
     else shs__convert_wide(type, run, (const shs_wide *)shift, each, (shs_wide *)out);
@@ -9326,7 +9329,7 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int li
         run.count = by_band ? count : v->used;
         if (r->unsettled) shs__settle_run(v, &run, panel->room);
         if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
-        shs__convert_run(r, &run, by_band ? shs__element_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
+        shs__convert_run(r, &run, by_band ? shs__given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
                          shs__element_at(r->kernels, panel->X,
                                          by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
     }
@@ -9352,7 +9355,7 @@ SHS__PRIVATE void shs__mark_not_finite(const shs__reader *r, shs__panel *panel) 
         const void *plane = shs__element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
         if (shs__elements_finite(kernels, pixels, plane)) continue;
         for (k = 0; k < pixels; k++)
-            if (!shs__elements_finite(kernels, 1, shs__element_at(kernels, plane, k))) panel->missing[k] = 1;
+            if (!shs__elements_finite(kernels, 1, shs__given_at(kernels, plane, k))) panel->missing[k] = 1;
     }
 }
 
@@ -9596,12 +9599,12 @@ SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int d
     const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int column, row, groups = (bands - 1) / k->lanes + 1, n;
     for (column = 0; column < bands; column += k->columns) {
-        const void *b = shs__element_at(k, packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
+        const void *b = shs__given_at(k, packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
-            k->gram(n, depth, shs__element_at(k, packed, (size_t)row * apart), b, (ptrdiff_t)apart, add, blocks);
-            blocks = shs__element_at(k, blocks, (size_t)(n * k->columns * k->lanes));
+            k->gram(n, depth, shs__given_at(k, packed, (size_t)row * apart), b, (ptrdiff_t)apart, add, blocks);
+            blocks = shs__element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
         }
     }
 }
@@ -9663,7 +9666,7 @@ SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, in
 SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const void *X, void *packed) {
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
-    for (b = 0; b < bands; b += k->lanes, packed = shs__element_at(k, packed, apart), X = shs__element_at(k, X, apart)) {
+    for (b = 0; b < bands; b += k->lanes, packed = shs__element_at(k, packed, apart), X = shs__given_at(k, X, apart)) {
         if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * (size_t)k->bytes);
         k->turn(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
@@ -10413,7 +10416,7 @@ SHS__PRIVATE void shs__map_spectra(const shs__pass *pass, shs__worker *lane, voi
             k->across(n, used - (int)first,
                       shs__element_at(k, job->packed, (size_t)k->lanes * ((size_t)g * (size_t)used + first)),
                       (ptrdiff_t)used * k->lanes, shs__element_at(k, lane->panel.X, (size_t)pixel * (size_t)used + first), used,
-                      shs__element_at(k, rows, (size_t)(g * k->lanes)), ldy);
+                      shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), ldy);
         }
         if (job->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, ldy, job->added, lane->wide + pixel);
@@ -10603,7 +10606,7 @@ SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel
                 shs__store_values(job->sink->type, 1, NULL, &is_missing, job->missing, at + o * size, 1);
         else {
             kernels->store(type, job->outputs, Y, scaling, at);
-            Y = shs__element_at(kernels, Y, (size_t)ldy);
+            Y = shs__given_at(kernels, Y, (size_t)ldy);
         }
     }
 }
@@ -10619,7 +10622,7 @@ SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *pan
     shs__scaling one = *scaling;
     one.each = 0;
     for (o = 0; o < job->outputs; o++) {
-        const void *y = shs__element_at(kernels, Y, (size_t)o * SHS__PANEL_PIXELS);
+        const void *y = shs__given_at(kernels, Y, (size_t)o * SHS__PANEL_PIXELS);
         one.constant = scaling->constant + o, one.low = scaling->low + o;
         one.range = scaling->range + o, one.old = scaling->old + o;
         for (k = 0; k < panel->pixels; k += n) {
@@ -10628,7 +10631,7 @@ SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *pan
             unsigned char *at = job->base + (line * job->ls + sample + o * job->bs) * size;
             for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
             if (missing) shs__store_values(job->sink->type, n, NULL, panel->missing + k, job->missing, at, 1);
-            else kernels->store(type, n, y, &one, at), y = shs__element_at(kernels, y, (size_t)n);
+            else kernels->store(type, n, y, &one, at), y = shs__given_at(kernels, y, (size_t)n);
         }
     }
 }
@@ -11948,7 +11951,7 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     shs_random_seed(&r, shs__mix(o->seed));
     g.c = o->approach == SHS_SYMMETRIC ? m : 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
-        shs_wide *W = it->W + (size_t)g.d * (size_t)m, change, best = 2;
+        shs_wide *W = it->W + (size_t)g.d * (size_t)m, change = 2, best = 2;
         size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_DEFLATION)
