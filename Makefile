@@ -278,7 +278,7 @@ build/bench_cl: tests/bench_cl.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
 # ---- warnings: COMPILER-LANGUAGE-VARIANT-LEVEL, each compiled once ---------------------------------------------------
 
 STRICT := -Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align \
-	-Wframe-larger-than=1024
+	-Wframe-larger-than=4096
 STRICT_float :=
 STRICT_double := -DSPARSEHS_DOUBLE
 STRICT_nodouble := -DSPARSEHS_NO_DOUBLE
@@ -289,9 +289,11 @@ STRICT_nostdlib := -DSPARSEHS_NO_STDLIB
 STRICT_openmp = $(call probe,-fopenmp)
 STRICT_native := -march=native
 STRICT_server := -march=skylake-avx512
+# What a microcontroller links has small frames.
+STRICT_onlycoding := -DSPARSEHS_ONLY_CODING -Wframe-larger-than=1024
 
 # $(1) a compiler: both precisions in both languages at every level, each other switch at one, and the other standards once.
-SWITCHES := nodouble static nosimd nodispatch nostdlib
+SWITCHES := nodouble static nosimd nodispatch nostdlib onlycoding
 strict = $(foreach l,c99 c++11,$(foreach v,float double,$(foreach o,O0 O1 O3,$(1)-$(l)-$(v)-$(o)))) \
 	$(foreach l,c99 c++11,$(foreach v,$(SWITCHES),$(1)-$(l)-$(v)-O1)) $(1)-c99-nosimd-O3 \
 	$(foreach l,c11 c++17 c++20,$(1)-$(l)-float-O1) $(foreach l,c99 c++11,$(1)-$(l)-native-O3) $(1)-c99-openmp-O2 \

@@ -16,7 +16,7 @@
 
 #define RUNS 3         /* of each side, in turns; the median counts */
 #define AT_LEAST 0.2   /* seconds a run: shorter work is repeated */
-#define SPARE_TURNS 9  /* a case, for turns in which the machine had other work */
+#define SPARE_TURNS 9  /* a case, for turns in which the machine had other bench_work */
 #define PAUSE 80000000 /* nanoseconds in which a peer's waiting threads stop spinning */
 
 /* ---- the cases ---------------------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ enum { CASES = sizeof cases / sizeof cases[0], TARGETS = sizeof targets / sizeof
 
 /* ---- what works are made with ------------------------------------------------------------------------------------- */
 
-double bench_now(const work *w) {
+double bench_now(const bench_work *w) {
     struct timespec t;
     clock_gettime(w->wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -178,7 +178,7 @@ void bench_ok(shs_status status) {
     exit(1);
 }
 
-void *bench_hold(work *w, int slot, size_t bytes) {
+void *bench_hold(bench_work *w, int slot, size_t bytes) {
     void *memory = calloc(1, bytes);
     if (!memory) bench_ok(SHS_NO_MEMORY);
     return w->held[slot] = memory;
@@ -194,7 +194,7 @@ double bench_median(double *values, int count) {
     return values[count / 2];
 }
 
-shs_context bench_context(const work *w) {
+shs_context bench_context(const bench_work *w) {
     shs_context ctx = SHS_ZERO;
     ctx.threads = w->threads;
     return ctx;
@@ -205,7 +205,7 @@ static int one_thread; /* --one-thread */
 static int threads_of(const bench_case *c) { return c->threads > 1 && !one_thread ? c->threads : 1; }
 
 /* 0 where it cannot be done here. */
-static int open_work(work *w, const bench_case *c, open_fn open, int threads) {
+static int open_work(bench_work *w, const bench_case *c, open_fn open, int threads) {
     memset(w, 0, sizeof *w);
     w->c = c;
     w->threads = threads > 1 && !one_thread ? threads : 1;
@@ -213,7 +213,7 @@ static int open_work(work *w, const bench_case *c, open_fn open, int threads) {
     return open && open(w);
 }
 
-static void close_work(work *w) {
+static void close_work(bench_work *w) {
     size_t k;
     bench_close_child(w);
     shs_pca_free(NULL, &w->pca);
@@ -222,7 +222,7 @@ static void close_work(work *w) {
 }
 
 /* One run: the mean of as many repetitions as it takes. What runs beside us repeats by itself. */
-static double run_seconds(work *w) {
+static double run_seconds(bench_work *w) {
     struct timespec pause = {0, PAUSE};
     double total = 0;
     int count = 0;
@@ -271,7 +271,7 @@ static void judge_share(const bench_case *c, const bench_peaks *peaks, result *r
 
 /* A turn: ours and the peer's. Where one thread and two are compared it is repeated, within reason, until the machine let both
    run all the while. */
-static double take_turn(work *ours, work *peer, double *mine, double *theirs, int *spare) {
+static double take_turn(bench_work *ours, bench_work *peer, double *mine, double *theirs, int *spare) {
     int compared = ours->c->peer_threads && threads_of(ours->c) > 1;
     for (;;) {
         double before = compared ? bench_both_cores() : 0, after;
@@ -286,7 +286,7 @@ static double take_turn(work *ours, work *peer, double *mine, double *theirs, in
 
 static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
     double seconds[2][RUNS], cores[RUNS];
-    work ours, peer;
+    bench_work ours, peer;
     result r = SHS_ZERO;
     int with_peer, run, spare = SPARE_TURNS;
     if (!open_work(&ours, c, c->build ? open_build : c->open, c->threads)) {
@@ -414,7 +414,7 @@ static int wanted(const char *name) {
 
 /* As open_build of the program beside us asks for it. */
 static int serve(const char *name) {
-    work w;
+    bench_work w;
     int k = find_case(name);
     if (k == CASES || !open_work(&w, cases + k, cases[k].open, cases[k].threads)) return 1;
     bench_serve(&w, run_seconds);

@@ -13,9 +13,9 @@
 
 #define THREADS 2 /* of the cases that use more than one */
 
-struct work;
+struct bench_work;
 /* Makes work ready; 0 = it cannot be done here. */
-typedef int (*open_fn)(struct work *w);
+typedef int (*open_fn)(struct bench_work *w);
 
 typedef enum figure { SECONDS = 0, GFLOPS, SIGNALS, FIGURES } figure;
 
@@ -42,10 +42,10 @@ typedef struct bench_case {
 } bench_case;
 
 /* Something to be timed: one run of `once` says how many seconds it took. */
-typedef struct work {
+typedef struct bench_work {
     const bench_case *c;
     int threads, wall; /* wall: timed by the clock; otherwise by the processor time, which a busy machine disturbs less */
-    double (*once)(struct work *w);
+    double (*once)(struct bench_work *w);
     void *held[6]; /* memory, freed at the end */
     shs_cube cube;
     shs_sink sink;
@@ -53,45 +53,45 @@ typedef struct work {
     shs_pca pca;
     long child; /* a process beside this one does it; 0 = none */
     FILE *to, *from;
-} work;
+} bench_work;
 
 /* bench.c */
-double bench_now(const work *w);
-void *bench_hold(work *w, int slot, size_t bytes);
+double bench_now(const bench_work *w);
+void *bench_hold(bench_work *w, int slot, size_t bytes);
 void bench_ok(shs_status status);
 double bench_median(double *values, int count);
-shs_context bench_context(const work *w);
+shs_context bench_context(const bench_work *w);
 
 /* bench_algebra.c, bench_signals.c, bench_cubes.c */
-int open_gemm(work *w);
-int open_syrk(work *w);
-int open_eigh(work *w);
-int open_openblas_gemm(work *w);
-int open_openblas_syrk(work *w);
-int open_openblas_eigh(work *w);
-int open_omp(work *w);
-int open_ksvd(work *w);
-int open_busy_ksvd(work *w);
-int open_patches(work *w);
-int open_covariance(work *w);
-int open_projection(work *w);
-int open_pca(work *w);
-int open_rx(work *w);
-int open_mnf(work *w);
-int open_ica(work *w);
+int open_gemm(bench_work *w);
+int open_syrk(bench_work *w);
+int open_eigh(bench_work *w);
+int open_openblas_gemm(bench_work *w);
+int open_openblas_syrk(bench_work *w);
+int open_openblas_eigh(bench_work *w);
+int open_omp(bench_work *w);
+int open_ksvd(bench_work *w);
+int open_busy_ksvd(bench_work *w);
+int open_patches(bench_work *w);
+int open_covariance(bench_work *w);
+int open_projection(bench_work *w);
+int open_pca(bench_work *w);
+int open_rx(bench_work *w);
+int open_mnf(bench_work *w);
+int open_ica(bench_work *w);
 
 /* The scenes: 512 x 614 pixels of 205 bands, and 512 x 512 of 224. */
 enum { LINES = 512, BANDS_A = 205, SAMPLES_A = 614, BANDS_B = 224, SAMPLES_B = 512 };
-enum { ICA_ITERATIONS = 20 }; /* of the contrasts that sweep, so that all do the same work */
-void bench_open_cube(work *w);
+enum { ICA_ITERATIONS = 20 }; /* of the contrasts that sweep, so that all do the same bench_work */
+void bench_open_cube(bench_work *w);
 void bench_covariance(int bands, shs_wide *covariance);
 shs_ica_options bench_ica_options(const bench_case *c);
 
 /* bench_beside.c: work in another process. */
-int open_build(work *w);
-int open_script(work *w);
-void bench_close_child(work *w);
-void bench_serve(work *w, double (*seconds)(work *w));
+int open_build(bench_work *w);
+int open_script(bench_work *w);
+void bench_close_child(bench_work *w);
+void bench_serve(bench_work *w, double (*seconds)(bench_work *w));
 
 /* bench_peaks.c: what the machine reaches at most, by the number of threads less 1. */
 typedef struct bench_peaks {

@@ -14,7 +14,7 @@ static void fill(void *x, size_t count, int wide, uint64_t seed) {
     }
 }
 
-static void *hold_filled(work *w, int slot, size_t count, int wide) {
+static void *hold_filled(bench_work *w, int slot, size_t count, int wide) {
     void *x = bench_hold(w, slot, count * (wide ? sizeof(double) : sizeof(float)));
     fill(x, count, wide, (uint64_t)slot + 1);
     return x;
@@ -24,7 +24,7 @@ static int real_is_wide(void) { return sizeof(shs_real) == sizeof(double); }
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
-static double gemm_once(work *w) {
+static double gemm_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     const shs_real *A = (const shs_real *)w->held[0], *B = (const shs_real *)w->held[1];
     int n = w->c->n;
@@ -33,7 +33,7 @@ static double gemm_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_gemm(work *w) {
+int open_gemm(bench_work *w) {
     size_t count = (size_t)w->c->n * (size_t)w->c->n;
     int slot;
     for (slot = 0; slot < 3; slot++) hold_filled(w, slot, count, real_is_wide());
@@ -41,7 +41,7 @@ int open_gemm(work *w) {
     return 1;
 }
 
-static double syrk_once(work *w) {
+static double syrk_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     int n = w->c->n, m = w->c->m;
     double start = bench_now(w);
@@ -49,18 +49,18 @@ static double syrk_once(work *w) {
     return bench_now(w) - start;
 }
 
-static void hold_syrk(work *w, int wide) {
+static void hold_syrk(bench_work *w, int wide) {
     hold_filled(w, 0, (size_t)w->c->n * (size_t)w->c->m, wide);
     hold_filled(w, 1, (size_t)w->c->n * (size_t)w->c->n, wide);
 }
 
-int open_syrk(work *w) {
+int open_syrk(bench_work *w) {
     hold_syrk(w, real_is_wide());
     w->once = syrk_once;
     return 1;
 }
 
-static double eigh_once(work *w) {
+static double eigh_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     int n = w->c->n;
     double start = bench_now(w);
@@ -69,14 +69,14 @@ static double eigh_once(work *w) {
 }
 
 /* The covariance of a scene, its values, its vectors. */
-static void hold_eigh(work *w) {
+static void hold_eigh(bench_work *w) {
     size_t n = (size_t)w->c->n;
     bench_covariance(w->c->n, (shs_wide *)bench_hold(w, 0, n * n * sizeof(shs_wide)));
     bench_hold(w, 1, n * sizeof(shs_wide));
     bench_hold(w, 2, n * n * sizeof(shs_wide));
 }
 
-int open_eigh(work *w) {
+int open_eigh(bench_work *w) {
     hold_eigh(w);
     w->once = eigh_once;
     return 1;
@@ -123,7 +123,7 @@ static int find_openblas(void) {
     return here;
 }
 
-static double openblas_gemm_once(work *w) {
+static double openblas_gemm_once(bench_work *w) {
     int n = w->c->n;
     double start = bench_now(w);
     if (w->c->wide)
@@ -135,7 +135,7 @@ static double openblas_gemm_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_openblas_gemm(work *w) {
+int open_openblas_gemm(bench_work *w) {
     size_t count = (size_t)w->c->n * (size_t)w->c->n;
     int slot;
     if (!find_openblas()) return 0;
@@ -144,14 +144,14 @@ int open_openblas_gemm(work *w) {
     return 1;
 }
 
-static double openblas_syrk_once(work *w) {
+static double openblas_syrk_once(bench_work *w) {
     int n = w->c->n;
     double start = bench_now(w);
     openblas.ssyrk(COLUMN_MAJOR, LOWER, NO_TRANS, n, w->c->m, 1, (const float *)w->held[0], n, 0, (float *)w->held[1], n);
     return bench_now(w) - start;
 }
 
-int open_openblas_syrk(work *w) {
+int open_openblas_syrk(bench_work *w) {
     if (!find_openblas()) return 0;
     hold_syrk(w, 0);
     w->once = openblas_syrk_once;
@@ -159,7 +159,7 @@ int open_openblas_syrk(work *w) {
 }
 
 /* dsyevd overwrites its matrix: it is put back outside of the time. */
-static double openblas_eigh_once(work *w) {
+static double openblas_eigh_once(bench_work *w) {
     int n = w->c->n, info = 0, room_values = 1 + 6 * n + 2 * n * n, integers = 3 + 5 * n;
     double *A = (double *)w->held[2], start;
     memcpy(A, w->held[0], (size_t)n * (size_t)n * sizeof(double));
@@ -171,7 +171,7 @@ static double openblas_eigh_once(work *w) {
     return start;
 }
 
-int open_openblas_eigh(work *w) {
+int open_openblas_eigh(bench_work *w) {
     size_t n = (size_t)w->c->n;
     if (!find_openblas()) return 0;
     hold_eigh(w);

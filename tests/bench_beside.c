@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static double child_once(work *w) {
+static double child_once(bench_work *w) {
     double seconds;
     if (fputc('\n', w->to) == EOF || fflush(w->to) || fscanf(w->from, "%lf", &seconds) != 1) {
         fprintf(stderr, "bench: what ran beside %s ended early\n", w->c->name);
@@ -15,7 +15,7 @@ static double child_once(work *w) {
 }
 
 /* 0 where it does not start, or has not what it needs. */
-static int open_child(work *w, char *const argv[]) {
+static int open_child(bench_work *w, char *const argv[]) {
     char answer[16] = "";
     int down[2], up[2];
     if (pipe(down) || pipe(up)) return 0;
@@ -39,7 +39,7 @@ static int open_child(work *w, char *const argv[]) {
     return 0;
 }
 
-void bench_close_child(work *w) {
+void bench_close_child(bench_work *w) {
     if (w->to) fclose(w->to);
     if (w->from) fclose(w->from);
     if (w->child > 0) waitpid((pid_t)w->child, NULL, 0);
@@ -48,7 +48,7 @@ void bench_close_child(work *w) {
 }
 
 /* The other side of it. */
-void bench_serve(work *w, double (*seconds)(work *w)) {
+void bench_serve(bench_work *w, double (*seconds)(bench_work *w)) {
     int c;
     printf("ready\n");
     fflush(stdout);
@@ -60,7 +60,7 @@ void bench_serve(work *w, double (*seconds)(work *w)) {
 }
 
 /* Our side of the case, by the program that is built for it. */
-int open_build(work *w) {
+int open_build(bench_work *w) {
     char program[64], serve[] = "--serve", name[64], alone[] = "--one-thread";
     char *argv[5];
     argv[0] = program, argv[1] = serve, argv[2] = name, argv[3] = w->threads > 1 ? NULL : alone, argv[4] = NULL;
@@ -70,13 +70,13 @@ int open_build(work *w) {
 }
 
 /* A peer in Python, on the same pixels. */
-int open_script(work *w) {
+int open_script(bench_work *w) {
     static const char *const types[SHS_TYPE_COUNT] = {"", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"};
     const char *python = getenv("PYTHON");
     char words[9][64], *argv[10];
     size_t count, k;
     FILE *f = fopen("build/bench_cube.raw", "wb");
-    work own = *w;
+    bench_work own = *w;
     int here = 0;
     bench_open_cube(&own);
     count = (size_t)own.cube.lines * (size_t)own.cube.samples * (size_t)own.cube.bands;

@@ -49,7 +49,7 @@ static void store(void *to, shs_type type, size_t at, int16_t value) {
 }
 
 /* The scene in the type and interleave of the case; 8 bits hold a 64th. */
-void bench_open_cube(work *w) {
+void bench_open_cube(bench_work *w) {
     shs_type type = w->c->type == SHS_REAL ? SHS_I16 : w->c->type;
     shs_interleave interleave = w->c->type == SHS_REAL ? SHS_BIP : w->c->interleave;
     const int16_t *from = scene(w->c->bands);
@@ -68,7 +68,7 @@ void bench_open_cube(work *w) {
 }
 
 /* Where components go: float, or rescaled to bytes. */
-static void open_sink(work *w) {
+static void open_sink(bench_work *w) {
     size_t components = (size_t)(w->c->components ? w->c->components : w->c->bands);
     size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * components * (w->c->to_bytes ? 1 : sizeof(float));
     w->sink.interleave = w->cube.interleave;
@@ -89,7 +89,7 @@ void bench_covariance(int bands, shs_wide *covariance) {
     free(mean);
 }
 
-static double covariance_once(work *w) {
+static double covariance_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     shs_moments moments;
     double start = bench_now(w);
@@ -99,20 +99,20 @@ static double covariance_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_covariance(work *w) {
+int open_covariance(bench_work *w) {
     bench_open_cube(w);
     w->once = covariance_once;
     return 1;
 }
 
-static double projection_once(work *w) {
+static double projection_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     double start = bench_now(w);
     bench_ok(shs_pca_transform(&ctx, &w->pca, &w->cube, &w->sink));
     return bench_now(w) - start;
 }
 
-int open_projection(work *w) {
+int open_projection(bench_work *w) {
     shs_pca_options o = SHS_ZERO;
     bench_open_cube(w);
     open_sink(w);
@@ -122,7 +122,7 @@ int open_projection(work *w) {
     return 1;
 }
 
-static double pca_once(work *w) {
+static double pca_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     shs_pca_options o = SHS_ZERO;
     double start = bench_now(w);
@@ -131,28 +131,28 @@ static double pca_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_pca(work *w) {
+int open_pca(bench_work *w) {
     bench_open_cube(w);
     open_sink(w);
     w->once = pca_once;
     return 1;
 }
 
-static double rx_once(work *w) {
+static double rx_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     double start = bench_now(w);
     bench_ok(shs_rx(&ctx, &w->cube, NULL, &w->sink, NULL));
     return bench_now(w) - start;
 }
 
-int open_rx(work *w) {
+int open_rx(bench_work *w) {
     bench_open_cube(w);
     open_sink(w);
     w->once = rx_once;
     return 1;
 }
 
-static double mnf_once(work *w) {
+static double mnf_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     shs_pca_options o = SHS_ZERO;
     double start = bench_now(w);
@@ -163,7 +163,7 @@ static double mnf_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_mnf(work *w) {
+int open_mnf(bench_work *w) {
     bench_open_cube(w);
     open_sink(w);
     w->once = mnf_once;
@@ -183,7 +183,7 @@ shs_ica_options bench_ica_options(const bench_case *c) {
     return o;
 }
 
-static double ica_once(work *w) {
+static double ica_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     shs_ica_options o = bench_ica_options(w->c);
     double start = bench_now(w);
@@ -191,7 +191,7 @@ static double ica_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_ica(work *w) {
+int open_ica(bench_work *w) {
     bench_open_cube(w);
     open_sink(w);
     w->once = ica_once;

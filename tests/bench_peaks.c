@@ -79,7 +79,7 @@ static double usual_seconds(const loops *l, int wide, const unsigned char *memor
     volatile double factor = 0.5, kept;
     double seconds[TRIES], sum = 0;
     size_t slice = READ_BYTES / (size_t)threads;
-    work w = SHS_ZERO;
+    bench_work w = SHS_ZERO;
     int run, t;
     w.wall = threads > 1;
     for (run = 0; run < tries; run++) {
@@ -107,7 +107,7 @@ double bench_both_cores(void) {
 bench_peaks bench_measure_peaks(void) {
     bench_peaks peaks = SHS_ZERO;
     loops l = widest();
-    work w = SHS_ZERO;
+    bench_work w = SHS_ZERO;
     unsigned char *memory = (unsigned char *)bench_hold(&w, 0, READ_BYTES + 64);
     const unsigned char *aligned = memory + (64 - (uintptr_t)memory % 64) % 64;
     int threads, wide;

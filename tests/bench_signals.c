@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static shs_real *hold_normal(work *w, int slot, size_t count) {
+static shs_real *hold_normal(bench_work *w, int slot, size_t count) {
     shs_real *x = (shs_real *)bench_hold(w, slot, count * sizeof *x);
     shs_random r;
     size_t i;
@@ -17,14 +17,14 @@ static shs_real *hold_normal(work *w, int slot, size_t count) {
 static size_t dictionary_values(const bench_case *c) { return (size_t)c->p * (size_t)c->n; }
 
 /* A dictionary and signals. */
-static void hold_signals(work *w) {
+static void hold_signals(bench_work *w) {
     const bench_case *c = w->c;
     bench_ok(shs_normalize_columns(c->p, c->n, hold_normal(w, 0, dictionary_values(c)), c->p, NULL));
     hold_normal(w, 1, (size_t)c->p * (size_t)c->m);
 }
 
 /* D'D and D'Y included. */
-static double omp_once(work *w) {
+static double omp_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     const bench_case *c = w->c;
     double start = bench_now(w);
@@ -33,14 +33,14 @@ static double omp_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_omp(work *w) {
+int open_omp(bench_work *w) {
     hold_signals(w);
     bench_ok(shs_codes_create(NULL, (size_t)w->c->m, w->c->s, &w->codes));
     w->once = omp_once;
     return 1;
 }
 
-static double ksvd_seconds(work *w, int iterations) {
+static double ksvd_seconds(bench_work *w, int iterations) {
     const bench_case *c = w->c;
     shs_context ctx = bench_context(w);
     shs_ksvd_options o = SHS_ZERO;
@@ -57,12 +57,12 @@ static double ksvd_seconds(work *w, int iterations) {
 }
 
 /* One iteration: what eight take more than two, so that start and final coding do not count. */
-static double ksvd_once(work *w) {
+static double ksvd_once(bench_work *w) {
     double few = ksvd_seconds(w, 2);
     return (ksvd_seconds(w, 8) - few) / 6;
 }
 
-int open_ksvd(work *w) {
+int open_ksvd(bench_work *w) {
     hold_signals(w);
     bench_hold(w, 2, dictionary_values(w->c) * sizeof(shs_real));
     w->once = ksvd_once;
@@ -70,7 +70,7 @@ int open_ksvd(work *w) {
 }
 
 /* Ten iterations while an endless loop, which ends with this program at the latest, has the second of two processors. */
-static double busy_once(work *w) {
+static double busy_once(bench_work *w) {
     struct timespec start = {0, 20000000};
     double seconds;
     pid_t loop = fork();
@@ -87,14 +87,14 @@ static double busy_once(work *w) {
     return seconds;
 }
 
-int open_busy_ksvd(work *w) {
+int open_busy_ksvd(bench_work *w) {
     open_ksvd(w);
     w->once = busy_once;
     return 1;
 }
 
 /* All patches of a noisy drawing of c->m lines coded to the noise and put back: the second half of denoising. */
-static double patches_once(work *w) {
+static double patches_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
@@ -109,7 +109,7 @@ static double patches_once(work *w) {
     return bench_now(w) - start;
 }
 
-int open_patches(work *w) {
+int open_patches(bench_work *w) {
     size_t size = (size_t)w->c->m, i;
     shs_real *D = (shs_real *)bench_hold(w, 0, dictionary_values(w->c) * sizeof *D), *image = hold_normal(w, 1, size * size);
     for (i = 0; i < size * size; i++) {

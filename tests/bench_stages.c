@@ -3,7 +3,7 @@
    build/bench_stages.csv. */
 #include "bench.h"
 
-enum { MOST_RUNS = 3, SPARE_RUNS = 9 }; /* spare: for runs in which the machine had other work */
+enum { MOST_RUNS = 3, SPARE_RUNS = 9 }; /* spare: for runs in which the machine had other bench_work */
 enum { LOAD, MOMENTS, EIGEN, RANGE, WHITENING, ITERATION, RATING, TRANSFORM, WHOLE, STAGES };
 
 static const char *const stage_names[STAGES] = {
@@ -18,7 +18,7 @@ static const char *const phase_names[PHASES] = {"moments", "whitening", "separat
 /* Time goes to the phase whose step just ended. A step of separating is announced when it begins, and so is the rating: the
    last step ends there. */
 typedef struct phase_clock {
-    const work *w;
+    const bench_work *w;
     double last, spent[PHASES], remains;
     int separations;
 } phase_clock;
@@ -41,7 +41,7 @@ static int on_progress(void *user, const char *phase, size_t step, size_t steps,
     return 0;
 }
 
-static shs_context watched(const work *w, phase_clock *clock) {
+static shs_context watched(const bench_work *w, phase_clock *clock) {
     shs_context ctx = bench_context(w);
     memset(clock, 0, sizeof *clock);
     clock->w = w;
@@ -53,14 +53,14 @@ static shs_context watched(const work *w, phase_clock *clock) {
 
 /* ---- one run of all stages ---------------------------------------------------------------------------------------- */
 
-static void write_scene(const work *w, const char *file) {
+static void write_scene(const bench_work *w, const char *file) {
     size_t count = (size_t)w->cube.samples * (size_t)w->cube.lines * (size_t)w->cube.bands;
     FILE *f = fopen(file, "wb");
     if (!f || fwrite(w->cube.pixels, sizeof(int16_t), count, f) != count || fclose(f)) bench_ok(SHS_WRITE_FAILED);
 }
 
 /* From a file that was just written, so from the system's cache of it. Always on one thread. */
-static double load_seconds(const work *w) {
+static double load_seconds(const bench_work *w) {
     static const char *file = "build/bench_cube.raw";
     size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * (size_t)w->cube.bands * sizeof(int16_t);
     void *pixels = calloc(1, bytes);
@@ -80,7 +80,7 @@ static double load_seconds(const work *w) {
 }
 
 /* Moments and the principal components from them, each by its own call. */
-static void fit_stages(const work *w, const shs_context *ctx, double *seconds, shs_pca *pca) {
+static void fit_stages(const bench_work *w, const shs_context *ctx, double *seconds, shs_pca *pca) {
     shs_pca_options o = SHS_ZERO;
     shs_moments moments;
     double start = bench_now(w);
@@ -94,7 +94,7 @@ static void fit_stages(const work *w, const shs_context *ctx, double *seconds, s
     shs_moments_free(ctx, &moments);
 }
 
-static void pca_stages(work *w, double *seconds) {
+static void pca_stages(bench_work *w, double *seconds) {
     phase_clock clock;
     shs_context ctx = bench_context(w);
     shs_pca_options o = SHS_ZERO;
@@ -113,7 +113,7 @@ static void pca_stages(work *w, double *seconds) {
     seconds[WHOLE] = bench_now(w) - start;
 }
 
-static void ica_stages(work *w, double *seconds) {
+static void ica_stages(bench_work *w, double *seconds) {
     phase_clock clock;
     shs_context ctx = bench_context(w);
     shs_ica_options o = bench_ica_options(w->c);
@@ -144,7 +144,7 @@ static void ica_stages(work *w, double *seconds) {
 typedef struct analysis {
     const char *name, *title;
     open_fn open;
-    void (*measure)(work *w, double *seconds);
+    void (*measure)(bench_work *w, double *seconds);
     bench_case c;
 } analysis;
 
@@ -179,7 +179,7 @@ static void report(const analysis *a, double seconds[THREADS][STAGES], int threa
 
 static void measure(const analysis *a, int runs, int threads, FILE *csv) {
     double run[THREADS][MOST_RUNS][STAGES], middle[THREADS][STAGES], column[MOST_RUNS];
-    work w = SHS_ZERO;
+    bench_work w = SHS_ZERO;
     int t, k, r, spare = SPARE_RUNS;
     memset(run, 0, sizeof run);
     w.c = &a->c;
