@@ -1718,6 +1718,54 @@ static void test_cancelled_between_rounds(void **state) {
     problem_free(&q);
 }
 
+/* ||y||^2 at every length: nothing is coded where the tolerance is above it, and the report's sum is that of all signals. */
+static void test_norm_of_every_length(void **state) {
+    int p, i;
+    (void)state;
+    for (p = 1; p <= 67; p++) {
+        problem q = random_problem(p, 3, 1, 470 + (uint64_t)p);
+        shs_codes codes = new_codes(1, 1);
+        shs_omp_options o = SHS_ZERO;
+        shs_omp_report report;
+        double sum = 0;
+        for (i = 0; i < p; i++) sum += (double)q.Y[i] * (double)q.Y[i];
+        o.sparsity = 1, o.tolerance = (shs_real)(1.01 * sqrt(sum));
+        assert_ok(shs_omp_ex(NULL, p, 3, q.D, p, 1, q.Y, p, &o, &codes, NULL, &report));
+        assert_int_equal(codes.used[0], 0);
+        assert_close(report.sum2, sum, 4e-7 * sum);
+        shs_codes_free(NULL, &codes);
+        problem_free(&q);
+    }
+}
+
+/* A part of y below the rounding of D'y, beside one that no atom reaches: the residual, formed again, has it. */
+static void test_small_part_beside_a_large_one(void **state) {
+    static const shs_gram_mode modes[] = {SHS_GRAM_ALWAYS, SHS_GRAM_NEVER};
+    problem q = random_problem(40, 60, 1, 475);
+    const shs_real small = (shs_real)BY_TYPE(2e-6, 2e-13);
+    size_t f;
+    int i;
+    (void)state;
+    for (i = 0; i < 60; i++) memset(q.D + 40 * i + 30, 0, 10 * sizeof *q.D);
+    normalise(40, 60, q.D);
+    for (i = 0; i < 40; i++) q.Y[i] = q.D[3 * 40 + i] + small * q.D[7 * 40 + i];
+    q.Y[35] = (shs_real)0.3;
+    for (f = 0; f < 2; f++) {
+        shs_codes codes = new_codes(1, 2);
+        shs_omp_options o = SHS_ZERO;
+        shs_omp_report report;
+        o.sparsity = 2, o.tolerance = (shs_real)0.1, o.gram_mode = modes[f];
+        assert_ok(shs_omp_ex(NULL, 40, 60, q.D, 40, 1, q.Y, 40, &o, &codes, NULL, &report));
+        assert_int_equal(report.not_reached, 1);
+        assert_int_equal(codes.used[0], 2);
+        assert_int_equal(codes.atoms[0], 3);
+        assert_int_equal(codes.atoms[1], 7);
+        assert_close(codes.coefs[1], small, 0.1 * small);
+        shs_codes_free(NULL, &codes);
+    }
+    problem_free(&q);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed_sparsity),
@@ -1764,6 +1812,8 @@ int main(void) {
         cmocka_unit_test(test_reached_is_true),
         cmocka_unit_test(test_no_huge_gram),
         cmocka_unit_test(test_cancelled_between_rounds),
+        cmocka_unit_test(test_norm_of_every_length),
+        cmocka_unit_test(test_small_part_beside_a_large_one),
     };
     return run_with_every_instance("sparse coding", tests);
 }
