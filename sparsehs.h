@@ -154,6 +154,7 @@ typedef double shs_wide;
 #define shs_omp_one_direct SHS__LINK(omp_one_direct)
 #define shs_omp_one_direct_workspace SHS__LINK(omp_one_direct_workspace)
 #define shs_omp_naive SHS__LINK(omp_naive)
+#define shs_update_name SHS__LINK(update_name)
 #define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
 #define shs_ksvd SHS__LINK(ksvd)
 #define shs_ksvd_ex SHS__LINK(ksvd_ex)
@@ -620,6 +621,20 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
    each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after that. Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 
+/* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which sums
+   it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the rules of
+   section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
+#define SHS_UPDATE_LIST(X)                                                                                             \
+    X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */
+typedef enum shs_update {
+#define SHS__ENUM(code, name, codes) code,
+    SHS_UPDATE_LIST(SHS__ENUM)
+#undef SHS__ENUM
+    SHS_UPDATE_COUNT
+} shs_update;
+/* Its name, "aksvd"; NULL where it is none. */
+SHS_API const char *shs_update_name(shs_update update);
+
 typedef enum shs_start {
     SHS_START_SIGNALS = 0, /* random signals of Y, normalised; all-zero ones and copies are passed over, random atoms fill up */
     SHS_START_RANDOM,      /* normal deviates */
@@ -656,6 +671,7 @@ typedef struct shs_ksvd_record {
 typedef struct shs_ksvd_options {
     int iterations;                 /* K; 0 = 10 */
     shs_omp_options coding;         /* sparsity (0 = max(1, p/10) without a tolerance), tolerance, limits a signal, m~ */
+    shs_update update;              /* the rule */
     int parallel_atoms;             /* N~; 0 = 1: AK-SVD; n or more: fully parallel */
     int rounds;                     /* u; 0 = 1 */
     const shs_step *parallel_atoms_schedule; /* overrides parallel_atoms from its first step on; NULL = constant */
@@ -1081,6 +1097,19 @@ typedef struct shs_signals_job {
     int learning;                  /* non-zero: residual, gather and update will be asked for */
 } shs_signals_job;
 
+/* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and makes
+   atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom (count) for all
+   rules so far. A rule for signals with missing values will ask for that of each row of each atom (p x count). */
+typedef struct shs_atom_group {
+    shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
+    int first, count;  /* atoms first .. first+count-1 */
+    shs_wide *sums;    /* p x count: E_I x' */
+    shs_wide *energy;
+    shs_real *atoms;   /* p x count: the new ones */
+    int want_codes;    /* the codes are used again: x_new = E_I'd_new + x (d_old'd_new), or x where the rule keeps the codes */
+    int want_residual; /* E is used again */
+} shs_atom_group;
+
 /* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
    (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
    which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
@@ -1095,11 +1124,10 @@ typedef struct shs_engine {
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
     shs_status (*signals_residual)(void *session, shs_wide *sum2);
-    /* For atoms first .. first+count-1: sums (p x count) = E_I x' and energy (count) = |x|^2. */
-    shs_status (*signals_gather)(void *session, int first, int count, shs_wide *sums, shs_wide *energy);
-    /* Replaces these atoms (p x count); with want_codes x_new = E_I'd_new + x (d_old'd_new), with want_residual E too. */
-    shs_status (*signals_update)(void *session, int first, int count, const shs_real *atoms, int want_codes,
-                                 int want_residual);
+    /* The sums of a group of atoms. */
+    shs_status (*signals_gather)(void *session, const shs_atom_group *group);
+    /* Replaces the atoms of the group, and brings up to date what is wanted of codes and E. */
+    shs_status (*signals_update)(void *session, const shs_atom_group *group);
     /* Copies the codes to the caller's arrays, whose stride may be larger; slots from used[i] on become zero. */
     shs_status (*signals_fetch)(void *session, shs_codes *codes);
     void (*signals_close)(void *session);
@@ -7296,6 +7324,39 @@ SHS__PUBLIC void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const sh
         }
 }
 
+/* ---- the rules of update ------------------------------------------------------------------------------------------ */
+
+/* A rule is one function on the sums of a group of atoms. It turns E_I x' in g->sums into the directions of the new atoms; D
+   (p x count) has the old ones. The driver normalises. */
+typedef void (*shs__dl_rule_fn)(int p, const shs_atom_group *g, const shs_real *D);
+
+/* AK-SVD: F x' = E_I x' + d_old |x|^2. */
+SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *D) {
+    int j, i;
+    for (j = 0; j < g->count; j++)
+        for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(D, p, i, j) * g->energy[j];
+}
+
+static const struct {
+    shs__dl_rule_fn directions;
+    int codes; /* x_new is made with the new atom; otherwise x stays */
+} shs__dl_rules[] = {
+#define SHS__ROW(code, name, codes) {shs__dl_rule_##name, codes},
+    SHS_UPDATE_LIST(SHS__ROW)
+#undef SHS__ROW
+};
+
+SHS__PUBLIC const char *shs_update_name(shs_update update) {
+    switch (update) {
+#define SHS__CASE(code, name, codes)                                                                                   \
+    case code: return #name;
+        SHS_UPDATE_LIST(SHS__CASE)
+#undef SHS__CASE
+    case SHS_UPDATE_COUNT: break;
+    }
+    return NULL;
+}
+
 /* ---- the CPU's signals session ------------------------------------------------------------------------------------ */
 
 /* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
@@ -7331,10 +7392,8 @@ typedef struct shs__signals {
     shs_real *stretch_sums; /* p a stretch */
     shs__synthesis residual; /* of the codes at hand; residual_done: E holds it */
     int residual_done;
-    /* the group at work */
-    int first, count, want_residual; /* of the new codes; who asks for it wants these too */
-    const shs_real *D_new; /* p x count */
-    shs_wide *overlap;     /* d_old'd_new of each atom of the group */
+    const shs_atom_group *group; /* at work */
+    shs_wide *overlap;           /* d_old'd_new of each of its atoms */
 } shs__signals;
 
 SHS__PRIVATE size_t shs__most_stretches(int n, size_t m, int stride) {
@@ -7440,34 +7499,33 @@ SHS__OUTLINE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* One pass over the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__group_work(const shs__signals *s, int first, int count) {
-    return (shs_wide)s->p * (shs_wide)(s->uses.start[first + count] - s->uses.start[first]);
+SHS__PRIVATE shs_wide shs__group_work(const shs__signals *s, const shs_atom_group *g) {
+    return (shs_wide)s->p * (shs_wide)(s->uses.start[g->first + g->count] - s->uses.start[g->first]);
 }
 
-/* sums (p x count) = E_I x', energy (count) = |x|^2 for atoms first .. first+count-1. A single atom is not shared out: the
-   next one waits for it, and a parallel region an atom costs more than it saves unless the machine has nothing else to do. */
-SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, int first, int count, shs_wide *sums,
-                                      shs_wide *energy) {
+/* sums = E_I x' and energy = |x|^2 of each atom of the group. A single atom is not shared out: the next one waits for it, and a
+   parallel region an atom costs more than it saves unless the machine has nothing else to do. */
+SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
-    for (j = 0; j < count; j++) {
-        size_t at = s->uses.start[first + j], end = s->uses.start[first + j + 1];
+    for (j = 0; j < g->count; j++) {
+        size_t at = s->uses.start[g->first + j], end = s->uses.start[g->first + j + 1];
         for (; at < end; at += SHS__USES_AN_ITEM) {
             shs__stretch *w = s->stretches + stretches++;
             w->atom = j;
             w->begin = at;
             w->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
         }
-        energy[j] = 0;
+        g->energy[j] = 0;
     }
-    memset(sums, 0, (size_t)s->p * (size_t)count * sizeof *sums);
-    if (count > 1) shs__parallel(ctx, shs__group_work(s, first, count), stretches, shs__gather_chunk, s);
+    memset(g->sums, 0, (size_t)s->p * (size_t)g->count * sizeof *g->sums);
+    if (g->count > 1) shs__parallel(ctx, shs__group_work(s, g), stretches, shs__gather_chunk, s);
     else
         for (c = 0; c < stretches; c++) shs__gather_chunk(s, c, 0);
     for (c = 0; c < stretches; c++) {
         const shs__stretch *w = s->stretches + c;
-        shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, sums + (size_t)w->atom * (size_t)s->p);
-        energy[w->atom] += w->energy;
+        shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, g->sums + (size_t)w->atom * (size_t)s->p);
+        g->energy[w->atom] += w->energy;
     }
 }
 
@@ -7482,66 +7540,70 @@ SHS__PRIVATE size_t shs__first_use(const shs__uses *uses, int j, size_t i) {
     return low;
 }
 
+/* The coefficient that use u is. */
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__signals *s, size_t u) {
+    return s->codes.coefs + s->uses.signal[u] * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
+}
+
+/* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
+SHS__INLINE shs_real shs__dl_new_code(const shs__signals *s, const shs__vector_kernels *kernels, int j, size_t u) {
+    size_t p = (size_t)s->p;
+    shs_real x = *shs__dl_coefficient(s, u);
+    if (!shs__dl_rules[s->group->update].codes) return x;
+    return kernels->dot(p, s->E + s->uses.signal[u] * p, s->group->atoms + (size_t)j * p) + x * (shs_real)s->overlap[j];
+}
+
+/* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
+SHS__INLINE void shs__dl_change_use(const shs__signals *s, const shs__vector_kernels *kernels, int j, size_t u,
+                                    shs_real x_new) {
+    size_t p = (size_t)s->p;
+    shs_real *x = shs__dl_coefficient(s, u);
+    if (s->group->want_residual)
+        kernels->patch(s->p, *x, s->D + (size_t)(s->group->first + j) * p, -x_new, s->group->atoms + (size_t)j * p,
+                       s->E + s->uses.signal[u] * p);
+    *x = x_new;
+}
+
 /* A stretch of signals: first every x_new of the group from the E they share, then E and the codes change over. A signal
    belongs to one chunk only, so chunks do not meet. */
 SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
     const shs__signals *s = (const shs__signals *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
-    int j;
+    int j, first = s->group->first, count = s->group->count;
     (void)worker;
-    for (j = 0; j < s->count; j++) {
-        const shs_real *atom = s->D_new + (size_t)j * (size_t)s->p;
-        end = shs__first_use(&s->uses, s->first + j, i1);
-        for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
-            size_t i = s->uses.signal[u];
-            shs_real x = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u]];
-            s->x_new[u] = kernels->dot((size_t)s->p, s->E + i * (size_t)s->p, atom) + x * (shs_real)s->overlap[j];
-        }
+    for (j = 0; j < count; j++) {
+        end = shs__first_use(&s->uses, first + j, i1);
+        for (u = shs__first_use(&s->uses, first + j, i0); u < end; u++) s->x_new[u] = shs__dl_new_code(s, kernels, j, u);
     }
-    for (j = 0; j < s->count; j++) {
-        const shs_real *before = s->D + (size_t)(s->first + j) * (size_t)s->p;
-        const shs_real *after = s->D_new + (size_t)j * (size_t)s->p;
-        end = shs__first_use(&s->uses, s->first + j, i1);
-        for (u = shs__first_use(&s->uses, s->first + j, i0); u < end; u++) {
-            size_t i = s->uses.signal[u];
-            shs_real *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
-            if (s->want_residual) kernels->patch(s->p, *x, before, -s->x_new[u], after, s->E + i * (size_t)s->p);
-            *x = s->x_new[u];
-        }
+    for (j = 0; j < count; j++) {
+        end = shs__first_use(&s->uses, first + j, i1);
+        for (u = shs__first_use(&s->uses, first + j, i0); u < end; u++) shs__dl_change_use(s, kernels, j, u, s->x_new[u]);
     }
 }
 
 /* The same for a group of one atom: each of its uses is by another signal. */
 SHS__PRIVATE void shs__update_one(const shs__signals *s) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    const shs_real *before = s->D + (size_t)s->first * (size_t)s->p, *after = s->D_new;
     size_t u;
-    for (u = s->uses.start[s->first]; u < s->uses.start[s->first + 1]; u++) {
-        size_t i = s->uses.signal[u];
-        shs_real *e = s->E + i * (size_t)s->p, *x = s->codes.coefs + i * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
-        shs_real x_new = kernels->dot((size_t)s->p, e, after) + *x * (shs_real)s->overlap[0];
-        if (s->want_residual) kernels->patch(s->p, *x, before, -x_new, after, e);
-        *x = x_new;
-    }
+    for (u = s->uses.start[s->group->first]; u < s->uses.start[s->group->first + 1]; u++)
+        shs__dl_change_use(s, kernels, 0, u, shs__dl_new_code(s, kernels, 0, u));
 }
 
-SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, int first, int count, const shs_real *atoms,
-                                      int want_codes, int want_residual) {
-    int j, i;
-    s->first = first, s->count = count, s->D_new = atoms;
-    s->want_residual = want_residual;
-    for (j = 0; j < count; j++) {
-        const shs_real *before = s->D + (size_t)(first + j) * (size_t)s->p, *after = atoms + (size_t)j * (size_t)s->p;
+SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, const shs_atom_group *g) {
+    size_t p = (size_t)s->p;
+    int j, i, changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
+    s->group = g;
+    for (j = 0; j < g->count; j++) {
+        const shs_real *before = s->D + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
         s->overlap[j] = 0;
         for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
     s->residual_done = 0;
-    if (want_codes && count > 1)
-        shs__parallel(ctx, shs__group_work(s, first, count), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk,
-                      s);
-    else if (want_codes) shs__update_one(s);
-    memcpy(s->D + (size_t)first * (size_t)s->p, atoms, (size_t)count * (size_t)s->p * sizeof(shs_real));
+    if (changes && g->count > 1)
+        shs__parallel(ctx, shs__group_work(s, g), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk, s);
+    else if (changes) shs__update_one(s);
+    memcpy(s->D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
 
 /* ---- stages: here, or on the context's engine --------------------------------------------------------------------- */
@@ -7611,20 +7673,18 @@ SHS__PRIVATE shs_status shs__stage_residual(shs__learner *w, shs_wide *sum2) {
     return status;
 }
 
-SHS__PRIVATE shs_status shs__stage_gather(shs__learner *w, int first, int count) {
-    const shs_engine *e = w->engine;
-    shs_status status = e ? e->signals_gather(w->remote, first, count, w->sums, w->energy) : SHS_OK;
-    if (shs__learns_here(w, 1, &status)) shs__signals_gather(w->ctx, &w->cpu, first, count, w->sums, w->energy);
+SHS__PRIVATE shs_status shs__stage_gather(shs__learner *w, const shs_atom_group *g) {
+    shs_status status = w->engine ? w->engine->signals_gather(w->remote, g) : SHS_OK;
+    if (shs__learns_here(w, 1, &status)) shs__signals_gather(w->ctx, &w->cpu, g);
     return status;
 }
 
-SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, int first, int count, int want_codes, int want_residual) {
+SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
-    shs_status status = e ? e->signals_update(w->remote, first, count, w->atoms, want_codes, want_residual) : SHS_OK;
-    if (e && status == SHS_OK) memcpy(w->cpu.D + (size_t)first * p, w->atoms, (size_t)count * p * sizeof(shs_real));
-    if (shs__learns_here(w, 1, &status))
-        shs__signals_update(w->ctx, &w->cpu, first, count, w->atoms, want_codes, want_residual);
+    shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
+    if (e && status == SHS_OK) memcpy(w->cpu.D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+    if (shs__learns_here(w, 1, &status)) shs__signals_update(w->ctx, &w->cpu, g);
     return status;
 }
 
@@ -7645,41 +7705,44 @@ SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, 
     return value;
 }
 
-/* d_new = normalise(E_I x' + d_old |x|^2) for the group in sums and energy; an unused atom, or one whose sum vanishes or
-   is no number, as the products of large signals leave the range, stays. */
-SHS__PRIVATE void shs__new_atoms(shs__learner *w, int first, int count) {
+/* The new atoms of a group of its sums, by the rule, normalised. An unused atom, or one whose sum vanishes or is no number, as the
+   products of large signals leave the range, stays. */
+SHS__PRIVATE void shs__new_atoms(shs__learner *w, const shs_atom_group *g) {
+    shs_real *D = w->D + (size_t)g->first * (size_t)w->p;
     int j, i;
-    for (j = 0; j < count; j++) {
-        const shs_real *before = w->D + (size_t)(first + j) * (size_t)w->p;
-        shs_real *after = w->atoms + (size_t)j * (size_t)w->p;
-        shs_wide *sum = w->sums + (size_t)j * (size_t)w->p, norm2 = 0, scale;
-        for (i = 0; i < w->p; i++) {
-            sum[i] += (shs_wide)before[i] * w->energy[j];
-            norm2 += sum[i] * sum[i];
-        }
-        if (!(w->energy[j] > 0) || !(norm2 > 0) || !shs__wide_finite(1, &norm2)) {
-            memcpy(after, before, (size_t)w->p * sizeof(shs_real));
+    shs__dl_rules[g->update].directions(w->p, g, D);
+    for (j = 0; j < g->count; j++) {
+        const shs_wide *sum = SHS__AT(g->sums, w->p, 0, j);
+        shs_real *after = SHS__AT(g->atoms, w->p, 0, j);
+        shs_wide norm2 = 0, scale;
+        for (i = 0; i < w->p; i++) norm2 += sum[i] * sum[i];
+        if (!(g->energy[j] > 0) || !(norm2 > 0) || !shs__wide_finite(1, &norm2)) {
+            memcpy(after, SHS__AT(D, w->p, 0, j), (size_t)w->p * sizeof(shs_real));
             continue;
         }
         scale = 1 / SHS__WSQRT(norm2);
         for (i = 0; i < w->p; i++) after[i] = (shs_real)(sum[i] * scale);
     }
-    memcpy(w->D + (size_t)first * (size_t)w->p, w->atoms, (size_t)count * (size_t)w->p * sizeof(shs_real));
+    memcpy(D, g->atoms, (size_t)g->count * (size_t)w->p * sizeof(shs_real));
 }
 
-/* One round of updates, group by group. last: nobody looks at E after this round; want_codes: somebody looks at X. */
+/* One round of updates, group by group: sums, rule, new atoms. last: nobody looks at E after this round; want_codes: somebody
+   looks at X. */
 SHS__PRIVATE shs_status shs__update_round(shs__learner *w, int group, int last, int want_codes) {
-    int first;
+    shs_atom_group g = SHS_ZERO;
     shs_status status = shs__stage_residual(w, NULL);
-    for (first = 0; first < w->n; first += group) {
-        int count = shs__imin(group, w->n - first), more = first + count < w->n;
-        if (status == SHS_OK) status = shs__stage_gather(w, first, count);
+    g.update = w->o->update, g.sums = w->sums, g.energy = w->energy, g.atoms = w->atoms;
+    for (; g.first < w->n; g.first += group) {
+        g.count = shs__imin(group, w->n - g.first);
+        g.want_residual = g.first + g.count < w->n;
+        g.want_codes = g.want_residual || want_codes || !last;
+        if (status == SHS_OK) status = shs__stage_gather(w, &g);
         status = shs__agree(w->ctx, status);
-        if (status == SHS_OK) status = shs__reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(w->ctx, w->energy, (size_t)count, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
-        shs__new_atoms(w, first, count);
-        status = shs__stage_update(w, first, count, more || want_codes || !last, more);
+        shs__new_atoms(w, &g);
+        status = shs__stage_update(w, &g);
     }
     return shs__agree(w->ctx, status);
 }
@@ -8041,6 +8104,7 @@ SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
+    if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
     return SHS_OK;
@@ -8134,6 +8198,7 @@ SHS__OUTLINE shs_status shs__learner_meet(shs__learner *w, shs_status status, co
     const int64_t numbers[] = {w->p,
                                w->n,
                                o->iterations,
+                               o->update,
                                o->parallel_atoms,
                                o->parallel_atoms_steps,
                                o->rounds,

@@ -3082,8 +3082,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
     "\n",
     "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for\n",
-    "   update_signals without SHUFFLES, which says whether a warp can exchange registers). TILE and STRETCH are known to the host\n",
-    "   too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
+    "   update_signals without SHUFFLES, which says whether a warp can exchange registers); UPDATE_name, a name of SHS_UPDATE_LIST, for\n",
+    "   update_signals and update_uses. TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
@@ -3238,7 +3238,17 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
     "}\n",
     "\n",
+    "/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */\n",
+    "\n",
+    "/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */\n",
+    "#if defined(UPDATE_aksvd)\n",
+    "#define CODES 1\n",
+    "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
+    "#endif\n",
+    "\n",
     "/* ---- changing over ------------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#ifdef CODES\n",
     "\n",
     "/* Sums what LANES neighbours hold. All items of the group take part. */\n",
     "real over_lanes(real value, __local real *room) {\n",
@@ -3297,9 +3307,9 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "        int a = wanted[k];\n",
     "        real sum = 0;\n",
     "        if (a < 0) continue;\n",
-    "        for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
-    "        sum = over_signal(sum, room);\n",
-    "        if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);\n",
+    "        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
+    "        if (CODES) sum = over_signal(sum, room);\n",
+    "        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);\n",
     "        touched = 1;\n",
     "    }\n",
     "    if (!touched) return;\n",
@@ -3331,13 +3341,14 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
     "    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;\n",
     "    int r;\n",
-    "    for (r = lane; u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
-    "    sum = over_lanes(sum, room);\n",
-    "    x_new = fma(x, fresh[p], sum);\n",
+    "    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
+    "    if (CODES) sum = over_lanes(sum, room);\n",
+    "    x_new = new_code(x, sum, fresh[p]);\n",
     "    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));\n",
     "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
     "    if (u < end && lane == 0) coefs[cell] = x_new;\n",
     "}\n",
+    "#endif\n",
     NULL};
 
 /* [/kernels] */
@@ -4213,27 +4224,28 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     return shs__cl_read(cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(cl), s->wides);
 }
 
-SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, int first, int count, shs_wide *sums, shs_wide *energy) {
+SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    size_t values = (size_t)s->p * (size_t)count, q, i;
+    size_t values = (size_t)s->p * (size_t)g->count, q, i;
     shs_status status = SHS_OK;
     int any;
-    memset(sums, 0, values * sizeof *sums);
-    memset(energy, 0, (size_t)count * sizeof *energy);
+    memset(g->sums, 0, values * sizeof *g->sums);
+    memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
     for (q = 0; q < s->slices; q++) {
-        status = shs__cl_gather_slice(s, q, first, count, &any);
+        status = shs__cl_gather_slice(s, q, g->first, g->count, &any);
         if (status != SHS_OK) return status;
-        for (i = 0; any && i < values; i++) sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
-        for (i = 0; any && i < (size_t)count; i++) energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
+        for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
+        for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
     }
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int first, int count, int want_residual) {
+SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g) {
+    const int first = g->first, count = g->count;
     shs__cl_call call;
     size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
     int shuffles = count > 1 && lanes == 32 && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
-    char options[96];
+    char options[128];
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
@@ -4242,6 +4254,8 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int f
     rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
     shs__cl_shape(s, options, sizeof options, lanes, rows);
     if (shuffles) shs__cl_define(options, sizeof options, "SHUFFLES", 1);
+    shs__cl_append(options, sizeof options, " -D UPDATE_");
+    shs__cl_append(options, sizeof options, shs_update_name(g->update));
     call = shs__cl_begin(s->cl, shs__cl_source_update, options, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
@@ -4250,33 +4264,31 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, int f
     shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->fresh);
     shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
     if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, want_residual);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, g->want_residual);
     status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, shs__chunk_count(m, rows), rows, "update");
-    return status == SHS_OK ? shs__cl_save(s, q, 1, want_residual) : status;
+    return status == SHS_OK ? shs__cl_save(s, q, 1, g->want_residual) : status;
 }
 
-SHS__PRIVATE shs_status shs__cl_signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes,
-                                               int want_residual) {
+SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    size_t p = (size_t)s->p, values = p * (size_t)count, r = sizeof(shs_real), q;
-    shs_real *before = s->own_D + (size_t)first * p;
+    size_t p = (size_t)s->p, values = p * (size_t)g->count, r = sizeof(shs_real), q;
+    shs_real *before = s->own_D + (size_t)g->first * p;
     shs_status status;
     int j, i;
-    memcpy(s->own_fresh, atoms, values * r);
-    for (j = 0; j < count; j++) {
+    memcpy(s->own_fresh, g->atoms, values * r);
+    for (j = 0; j < g->count; j++) {
         shs_wide overlap = 0;
-        for (i = 0; i < s->p; i++)
-            overlap += (shs_wide)before[(size_t)j * p + (size_t)i] * (shs_wide)atoms[(size_t)j * p + (size_t)i];
+        for (i = 0; i < s->p; i++) overlap += (shs_wide)*SHS__AT(before, p, i, j) * (shs_wide)*SHS__AT(g->atoms, p, i, j);
         s->own_fresh[values + (size_t)j] = (shs_real)overlap;
     }
     /* own_fresh is written again only after the next gathering, which waits for the queue */
-    status = shs__cl_write_later(s->cl, 0, s->fresh, 0, (values + (size_t)count) * r, s->own_fresh);
-    for (q = 0; (want_codes || want_residual) && q < s->slices && status == SHS_OK; q++) {
-        status = shs__cl_update_slice(s, q, first, count, want_residual);
+    status = shs__cl_write_later(s->cl, 0, s->fresh, 0, (values + (size_t)g->count) * r, s->own_fresh);
+    for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
+        status = shs__cl_update_slice(s, q, g);
         if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
     }
-    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)first * p * r, values * r);
-    memcpy(before, atoms, values * r);
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)g->first * p * r, values * r);
+    memcpy(before, g->atoms, values * r);
     return status;
 }
 

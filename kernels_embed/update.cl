@@ -6,8 +6,8 @@
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
 
    Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for
-   update_signals without SHUFFLES, which says whether a warp can exchange registers). TILE and STRETCH are known to the host
-   too, as SHS__CL_TILE and SHS__CL_STRETCH. */
+   update_signals without SHUFFLES, which says whether a warp can exchange registers); UPDATE_name, a name of SHS_UPDATE_LIST, for
+   update_signals and update_uses. TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -162,7 +162,17 @@ __kernel void gather_sums(int first, int count, int p, __global const uint *rest
     sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;
 }
 
+/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */
+
+/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */
+#if defined(UPDATE_aksvd)
+#define CODES 1
+inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }
+#endif
+
 /* ---- changing over ------------------------------------------------------------------------------------------------ */
+
+#ifdef CODES
 
 /* Sums what LANES neighbours hold. All items of the group take part. */
 real over_lanes(real value, __local real *room) {
@@ -221,9 +231,9 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
         int a = wanted[k];
         real sum = 0;
         if (a < 0) continue;
-        for (r = lane; r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
-        sum = over_signal(sum, room);
-        if (lane == 0) x_new[k] = fma(coefs[at + (size_t)k], fresh[(size_t)count * (size_t)p + (size_t)a], sum);
+        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
+        if (CODES) sum = over_signal(sum, room);
+        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);
         touched = 1;
     }
     if (!touched) return;
@@ -255,10 +265,11 @@ update_uses(uint begin, uint end, int p, int atom, __global const real *restrict
     __global const real *before = D + (size_t)atom * (size_t)p;
     real sum = 0, x = u < end ? coefs[cell] : 0, x_new;
     int r;
-    for (r = lane; u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);
-    sum = over_lanes(sum, room);
-    x_new = fma(x, fresh[p], sum);
+    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);
+    if (CODES) sum = over_lanes(sum, room);
+    x_new = new_code(x, sum, fresh[p]);
     for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (u < end && lane == 0) coefs[cell] = x_new;
 }
+#endif

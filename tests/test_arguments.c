@@ -331,7 +331,9 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, M), SHS_BAD_SCHEDULE);
     o.rounds_steps = 0, o.prune_coherence = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.prune_coherence = 0, o.start = SHS_START_DCT, o.patch_width = 3;
+    o.prune_coherence = 0, o.update = SHS_UPDATE_COUNT;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.update = SHS_UPDATE_AKSVD, o.start = SHS_START_DCT, o.patch_width = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START); /* a width without a height */
     o.patch_width = 0, o.patch_height = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START);

@@ -79,36 +79,35 @@ static shs_real *coefficient(const signals *s, size_t i, int atom) {
     return NULL;
 }
 
-static shs_status signals_gather(void *session, int first, int count, shs_wide *sums, shs_wide *energy) {
+static shs_status signals_gather(void *session, const shs_atom_group *g) {
     signals *s = (signals *)session;
     int p = s->job.p, j, q;
     size_t i;
     if (fails(s->told)) return s->told->answer;
-    for (j = 0; j < count; j++) {
-        for (q = 0; q < p; q++) sums[j * p + q] = 0;
-        energy[j] = 0;
+    for (j = 0; j < g->count; j++) {
+        for (q = 0; q < p; q++) g->sums[j * p + q] = 0;
+        g->energy[j] = 0;
         for (i = 0; i < s->job.m; i++) {
-            const shs_real *x = coefficient(s, i, first + j), *e = s->E + i * (size_t)p;
+            const shs_real *x = coefficient(s, i, g->first + j), *e = s->E + i * (size_t)p;
             if (!x) continue;
-            for (q = 0; q < p; q++) sums[j * p + q] += (double)*x * (double)e[q];
-            energy[j] += (double)*x * (double)*x;
+            for (q = 0; q < p; q++) g->sums[j * p + q] += (double)*x * (double)e[q];
+            g->energy[j] += (double)*x * (double)*x;
         }
     }
     return SHS_OK;
 }
 
-static shs_status signals_update(void *session, int first, int count, const shs_real *atoms, int want_codes,
-                                 int want_residual) {
+/* Codes and E are brought up to date, wanted or not. */
+static shs_status signals_update(void *session, const shs_atom_group *g) {
     signals *s = (signals *)session;
     int p = s->job.p, j, q;
     size_t i;
-    (void)want_codes, (void)want_residual; /* both are brought up to date anyway */
     if (fails(s->told)) return s->told->answer;
     for (i = 0; i < s->job.m; i++) {
         shs_real *e = s->E + i * (size_t)p, *change = NEW(shs_real, p);
-        for (j = 0; j < count; j++) {
-            const shs_real *before = s->D + (first + j) * p, *after = atoms + j * p;
-            shs_real *x = coefficient(s, i, first + j);
+        for (j = 0; j < g->count; j++) {
+            const shs_real *before = s->D + (g->first + j) * p, *after = g->atoms + j * p;
+            shs_real *x = coefficient(s, i, g->first + j);
             double x_new = 0, overlap = 0;
             if (!x) continue;
             for (q = 0; q < p; q++) x_new += (double)e[q] * (double)after[q], overlap += (double)before[q] * (double)after[q];
@@ -119,7 +118,7 @@ static shs_status signals_update(void *session, int first, int count, const shs_
         for (q = 0; q < p; q++) e[q] += change[q];
         free(change);
     }
-    memcpy(s->D + first * p, atoms, (size_t)(count * p) * sizeof *atoms);
+    memcpy(s->D + g->first * p, g->atoms, (size_t)(g->count * p) * sizeof *g->atoms);
     return SHS_OK;
 }
 

@@ -723,12 +723,8 @@ static shs_status no_residual(void *session, shs_wide *sum2) {
     (void)session, (void)sum2;
     return SHS_ENGINE_FAILED;
 }
-static shs_status no_gathering(void *session, int first, int count, shs_wide *sums, shs_wide *energy) {
-    (void)session, (void)first, (void)count, (void)sums, (void)energy;
-    return SHS_ENGINE_FAILED;
-}
-static shs_status no_update(void *session, int first, int count, const shs_real *atoms, int want_codes, int want_residual) {
-    (void)session, (void)first, (void)count, (void)atoms, (void)want_codes, (void)want_residual;
+static shs_status no_atoms(void *session, const shs_atom_group *group) {
+    (void)session, (void)group;
     return SHS_ENGINE_FAILED;
 }
 static shs_status no_codes(void *session, shs_codes *codes) {
@@ -756,7 +752,7 @@ static void test_engine_does_not_open(void **state) {
             shs_status answer = SHS_UNSUPPORTED;
             engine.user = &answer, engine.fallback = fallback, engine.signals_open = no_signals;
             engine.signals_dictionary = no_dictionary, engine.signals_code = no_coding, engine.signals_fetch = no_codes;
-            engine.signals_residual = no_residual, engine.signals_gather = no_gathering, engine.signals_update = no_update;
+            engine.signals_residual = no_residual, engine.signals_gather = engine.signals_update = no_atoms;
             engine.signals_close = no_closing;
             ctx.engine = &engine;
             prepare(&s, c, before);

@@ -303,6 +303,16 @@ static void test_learns(void **state) {
     free(Y), free(D), free(E);
 }
 
+/* Every rule has a name, and what is none has none. */
+static void test_names_of_rules(void **state) {
+    int u, v;
+    (void)state;
+    for (u = 0; u < SHS_UPDATE_COUNT; u++)
+        for (v = 0; v < u; v++) assert_string_not_equal(shs_update_name((shs_update)u), shs_update_name((shs_update)v));
+    assert_string_equal(shs_update_name(SHS_UPDATE_AKSVD), "aksvd");
+    assert_null(shs_update_name(SHS_UPDATE_COUNT));
+}
+
 static void test_defaults(void **state) {
     shs_ksvd_options o = shs_ksvd_defaults(64, 128, 4096), tiny = shs_ksvd_defaults(5, 4, 10);
     (void)state;
@@ -1683,6 +1693,7 @@ int main(void) {
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_names_of_rules),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_are_what_zero_becomes),
         cmocka_unit_test(test_outputs_change_nothing),

@@ -33,6 +33,7 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
     o->rmse_after_update = flags >> 4 & 1;
     o->stop_improvement = (flags & 32) ? (shs_wide)thresholds[byte(in) % 8] : 0;
     o->stop_patience = within(in, -1, 2);
+    o->update = (shs_update)within(in, 0, SHS_UPDATE_COUNT);
     if (flags & 64) o->coding.sparsity = 2, o->iterations = 2, o->first_iteration = 0;
 }
 
