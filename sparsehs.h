@@ -7635,6 +7635,29 @@ typedef struct shs__learner {
 
 enum { SHS__PANEL = 32 };
 
+/* The driver calls the stages below and never looks at the engine: what runs where, and what takes the place of an engine that
+   cannot or lacks the memory, is decided here.
+
+   Opens a session of the engine, where there is one that does all that learning asks for. */
+SHS__PRIVATE shs_status shs__stage_open(shs__learner *w) {
+    const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
+    const shs__coder *coder = &w->cpu.coder;
+    shs_signals_job job = SHS_ZERO;
+    shs_status status;
+    if (!e) return SHS_OK;
+    job.p = w->p, job.n = w->n, job.m = w->m, job.Y = coder->Y, job.ldy = coder->ldy, job.stride = coder->stride;
+    job.coding = &w->o->coding;
+    job.learning = 1;
+    status = shs__signals_open(w->ctx, &job, &w->remote);
+    if (status == SHS_OK) w->engine = e;
+    return shs__cpu_turn(e, status) ? SHS_OK : status;
+}
+
+SHS__PRIVATE void shs__stage_close(shs__learner *w) {
+    if (w->engine) w->engine->signals_close(w->remote);
+    w->engine = NULL;
+}
+
 /* Whether the CPU does a stage. An engine that gives one up is left for good: where it has coded, its codes come over, and E
    is formed anew of them and the CPU's copy of the dictionary. */
 SHS__PRIVATE int shs__learns_here(shs__learner *w, int coded, shs_status *status) {
@@ -7642,8 +7665,7 @@ SHS__PRIVATE int shs__learns_here(shs__learner *w, int coded, shs_status *status
     if (!shs__cpu_turn(e, *status)) return 0;
     if (!e) return 1;
     *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
-    e->signals_close(w->remote);
-    w->engine = NULL;
+    shs__stage_close(w);
     if (coded && *status == SHS_OK) {
         shs__count_uses(&w->cpu);
         shs__residual_of(&w->cpu);
@@ -7694,6 +7716,21 @@ SHS__PRIVATE shs_status shs__stage_fetch(shs__learner *w, const shs_real *D, shs
     shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
     if (!w->engine || !shs__learns_here(w, 0, &status)) return status;
     return shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
+}
+
+/* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the room of
+   this one. */
+SHS__PRIVATE shs_status shs__stage_recode(shs__learner *w, const shs_real *D, shs_codes *codes) {
+    shs__coder *coder = &w->cpu.coder;
+    int remote = w->engine != NULL;
+    shs_omp_report report;
+    shs_status status;
+    shs__stage_close(w);
+    coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
+    coder->D = D, coder->ldd = w->p;
+    if (remote && !shs__codes_here(w->ctx, coder, &report, &status)) return status;
+    shs__coder_dictionary(w->ctx, coder, D, w->p);
+    return shs__coder_run(w->ctx, coder, NULL, &report);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------------------------- */
@@ -7920,25 +7957,13 @@ SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
     return SHS_OK;
 }
 
-/* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is collective.
-   Where the caller's hold fewer atoms a signal than learning allowed, the signals are coded anew within that limit. */
+/* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is collective. */
 SHS__OUTLINE shs_status shs__final_codes(shs__learner *w, const shs__course *course, shs_codes *codes) {
-    shs__coder *coder = &w->cpu.coder;
     shs_omp_report report;
     shs_status status = SHS_OK;
-    if (codes->stride >= coder->stride) {
-        if (course->best.best_iteration != course->best.iterations) status = shs__stage_code(w, w->best, &report);
-        return status == SHS_OK ? shs__stage_fetch(w, w->best, codes) : status;
-    }
-    coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
-    coder->D = w->best, coder->ldd = w->p;
-    if (w->engine) { /* a session of its own, in the room of this one */
-        w->engine->signals_close(w->remote);
-        w->engine = NULL;
-        if (!shs__codes_here(w->ctx, coder, &report, &status)) return status;
-    }
-    shs__coder_dictionary(w->ctx, coder, w->best, w->p);
-    return shs__coder_run(w->ctx, coder, NULL, &report);
+    if (codes->stride < w->cpu.coder.stride) return shs__stage_recode(w, w->best, codes);
+    if (course->best.best_iteration != course->best.iterations) status = shs__stage_code(w, w->best, &report);
+    return status == SHS_OK ? shs__stage_fetch(w, w->best, codes) : status;
 }
 
 /* ---- where it starts ---------------------------------------------------------------------------------------------- */
@@ -8263,7 +8288,6 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
    room for what is learnt with. */
 SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                           const shs_codes *codes) {
-    const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
     int workers = shs__workers(w->ctx), own_codes = !codes || codes->stride < stride;
     shs_status status;
     shs__learner_layout(l, w, stride, own_codes, workers);
@@ -8274,16 +8298,7 @@ SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int s
     w->cpu.coder.Y = Y;
     w->cpu.coder.ldy = ldy;
     if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->cpu.coder.flags)) return SHS_SIGNALS_NOT_FINITE;
-    if (e) {
-        shs_signals_job job = SHS_ZERO;
-        job.p = w->p, job.n = w->n, job.m = w->m, job.Y = Y, job.ldy = ldy, job.stride = stride;
-        job.coding = &w->o->coding;
-        job.learning = 1;
-        status = shs__signals_open(w->ctx, &job, &w->remote);
-        if (status == SHS_OK) w->engine = e;
-        return shs__cpu_turn(e, status) ? SHS_OK : status;
-    }
-    return SHS_OK;
+    return shs__stage_open(w);
 }
 
 SHS__OUTLINE shs_status shs__ksvd(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y, int ldy,
@@ -8307,7 +8322,7 @@ SHS__OUTLINE shs_status shs__ksvd(const shs_context *ctx, int p, int n, shs_real
         for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
         if (report) *report = course.best;
     }
-    if (w.engine) w.engine->signals_close(w.remote);
+    shs__stage_close(&w);
     shs__release(ctx, &l);
     return status;
 }
