@@ -265,6 +265,22 @@ static void gemv_checks_its_arguments(void **state) {
     assert_true(y[0] == 0 && y[3] == 0);
 }
 
+/* The six lines that lectures show, and the twin that knows transposes and scales. */
+static void gemm_naive_matches_general_form(void **state) {
+    static const struct { int m, n, k; } some[] = {{1, 1, 1}, {3, 2, 4}, {5, 7, 6}, {2, 9, 1}, {4, 3, 0}};
+    size_t t;
+    (void)state;
+    for (t = 0; t < sizeof some / sizeof *some; t++) {
+        int m = some[t].m, n = some[t].n, k = some[t].k, i;
+        shs_real *A = new_normal((size_t)(m * k + 1), 41), *B = new_normal((size_t)(k * n + 1), 42);
+        shs_real *C = filled((size_t)(m * n), 7), *expected = filled((size_t)(m * n), 8);
+        shs_gemm_naive(m, n, k, A, B, C);
+        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_NO_TRANS, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
+        for (i = 0; i < m * n; i++) assert_close(C[i], expected[i], 10 * REAL_EPS * k);
+        free(A), free(B), free(C), free(expected);
+    }
+}
+
 static void ger_matches_gemm_naive(void **state) {
     static const int incs[] = {1, 2, -1, -3};
     int i, j, count = 0;
@@ -297,6 +313,9 @@ static void ger_matches_gemm_naive(void **state) {
         assert_status(shs_ger(4, 3, 1, x, 1, y, 0, NULL, 4), SHS_BAD_INCY);
         assert_status(shs_ger(4, 3, 1, x, 1, y, 1, NULL, 3), SHS_BAD_A);
         assert_status(shs_ger(4, 3, 1, x, 1, y, 1, A, 3), SHS_BAD_LDA);
+        x[1] = (shs_real)NAN; /* times nothing: not looked at */
+        assert_ok(shs_ger(4, 3, 0, x, 1, y, 1, A, 4));
+        for (i = 0; i < 12; i++) assert_true(A[i] == 0);
         assert_ok(shs_ger(0, 3, 1, NULL, 1, y, 1, NULL, 0));
     }
 }
@@ -877,6 +896,7 @@ int main(void) {
         cmocka_unit_test(normalized_columns_have_unit_length),
         cmocka_unit_test(gemv_matches_gemm_naive),
         cmocka_unit_test(gemv_checks_its_arguments),
+        cmocka_unit_test(gemm_naive_matches_general_form),
         cmocka_unit_test(ger_matches_gemm_naive),
         cmocka_unit_test(trsv_leaves_no_residual),
         cmocka_unit_test(trsv_checks_its_arguments),

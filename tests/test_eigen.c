@@ -571,6 +571,30 @@ static void test_inverse_iteration_fails(void **state) {
     free_problem(&p);
 }
 
+/* P L U x = b is (T - lambda I) x = b, with and without exchanges of rows. */
+static void test_shifted_solve(void **state) {
+    enum { N = 9, LD = 12 };
+    int exchanges = 0, trial, i;
+    (void)state;
+    for (trial = 0; trial < 20; trial++) {
+        shs_wide d[LD] = {0}, e[LD] = {0}, b[LD] = {0}, x[LD], lu[5 * LD] = {0}, lambda;
+        shs_random r;
+        shs_random_seed(&r, (uint64_t)trial);
+        lambda = shs_random_normal(&r);
+        for (i = 0; i < N; i++) d[i] = shs_random_normal(&r), b[i] = shs_random_normal(&r);
+        for (i = 0; i < N - 1; i++) e[i] = shs_random_normal(&r);
+        memcpy(x, b, sizeof x);
+        shs__shifted_lu(N, d, e, lambda, EPS, lu, LD);
+        shs__shifted_solve(N, lu, LD, x);
+        for (i = 0; i < N - 1; i++) exchanges += lu[4 * LD + i] > 0;
+        for (i = 0; i < N; i++) {
+            shs_wide before = i ? e[i - 1] * x[i - 1] : 0, size = 1 + shs__wabs(x[i]) + shs__wabs(before) + shs__wabs(x[i + 1]);
+            assert_close(before + (d[i] - lambda) * x[i] + e[i] * x[i + 1], b[i], 200 * EPS * size);
+        }
+    }
+    assert_in_range(exchanges, 20, 20 * (N - 1) - 20);
+}
+
 /* As many pairs as are bisected side by side, and one more; and a matrix of zeros. */
 static void test_numbers_of_few(void **state) {
     static const int ks[] = {15, 16, 17, 20};
@@ -593,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_workspace),     cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_vanishing_bulge),
         cmocka_unit_test(test_inverse_iteration_fails),
+        cmocka_unit_test(test_shifted_solve),
         cmocka_unit_test(test_numbers_of_few),
     };
     return run_with_every_instance("symmetric eigenproblem", tests);
