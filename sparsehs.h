@@ -6248,7 +6248,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 #endif /* SHS__ALL_PARTS */
 
-/* ---- one signal on its way: what every form of the pursuit keeps -------------------------------------------------- */
+/* ---- one signal on its way ---------------------------------------------------------------------------------------- */
 
 #ifdef SPARSEHS_DOUBLE
 #define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
@@ -6259,26 +6259,48 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 #endif
 enum { SHS__OMP_REFRESHES = 4 };
 
-typedef struct shs__pursuit {
-    int chosen, limit;    /* atoms so far, and at most */
-    int refreshes;        /* times the residual was formed explicitly */
-    int stable;           /* the last refresh still holds: no atom was added since */
-    int reached;          /* within tolerance, confirmed */
-    shs_wide tolerance2;  /* squared; 0 = none */
-    shs_wide norm2;       /* ||y||^2 */
-    shs_wide base2;       /* ||r||^2 when it was last known exactly */
-    shs_wide residual2;   /* ||r||^2 by the recurrence */
-    shs_real smallest;    /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
-    shs_real floor;       /* |alpha| at or below this is rounding */
+/* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
+   cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep of
+   the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), whose D'r is formed anew for every step. A form is a
+   constant wherever it is named, so that a program holds the code of those that it calls. */
+typedef enum shs__omp_form {
+    SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
+    SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
+    SHS__OMP_DIRECT
+} shs__omp_form;
+
+typedef struct shs__omp_signal {
+    int p, n, ldd;
+    const shs_real *D, *y; /* NULL where only the Gram matrix is known */
+    int next;              /* the atom that was chosen last, to be appended next */
+    int chosen, limit;     /* atoms so far, and at most */
+    int refreshes;         /* times the residual was formed explicitly */
+    int stable;            /* the last of them still holds: no atom was added since */
+    int reached;           /* within tolerance, confirmed */
+    shs_wide tolerance2;   /* squared; 0 = none */
+    shs_wide norm2;        /* ||y||^2 */
+    shs_wide base2;        /* ||r||^2 when it was last known exactly */
+    shs_wide residual2;    /* ||r||^2 by the recurrence */
+    shs_real smallest;     /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
+    shs_real floor;        /* |alpha| at or below this is rounding */
     int *atoms;
-    shs_real *L;          /* Cholesky factor of G_II, row k at k(k+1)/2 */
-    shs_real *t;          /* L t = D_I'r for the r of the last refresh (y at first) */
-    shs_real *x;          /* coefficients at the last refresh; zero at first */
-} shs__pursuit;
+    shs_real *L;           /* Cholesky factor of G_II, row k at k(k+1)/2 */
+    shs_real *t;           /* L t = D_I'r for the r of the last refresh (y at first) */
+    shs_real *x;           /* coefficients at the last refresh; zero at first */
+    shs_real *alpha;       /* D'r */
+    shs_real *r;           /* p: the residual of the last refresh; the direct form keeps it up to date */
+    shs_wide *exact;       /* p */
+    const shs_real *G;     /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
+    size_t ldg;
+    int padded;
+    shs_real *B;           /* `rows` x padded, in blocks: the b_k */
+    size_t rows;
+    shs_real *Q;           /* direct form: p x limit, the q_k */
+} shs__omp_signal;
 
 SHS__PRIVATE size_t shs__triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
 
-SHS__PRIVATE void shs__pursuit_begin(shs__pursuit *w, shs_wide norm2, int limit, shs_real tolerance) {
+SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
     w->chosen = w->refreshes = w->stable = 0;
     w->limit = limit;
     w->tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
@@ -6288,24 +6310,15 @@ SHS__PRIVATE void shs__pursuit_begin(shs__pursuit *w, shs_wide norm2, int limit,
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
 }
 
-/* Where the recurrence stands: below the tolerance for certain, above it for certain, or too close to call. */
-typedef enum shs__verdict { SHS__ABOVE, SHS__BELOW, SHS__UNSURE } shs__verdict;
-
-/* Its error is in proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them,
-   within (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is
-   nothing, as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all there
-   is: from then on only the explicit residual can say that the tolerance is reached. */
-SHS__PRIVATE shs__verdict shs__pursuit_verdict(const shs__pursuit *w) {
-    shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
-    if (!(w->tolerance2 > 0)) return SHS__ABOVE;
-    if (w->residual2 + slack <= w->tolerance2) return w->refreshes ? SHS__UNSURE : SHS__BELOW;
-    if (w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2) return SHS__ABOVE;
-    return SHS__UNSURE;
+/* Chooses the atom that correlates most with the residual. */
+SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
+    w->next = shs__kernels_pursuit()->strongest(w->n, w->alpha);
+    if (w->chosen == 0 || w->stable) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]);
 }
 
 /* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
    those chosen, and its correlation with the residual. Returns 0, taking nothing, where that would only add rounding. */
-SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
+SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
     int k = w->chosen, i;
     shs_real d;
     if (!(shs__abs(alpha) > w->floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
@@ -6324,8 +6337,76 @@ SHS__PRIVATE int shs__pursuit_append(shs__pursuit *w, int j, shs_real alpha, shs
     return 1;
 }
 
+/* Appends the chosen atom j: c_i = b_i[j]. */
+SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
+    int j = w->next, i;
+    const shs_real *b = SHS__AT_B(w->B, w->padded, w->rows, 0, j), gjj = w->G[(size_t)j * (w->ldg + 1)];
+    ptrdiff_t next = SHS__BLOCK_WIDTH(w->padded, j);
+    shs_real *c = w->L + shs__triangle(w->chosen), d2 = gjj;
+    for (i = 0; i < w->chosen; i++, b += next) {
+        c[i] = *b;
+        d2 -= c[i] * c[i];
+    }
+    return shs__omp_take(w, j, w->alpha[j], d2, gjj);
+}
+
+/* q = d_j orthogonalised against the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
+SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    shs_real d2 = gjj;
+    int pass, i;
+    for (i = 0; i < k; i++) c[i] = 0;
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < k; i++) {
+            const shs_real *qi = Q + (size_t)i * (size_t)p;
+            shs_real along = kernels->dot((size_t)p, qi, q);
+            kernels->axpy((size_t)p, -along, qi, q);
+            c[i] += along;
+        }
+        d2 = kernels->dot((size_t)p, q, q);
+        if (d2 > (shs_real)0.25 * gjj) break;
+    }
+    return d2;
+}
+
+/* Takes the part along q_k out of the residual; t_k is its length. */
+SHS__PRIVATE void shs__omp_deflate(shs__omp_signal *w, int k) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real *q = w->Q + (size_t)k * (size_t)w->p;
+    w->t[k] = kernels->dot((size_t)w->p, q, w->r);
+    kernels->axpy((size_t)w->p, -w->t[k], q, w->r);
+}
+
+/* Appends the chosen atom by Gram and Schmidt, and takes it out of the residual. */
+SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    int j = w->next, k = w->chosen, i;
+    const shs_real *atom = SHS__AT(w->D, w->ldd, 0, j);
+    shs_real *q = w->Q + (size_t)k * (size_t)w->p, *c = w->L + shs__triangle(k);
+    shs_real gjj = kernels->dot((size_t)w->p, atom, atom), inverse_d;
+    memcpy(q, atom, (size_t)w->p * sizeof(shs_real));
+    if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(w->p, k, w->Q, q, c, gjj), gjj)) return 0;
+    inverse_d = 1 / c[k];
+    for (i = 0; i < w->p; i++) q[i] *= inverse_d;
+    shs__omp_deflate(w, k);
+    w->residual2 = kernels->norm2(w->p, w->r);
+    return 1;
+}
+
+/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion to
+   the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum |x_k| |d_k|,
+   and at right angles to the residual. Beside the slack of a residual that began as y that is nothing, as its square has eps^2; after a
+   refresh, when the residual is small and the coefficients are not, it may be all there is: from then on only the explicit residual
+   can say that the tolerance is reached. */
+SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
+    shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
+    if (!(w->tolerance2 > 0)) return 0;
+    w->reached = !w->refreshes && w->residual2 + slack <= w->tolerance2;
+    return !w->reached && !(w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2);
+}
+
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
-SHS__OUTLINE int shs__pursuit_solve(shs__pursuit *w) {
+SHS__OUTLINE int shs__omp_solve(shs__omp_signal *w) {
     int k, i, changed = 0;
     for (k = w->chosen - 1; k >= 0; k--) {
         const shs_real *row = w->L + shs__triangle(k);
@@ -6339,7 +6420,7 @@ SHS__OUTLINE int shs__pursuit_solve(shs__pursuit *w) {
 }
 
 /* t = inverse(L) alpha_I: what is left of the residual in the span of the chosen atoms; ||r||^2 without it. */
-SHS__PRIVATE void shs__pursuit_project(shs__pursuit *w, const shs_real *alpha_of_chosen) {
+SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_chosen) {
     int k, i;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__triangle(k);
@@ -6361,15 +6442,15 @@ SHS__PRIVATE shs_wide shs__sum_of_squares(int p, const shs_wide *x) {
 /* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each product
    and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it away. */
 #if defined(SHS__ALL_PARTS) && !defined(__FAST_MATH__)
-SHS__OUTLINE int shs__pursuit_prove(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y) {
+SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
     const shs_wide splitter = sizeof(shs_wide) == sizeof(float) ? (shs_wide)4097 : (shs_wide)134217729;
     shs__sum sum = SHS_ZERO;
     shs_wide rounding = 0;
     int i, k;
-    for (i = 0; i < p; i++) {
-        shs_wide left = (shs_wide)y[i], lost = 0;
+    for (i = 0; i < w->p; i++) {
+        shs_wide left = (shs_wide)w->y[i], lost = 0;
         for (k = 0; k < w->chosen; k++) {
-            const shs_wide x = -(shs_wide)w->x[k], d = (shs_wide)*SHS__AT(D, ldd, i, w->atoms[k]);
+            const shs_wide x = -(shs_wide)w->x[k], d = (shs_wide)*SHS__AT(w->D, w->ldd, i, w->atoms[k]);
             volatile shs_wide product = x * d, x1 = splitter * x, d1 = splitter * d, next, step; /* rounded, not fused */
             shs_wide of_product, of_sum;
             next = left + product;
@@ -6388,301 +6469,199 @@ SHS__OUTLINE int shs__pursuit_prove(shs__pursuit *w, int p, const shs_real *D, i
     return SHS__WSQRT(w->residual2) + (shs_wide)w->chosen * SHS__WIDE_EPS * rounding <= SHS__WSQRT(w->tolerance2);
 }
 #else
-#define shs__pursuit_prove(w, p, D, ldd, y) 0
+#define shs__omp_prove(w) 0
 #endif
 
 /* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of the
    sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide
    is no wider than shs_real. */
-SHS__OUTLINE int shs__pursuit_confirm(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
-                                      shs_real *r) {
+SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     shs_wide error = 0, product2;
     int i, k;
-    shs__pursuit_solve(w);
-    for (i = 0; i < p; i++) exact[i] = (shs_wide)y[i];
+    shs__omp_solve(w);
+    for (i = 0; i < w->p; i++) w->exact[i] = (shs_wide)w->y[i];
     w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__triangle(k);
-        shs__add_scaled_wide(p, -(shs_wide)w->x[k], SHS__AT(D, ldd, 0, w->atoms[k]), exact);
-        w->residual2 = shs__sum_of_squares(p, exact);
+        shs__add_scaled_wide(w->p, -(shs_wide)w->x[k], SHS__AT(w->D, w->ldd, 0, w->atoms[k]), w->exact);
+        w->residual2 = shs__sum_of_squares(w->p, w->exact);
         for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
-    for (i = 0; i < p; i++) r[i] = (shs_real)exact[i];
+    for (i = 0; i < w->p; i++) w->r[i] = (shs_real)w->exact[i];
     w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
-    if (!w->reached && w->residual2 <= w->tolerance2) w->reached = shs__pursuit_prove(w, p, D, ldd, y);
+    if (!w->reached && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
     w->base2 = w->residual2;
     w->refreshes++;
     w->stable = 1;
     return w->reached;
 }
 
-/* ---- pursuit in the Gram domain ----------------------------------------------------------------------------------- */
-
-/* What a worker codes one signal with, in the Gram domain. */
-typedef struct shs__gram_pursuit {
-    shs__pursuit w;
-    int n, padded;         /* rows of G that may be read: n, or padded with zero rows */
-    const shs_real *G;
-    size_t ldg;
-    int p, ldd;            /* the dictionary and the signal, to refresh with; D NULL where only G is known */
-    const shs_real *D, *y;
-    shs_real *alpha;       /* padded: D'r */
-    int strongest;         /* where |alpha| is largest: the atom of the next step */
-    shs_real *B;           /* `rows` x padded, in blocks: the b_k */
-    size_t rows;
-    shs_real *r;           /* p */
-    shs_wide *exact;       /* p */
-} shs__gram_pursuit;
-
-SHS__OUTLINE int shs__gram_confirm(shs__gram_pursuit *g) {
-    return shs__pursuit_confirm(&g->w, g->p, g->D, g->ldd, g->y, g->exact, g->r);
+/* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way. */
+SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
+    int k = w->chosen - 1;
+    const shs_real *c = w->L + shs__triangle(k), *column = w->G + (size_t)w->atoms[k] * w->ldg;
+    w->next = shs__kernels_pursuit()->advance(w->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
 }
 
 /* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
    proportion to this r, no longer to y. */
-SHS__OUTLINE void shs__gram_refresh(shs__gram_pursuit *g) {
-    shs__pursuit *w = &g->w;
+SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
     int i, k;
-    for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->r, 1);
-    for (k = 0; k < w->chosen; k++) g->r[k] = g->alpha[w->atoms[k]]; /* chosen <= p: r has served */
-    shs__pursuit_project(w, g->r);
-    for (i = 0; i < g->padded; i += SHS__BLOCK)
+    for (i = 0; i < w->n; i++) w->alpha[i] = shs_dot(w->p, SHS__AT(w->D, w->ldd, 0, i), 1, w->r, 1);
+    for (k = 0; k < w->chosen; k++) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */
+    shs__omp_project(w, w->r);
+    for (i = 0; i < w->padded; i += SHS__BLOCK)
         for (k = 0; k < w->chosen; k++)
-            shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(g->padded, i), -w->t[k],
-                                        SHS__AT_B(g->B, g->padded, g->rows, k, i), g->alpha + i);
-    g->strongest = shs__kernels_pursuit()->strongest(g->n, g->alpha);
-    w->floor = SHS__OMP_GUARD * shs__abs(g->alpha[g->strongest]);
+            shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(w->padded, i), -w->t[k],
+                                        SHS__AT_B(w->B, w->padded, w->rows, k, i), w->alpha + i);
+    shs__omp_choose(w);
 }
 
-/* A single signal comes without a dictionary beside its Gram matrix, so that alone it takes no code to refresh with. */
-#ifdef SHS__ALL_PARTS
-#define SHS__KNOWN_D(g) ((g)->D)
-#else
-#define SHS__KNOWN_D(g) 0
-#endif
-
-/* Before the first step: the signal's pursuit is begun, alpha = D'y. */
-SHS__PRIVATE void shs__gram_begin(shs__gram_pursuit *g) {
-    g->strongest = shs__kernels_pursuit()->strongest(g->n, g->alpha);
-    g->w.floor = SHS__OMP_GUARD * shs__abs(g->alpha[g->strongest]);
+/* The same with the q_k: alpha is formed before the next step. */
+SHS__PRIVATE void shs__omp_refresh_direct(shs__omp_signal *w) {
+    int k;
+    for (k = 0; k < w->chosen; k++) shs__omp_deflate(w, k);
+    w->residual2 = shs__kernels_vector()->norm2(w->p, w->r);
 }
 
-/* One more atom; 0 = there will be none. */
-SHS__PRIVATE int shs__gram_step(shs__gram_pursuit *g) {
-    const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
-    shs__pursuit *w = &g->w;
-    int j = g->strongest, i, k = w->chosen;
-    int may_refresh = SHS__KNOWN_D(g) && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
-    const shs_real *column = g->G + (size_t)j * g->ldg, *b = SHS__AT_B(g->B, g->padded, g->rows, 0, j);
-    ptrdiff_t next = SHS__BLOCK_WIDTH(g->padded, j);
-    shs_real *c = w->L + shs__triangle(k), d2 = column[j], t;
-    shs__verdict verdict;
-    if (w->reached || k >= w->limit) return 0;
-    for (i = 0; i < k; i++, b += next) {
-        c[i] = *b;
-        d2 -= c[i] * c[i];
+/* One step, given the atom that was chosen; 0 = there will be no other. */
+SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
+    const int known = form != SHS__OMP_GRAM_ALONE && w->D;
+    const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+    int appended, in_doubt = 1;
+    if (w->reached || w->chosen >= w->limit) return 0;
+    appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w) : shs__omp_append_gram(w);
+    if (appended) {
+        in_doubt = shs__omp_decide(w);
+        if (w->reached || w->chosen == w->limit) return 0;
+    } else if (!may_refresh || w->stable) {
+        w->limit = w->chosen;
+        return 0;
     }
-    if (!shs__pursuit_append(w, j, g->alpha[j], d2, column[j])) {
-        if (!may_refresh || w->stable) return w->limit = k, 0;
-        if (!shs__gram_confirm(g)) shs__gram_refresh(g);
-        return 1;
-    }
-    t = w->t[k];
-    verdict = shs__pursuit_verdict(w);
-    w->reached = verdict == SHS__BELOW;
-    if (w->reached || w->chosen == w->limit) return 0;
-    if (verdict == SHS__UNSURE && SHS__KNOWN_D(g) && shs__gram_confirm(g)) return 0;
-    g->strongest = kernels->advance(g->padded, k, column, c, g->B, g->rows, 1 / c[k], t, g->alpha);
-    if (verdict == SHS__UNSURE && may_refresh) shs__gram_refresh(g);
+    if (appended && form != SHS__OMP_DIRECT) shs__omp_advance_gram(w);
+    if (in_doubt && known && shs__omp_confirm(w)) return 0;
+    if (in_doubt && may_refresh && form != SHS__OMP_DIRECT) shs__omp_refresh_gram(w);
+    if (in_doubt && may_refresh && form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
     return 1;
 }
 
-/* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined against the explicit
-   residual, which settles it. left: room for `chosen` values. */
-SHS__PRIVATE void shs__pursuit_finish(shs__pursuit *w, int p, const shs_real *D, int ldd, const shs_real *y, shs_wide *exact,
-                                      shs_real *r, shs_real *left) {
+/* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined, twice at most, against the
+   explicit residual, which decides. alpha has served. */
+SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed, k;
-    for (tries = 0; tries < 2 && D && !w->reached && shs__pursuit_verdict(w) != SHS__ABOVE; tries++) {
-        if (shs__pursuit_confirm(w, p, D, ldd, y, exact, r)) return;
-        for (k = 0; k < w->chosen; k++) left[k] = shs_dot(p, SHS__AT(D, ldd, 0, w->atoms[k]), 1, r, 1);
-        shs__pursuit_project(w, left);
+    for (tries = 0; tries < 2 && w->D && !w->reached && shs__omp_decide(w); tries++) {
+        if (shs__omp_confirm(w)) return;
+        for (k = 0; k < w->chosen; k++) w->alpha[k] = shs_dot(w->p, SHS__AT(w->D, w->ldd, 0, w->atoms[k]), 1, w->r, 1);
+        shs__omp_project(w, w->alpha);
     }
-    changed = shs__pursuit_solve(w) || !w->stable;
+    changed = shs__omp_solve(w) || !w->stable;
     if (!changed) w->residual2 = w->base2; /* what the last refresh measured, nothing having come of it */
-    else if (D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* not for the recurrence to tell */
-        shs__pursuit_confirm(w, p, D, ldd, y, exact, r);
+    else if (w->D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* not for the recurrence to tell */
+        shs__omp_confirm(w);
 }
 
-SHS__PRIVATE void shs__pursuit_layout(shs__layout *l, shs__pursuit *w, int limit) {
+SHS__PRIVATE void shs__omp_layout(shs__layout *l, shs__omp_signal *w, int limit) {
     w->L = SHS__CARVE(l, shs_real, shs__triangle(limit));
     w->t = SHS__CARVE(l, shs_real, (size_t)limit);
 }
 
 /* b_k of the last atom is never needed, so B has limit - 1 rows. p = 0: only the Gram matrix is known. */
-SHS__PRIVATE void shs__gram_pursuit_layout(shs__layout *l, shs__gram_pursuit *g, int p, int n, int padded, int limit) {
-    shs__pursuit_layout(l, &g->w, limit);
-    g->n = n;
-    g->padded = padded;
-    g->p = p;
-    g->rows = (size_t)shs__imax(limit - 1, 1);
-    g->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, g->rows, 1));
-    g->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
-    g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
+SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p, int n, int padded, int limit) {
+    shs__omp_layout(l, w, limit);
+    w->p = p;
+    w->n = n;
+    w->padded = padded;
+    w->rows = (size_t)shs__imax(limit - 1, 1);
+    w->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, w->rows, 1));
+    w->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
+    w->exact = SHS__CARVE(l, shs_wide, (size_t)p);
 }
 
-/* ---- pursuit without a Gram matrix -------------------------------------------------------------------------------- */
+/* ---- a group of signals without a Gram matrix --------------------------------------------------------------------- */
 
-/* The orthonormalised atoms q_k themselves are kept (p values each), the residual is updated explicitly, r -= t_k q_k, and
-   alpha = D'r is formed anew at every step. A group of signals goes in step, so that the dictionary, which is what there
-   is much of, is read once a step for all of them. */
+/* The signals go in step, so that the dictionary, which is what there is much of, is read once a step for all of them. */
 enum { SHS__DIRECT_GROUP = 16 };
 
-typedef struct shs__direct_signal {
-    shs__pursuit w;
-    const shs_real *y;
-    shs_real *Q; /* p x limit */
-    int slot;    /* its column of R and alpha at this step */
-} shs__direct_signal;
-
-typedef struct shs__direct_pursuit {
+typedef struct shs__omp_group {
     int p, n, ldd;
     const shs_real *D;
-    shs__direct_signal *signals; /* SHS__DIRECT_GROUP */
+    shs__omp_signal *signals; /* SHS__DIRECT_GROUP */
     int group;
-    shs_real *R, *alpha; /* p and n values a signal */
-    shs_real *left;      /* limit */
+    shs_real *R, *alpha; /* p and n values a signal that is still on its way */
     shs_wide *exact;     /* p */
     shs_real *scratch;   /* for the product D'R */
-} shs__direct_pursuit;
+} shs__omp_group;
 
 /* alpha = D'R for `count` residuals. A separate function for one signal keeps the matrix product out of small programs. */
-typedef void (*shs__correlate_fn)(const shs__direct_pursuit *g, int count);
+typedef void (*shs__correlate_fn)(const shs__omp_group *g, int count);
 
-SHS__PRIVATE void shs__correlate_one(const shs__direct_pursuit *g, int count) {
+SHS__PRIVATE void shs__correlate_one(const shs__omp_group *g, int count) {
     int i;
     (void)count;
     for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->R, 1);
 }
 
 /* scratch: values that the product D'R takes. */
-SHS__PRIVATE void shs__direct_layout(shs__layout *l, shs__direct_pursuit *g, int p, int n, int limit, int group,
-                                     size_t scratch) {
+SHS__PRIVATE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, int p, int n, int limit, int group, size_t scratch) {
     int i;
     g->p = p;
     g->n = n;
     g->group = group;
-    g->signals = SHS__CARVE(l, shs__direct_signal, (size_t)group);
+    g->signals = SHS__CARVE(l, shs__omp_signal, (size_t)group);
     g->R = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)group, 1));
     g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, (size_t)group, 1));
-    g->left = SHS__CARVE(l, shs_real, (size_t)limit);
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     for (i = 0; i < group; i++) {
-        shs__direct_signal counted, *s = g->signals ? g->signals + i : &counted;
-        shs__pursuit_layout(l, &s->w, limit);
-        s->Q = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)limit, 1));
+        shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
+        shs__omp_layout(l, w, limit);
+        w->Q = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)limit, 1));
     }
 }
 
-/* q = d_j orthogonalised against the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
-SHS__PRIVATE shs_real shs__orthogonalise(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
-    const shs__vector_kernels *kernels = shs__kernels_vector();
-    shs_real d2 = gjj;
-    int pass, i;
-    for (i = 0; i < k; i++) c[i] = 0;
-    for (pass = 0; pass < 2; pass++) {
-        for (i = 0; i < k; i++) {
-            const shs_real *qi = Q + (size_t)i * (size_t)p;
-            shs_real along = kernels->dot((size_t)p, qi, q);
-            kernels->axpy((size_t)p, -along, qi, q);
-            c[i] += along;
-        }
-        d2 = kernels->dot((size_t)p, q, q);
-        if (d2 > (shs_real)0.25 * gjj) break;
-    }
-    return d2;
+/* Gives a signal column `at` of R and alpha. */
+SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
+    w->r = g->R + (size_t)at * (size_t)g->p;
+    w->alpha = g->alpha + (size_t)at * (size_t)g->n;
 }
 
-/* The explicit residual; what is left of it in the span goes to t. */
-SHS__PRIVATE int shs__direct_refresh(const shs__direct_pursuit *g, shs__direct_signal *s) {
-    const shs__vector_kernels *kernels = shs__kernels_vector();
-    shs_real *r = g->R + (size_t)s->slot * (size_t)g->p;
-    int k;
-    if (shs__pursuit_confirm(&s->w, g->p, g->D, g->ldd, s->y, g->exact, r)) return 0;
-    for (k = 0; k < s->w.chosen; k++) {
-        const shs_real *q = s->Q + (size_t)k * (size_t)g->p;
-        s->w.t[k] = kernels->dot((size_t)g->p, q, r);
-        kernels->axpy((size_t)g->p, -s->w.t[k], q, r);
-    }
-    s->w.residual2 = kernels->norm2(g->p, r);
-    return 1;
-}
-
-/* One step of one signal, given its alpha; whether it goes on. */
-SHS__PRIVATE int shs__direct_step(const shs__direct_pursuit *g, shs__direct_signal *s) {
-    const shs__vector_kernels *kernels = shs__kernels_vector();
-    shs__pursuit *w = &s->w;
-    const shs_real *alpha = g->alpha + (size_t)s->slot * (size_t)g->n;
-    shs_real *r = g->R + (size_t)s->slot * (size_t)g->p, *q = s->Q + (size_t)w->chosen * (size_t)g->p;
-    int k = w->chosen, j = shs__kernels_pursuit()->strongest(g->n, alpha), i;
-    int may_refresh = w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
-    const shs_real *atom = SHS__AT(g->D, g->ldd, 0, j);
-    shs_real gjj = kernels->dot((size_t)g->p, atom, atom), d2, inverse_d;
-    shs__verdict verdict;
-    if (k == 0 || w->stable) w->floor = SHS__OMP_GUARD * shs__abs(alpha[j]);
-    memcpy(q, atom, (size_t)g->p * sizeof(shs_real));
-    d2 = shs__orthogonalise(g->p, k, s->Q, q, w->L + shs__triangle(k), gjj);
-    if (!shs__pursuit_append(w, j, alpha[j], d2, gjj)) return may_refresh && !w->stable && shs__direct_refresh(g, s);
-    inverse_d = 1 / w->L[shs__triangle(k) + (size_t)k];
-    for (i = 0; i < g->p; i++) q[i] *= inverse_d;
-    w->t[k] = kernels->dot((size_t)g->p, q, r);
-    kernels->axpy((size_t)g->p, -w->t[k], q, r);
-    w->residual2 = kernels->norm2(g->p, r);
-    verdict = shs__pursuit_verdict(w);
-    w->reached = verdict == SHS__BELOW;
-    if (w->reached || w->chosen == w->limit) return 0;
-    if (verdict == SHS__UNSURE && may_refresh) return shs__direct_refresh(g, s);
-    if (verdict == SHS__UNSURE) return !shs__pursuit_confirm(w, g->p, g->D, g->ldd, s->y, g->exact, r);
-    return 1;
-}
-
-/* Pursues `count` signals whose w and y are set. */
-SHS__PRIVATE void shs__direct_pursue(shs__direct_pursuit *g, int count, shs__correlate_fn correlate) {
-    int active[SHS__DIRECT_GROUP], actives = 0, a, left;
+/* Pursues `count` signals that have begun and know their y. */
+SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__correlate_fn correlate) {
+    const size_t bytes = (size_t)g->p * sizeof(shs_real);
+    shs__omp_signal *active[SHS__DIRECT_GROUP];
+    int actives = 0, left, a;
     for (a = 0; a < count; a++) {
-        shs__direct_signal *s = g->signals + a;
-        s->slot = actives;
-        if (s->w.reached || s->w.limit == 0) continue;
-        memcpy(g->R + (size_t)actives * (size_t)g->p, s->y, (size_t)g->p * sizeof(shs_real));
-        active[actives++] = a;
+        shs__omp_signal *w = g->signals + a;
+        w->p = g->p, w->n = g->n, w->D = g->D, w->ldd = g->ldd, w->exact = g->exact;
+        if (w->reached || w->limit == 0) continue;
+        shs__omp_seat(g, w, actives);
+        memcpy(w->r, w->y, bytes);
+        active[actives++] = w;
     }
     while (actives > 0) {
         correlate(g, actives);
         for (a = left = 0; a < actives; a++) {
-            shs__direct_signal *s = g->signals + active[a];
-            if (!shs__direct_step(g, s)) {
-                s->slot = 0;
-                continue;
-            }
-            if (left != a) /* close up: the residuals of those that go on stay side by side */
-                memcpy(g->R + (size_t)left * (size_t)g->p, g->R + (size_t)a * (size_t)g->p, (size_t)g->p * sizeof(shs_real));
-            s->slot = left;
+            shs_real *r = active[a]->r;
+            shs__omp_choose(active[a]);
+            if (!shs__omp_step(active[a], SHS__OMP_DIRECT)) continue;
+            shs__omp_seat(g, active[a], left); /* close up: the residuals of those that go on stay side by side */
+            if (left != a) memcpy(active[a]->r, r, bytes);
             active[left++] = active[a];
         }
         actives = left;
     }
     for (a = 0; a < count; a++) {
-        shs__direct_signal *s = g->signals + a;
-        shs__pursuit_finish(&s->w, g->p, g->D, g->ldd, s->y, g->exact, g->R, g->left);
+        shs__omp_seat(g, g->signals + a, 0); /* all have served */
+        shs__omp_finish(g->signals + a);
     }
 }
 
 #ifdef SHS__ALL_PARTS
 /* ---- many signals: the CPU's coding stage ------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__correlate_group(const shs__direct_pursuit *g, int count) {
+SHS__PRIVATE void shs__correlate_group(const shs__omp_group *g, int count) {
     shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
 }
 
@@ -6713,8 +6692,8 @@ typedef struct shs__coder {
     int ldt;
     size_t group, chunks, first_chunk;
     int workers;
-    shs__gram_pursuit *gram;      /* SHS__ABREAST a worker */
-    shs__direct_pursuit *direct;
+    shs__omp_signal *gram;        /* SHS__ABREAST a worker */
+    shs__omp_group *direct;
     shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
     shs__chunk_sums *sums;        /* SHS__CODER_BATCH */
     unsigned char *flags;         /* one a worker */
@@ -6762,23 +6741,23 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
     c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_BATCH);
     c->flags = SHS__CARVE(l, unsigned char, count);
-    c->gram = SHS__CARVE(l, shs__gram_pursuit, c->use_gram ? count * SHS__ABREAST : 0);
-    c->direct = SHS__CARVE(l, shs__direct_pursuit, c->use_gram ? 0 : count);
+    c->gram = SHS__CARVE(l, shs__omp_signal, c->use_gram ? count * SHS__ABREAST : 0);
+    c->direct = SHS__CARVE(l, shs__omp_group, c->use_gram ? 0 : count);
     c->alphas = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
     c->scratch = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
     for (i = 0; i < workers; i++) {
-        shs__gram_pursuit counted_gram, *gram = l->base ? c->gram + i * SHS__ABREAST : &counted_gram;
-        shs__direct_pursuit counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
+        shs__omp_signal counted_gram, *gram = l->base ? c->gram + i * SHS__ABREAST : &counted_gram;
+        shs__omp_group counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
         shs_real *counted_alphas, **alphas = l->base ? c->alphas + i : &counted_alphas;
         shs_real *counted_scratch, **scratch = l->base ? c->scratch + i : &counted_scratch;
         size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
                                 o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
         if (!c->use_gram) {
-            shs__direct_layout(l, direct, c->p, c->n, limit, (int)c->group, shs__gemm_scratch(c->n, (int)c->group, c->p));
+            shs__omp_layout_group(l, direct, c->p, c->n, limit, (int)c->group, shs__gemm_scratch(c->n, (int)c->group, c->p));
             continue;
         }
         for (k = 0; k < SHS__ABREAST; k++)
-            shs__gram_pursuit_layout(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
+            shs__omp_layout_gram(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
         *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
         *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
     }
@@ -6819,14 +6798,15 @@ SHS__PRIVATE shs_real shs__tolerance_of(const shs__coder *c, size_t i) {
 }
 
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
-SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__pursuit *w, size_t i) {
+SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     shs_wide norm2 = c->Y ? shs__norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
-    shs__pursuit_begin(w, norm2, shs__limit_of(c, i), shs__tolerance_of(c, i));
+    shs__omp_begin(w, norm2, shs__limit_of(c, i), shs__tolerance_of(c, i));
+    w->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
 }
 
-SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, size_t i, shs__sum *sum, shs__chunk_sums *sums) {
+SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__sum *sum, shs__chunk_sums *sums) {
     size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
@@ -6838,22 +6818,21 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__pursuit *w, siz
 }
 
 /* Signal i abreast of others: its alpha is in place. */
-SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__gram_pursuit *g, size_t i, shs_real *alpha) {
-    g->G = c->G;
-    g->ldg = c->ldg;
-    g->D = c->Y ? c->D : NULL;
-    g->ldd = c->ldd;
-    g->alpha = alpha;
-    if (c->padded > c->n) memset(g->alpha + c->n, 0, (size_t)(c->padded - c->n) * sizeof(shs_real));
-    g->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
-    shs__coder_begin(c, &g->w, i);
-    shs__gram_begin(g);
+SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__omp_signal *w, size_t i, shs_real *alpha) {
+    w->G = c->G;
+    w->ldg = c->ldg;
+    w->D = c->Y ? c->D : NULL;
+    w->ldd = c->ldd;
+    w->alpha = alpha;
+    if (c->padded > c->n) memset(alpha + c->n, 0, (size_t)(c->padded - c->n) * sizeof(shs_real));
+    shs__coder_begin(c, w, i);
+    shs__omp_choose(w);
 }
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
 SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__gram_pursuit abreast[SHS__ABREAST]; /* a copy: no two workers may write to one cache line */
+    shs__omp_signal abreast[SHS__ABREAST]; /* a copy: no two workers may write to one cache line */
     size_t padded = (size_t)shs__padded(c->n), i;
     shs__sum sum = SHS_ZERO;
     memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
@@ -6869,28 +6848,24 @@ SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t 
             shs__gram_signal(c, abreast + k, i + (size_t)k, alpha);
         }
         while (going)
-            for (k = 0, going = 0; k < count; k++) going |= shs__gram_step(abreast + k);
+            for (k = 0, going = 0; k < count; k++) going |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
         for (k = 0; k < count; k++) {
-            shs__gram_pursuit *g = abreast + k;
-            shs__pursuit_finish(&g->w, c->p, g->D, g->ldd, g->y, g->exact, g->r, g->alpha);
-            shs__coder_end(c, &g->w, i + (size_t)k, &sum, sums);
+            shs__omp_finish(abreast + k);
+            shs__coder_end(c, abreast + k, i + (size_t)k, &sum, sums);
         }
     }
     sums->sum2 = shs__sum_value(&sum);
 }
 
 SHS__OUTLINE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__direct_pursuit own = c->direct[worker], *g = &own;
+    shs__omp_group own = c->direct[worker], *g = &own;
     shs__sum sum = SHS_ZERO;
     size_t i;
     g->D = c->D;
     g->ldd = c->ldd;
-    for (i = first; i < end; i++) {
-        g->signals[i - first].y = SHS__AT(c->Y, c->ldy, 0, i);
-        shs__coder_begin(c, &g->signals[i - first].w, i);
-    }
-    shs__direct_pursue(g, (int)(end - first), shs__correlate_group);
-    for (i = first; i < end; i++) shs__coder_end(c, &g->signals[i - first].w, i, &sum, sums);
+    for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
+    shs__omp_pursue_group(g, (int)(end - first), shs__correlate_group);
+    for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, &sum, sums);
     sums->sum2 = shs__sum_value(&sum);
 }
 
@@ -7141,16 +7116,16 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
 
 /* ---- one signal at a time ----------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__omp_one_layout(shs__layout *l, shs__gram_pursuit *g, int n, int limit) {
-    shs__gram_pursuit_layout(l, g, 0, n, n, limit);
-    g->alpha = SHS__CARVE(l, shs_real, (size_t)n);
+SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, int n, int limit) {
+    shs__omp_layout_gram(l, w, 0, n, n, limit);
+    w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
 }
 
 SHS__PUBLIC size_t shs_omp_one_workspace(int n, int sparsity) {
-    shs__gram_pursuit g;
+    shs__omp_signal w;
     shs__layout l = SHS_ZERO;
     if (n < 1 || sparsity < 0) return SIZE_MAX;
-    shs__omp_one_layout(&l, &g, n, shs__imin(sparsity, n));
+    shs__omp_layout_one(&l, &w, n, shs__imin(sparsity, n));
     return shs__layout_size(&l);
 }
 
@@ -7173,11 +7148,11 @@ SHS__PRIVATE shs_status shs__check_one(int sparsity, shs_real tolerance, const i
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2, int sparsity,
                                    shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
                                    int *used, shs_wide *error2) {
-    shs__gram_pursuit g;
+    shs__omp_signal w;
     shs__layout l = SHS_ZERO;
     shs_status status;
     int limit = shs__imin(sparsity, n);
-    memset(&g, 0, sizeof g);
+    memset(&w, 0, sizeof w);
     if (n < 1) return SHS_BAD_N;
     if (!gram || ldg < n) return SHS_BAD_GRAM;
     if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
@@ -7189,38 +7164,35 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     }
     if (tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
         return SHS_TOLERANCE_TOO_SMALL;
-    shs__omp_one_layout(&l, &g, n, limit);
+    shs__omp_layout_one(&l, &w, n, limit);
     status = shs__workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
-    shs__omp_one_layout(&l, &g, n, limit);
-    g.G = gram;
-    g.ldg = (size_t)ldg;
-    memcpy(g.alpha, dty, (size_t)n * sizeof(shs_real));
-    shs__pursuit_begin(&g.w, (shs_wide)norm2, limit, tolerance);
-    g.w.atoms = atoms;
-    g.w.x = coefs;
-    shs__gram_begin(&g);
-    while (shs__gram_step(&g)) {}
-    shs__pursuit_solve(&g.w);
-    *used = g.w.chosen;
-    if (error2) *error2 = g.w.residual2;
+    shs__omp_layout_one(&l, &w, n, limit);
+    w.G = gram, w.ldg = (size_t)ldg, w.atoms = atoms, w.x = coefs;
+    memcpy(w.alpha, dty, (size_t)n * sizeof(shs_real));
+    shs__omp_begin(&w, (shs_wide)norm2, limit, tolerance);
+    shs__omp_choose(&w);
+    while (shs__omp_step(&w, SHS__OMP_GRAM_ALONE)) {}
+    shs__omp_solve(&w);
+    *used = w.chosen;
+    if (error2) *error2 = w.residual2;
     SHS__UNPOISON(l.base, l.size);
     return SHS_OK;
 }
 
 SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, int sparsity) {
-    shs__direct_pursuit g;
+    shs__omp_group g;
     shs__layout l = SHS_ZERO;
     if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
     memset(&g, 0, sizeof g);
-    shs__direct_layout(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1, 0);
+    shs__omp_layout_group(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1, 0);
     return shs__layout_size(&l);
 }
 
 SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
                                           shs_real tolerance, void *workspace, size_t workspace_size, int *atoms,
                                           shs_real *coefs, int *used, shs_wide *error2) {
-    shs__direct_pursuit g;
+    shs__omp_group g;
     shs__layout l = SHS_ZERO;
     int limit = shs__imin(sparsity, shs__imin(p, n));
     shs_status status = shs__check_dictionary(p, n, D, ldd);
@@ -7230,19 +7202,17 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     if (status != SHS_OK) return status;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
     memset(&g, 0, sizeof g);
-    shs__direct_layout(&l, &g, p, n, limit, 1, 0);
+    shs__omp_layout_group(&l, &g, p, n, limit, 1, 0);
     status = shs__workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
-    shs__direct_layout(&l, &g, p, n, limit, 1, 0);
+    shs__omp_layout_group(&l, &g, p, n, limit, 1, 0);
     g.D = D;
     g.ldd = ldd;
-    g.signals->y = y;
-    shs__pursuit_begin(&g.signals->w, shs__norm2(p, y), limit, tolerance);
-    g.signals->w.atoms = atoms;
-    g.signals->w.x = coefs;
-    shs__direct_pursue(&g, 1, shs__correlate_one);
-    *used = g.signals->w.chosen;
-    if (error2) *error2 = g.signals->w.residual2;
+    g.signals->y = y, g.signals->atoms = atoms, g.signals->x = coefs;
+    shs__omp_begin(g.signals, shs__norm2(p, y), limit, tolerance);
+    shs__omp_pursue_group(&g, 1, shs__correlate_one);
+    *used = g.signals->chosen;
+    if (error2) *error2 = g.signals->residual2;
     SHS__UNPOISON(l.base, l.size);
     return SHS_OK;
 }

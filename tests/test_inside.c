@@ -5,13 +5,13 @@
 static void test_atom_twice(void **state) {
     shs_real L[3] = {1}, t[2] = {1}, x[2] = {0};
     int atoms[2] = {7};
-    shs__pursuit w;
+    shs__omp_signal w;
     (void)state;
     memset(&w, 0, sizeof w);
     w.L = L, w.t = t, w.x = x, w.atoms = atoms, w.smallest = 1, w.residual2 = 10, w.chosen = 1, w.limit = 2;
-    assert_int_equal(shs__pursuit_append(&w, 7, 1, 1, 1), 0);
+    assert_int_equal(shs__omp_take(&w, 7, 1, 1, 1), 0);
     assert_true(w.chosen == 1 && w.residual2 == 10);
-    assert_int_equal(shs__pursuit_append(&w, 6, 1, 1, 1), 1);
+    assert_int_equal(shs__omp_take(&w, 6, 1, 1, 1), 1);
     assert_true(w.chosen == 2 && atoms[1] == 6 && w.residual2 == 9);
 }
 
