@@ -232,81 +232,87 @@ extern "C" {
 /* 2  CONTEXT: status, memory, threads, progress, ranks, engine                                                       */
 /* ================================================================================================================== */
 
-/* One list gives the enumeration and the texts. A code names the argument at fault. */
+/* One list gives the enumeration, its numbers, which stay what they are (a new one takes the next that is free), and the
+   texts. A code names the argument at fault. */
 #define SHS_STATUS_LIST(X)                                                                                             \
-    X(SHS_OK, "success")                                                                                               \
-    X(SHS_CANCELLED, "cancelled by the progress callback; the best result so far is valid")                            \
-    X(SHS_NO_MEMORY, "memory: the allocator returned NULL, the arena is full, or there is no allocator")               \
-    X(SHS_TOO_LARGE, "size: a product of the dimensions does not fit size_t")                                          \
-    X(SHS_UNSUPPORTED, "engine: it cannot do this stage")                                                              \
-    X(SHS_ENGINE_FAILED, "engine: the device or its driver reported an error")                                         \
-    X(SHS_NO_DEVICE, "engine: no device here matches, or it lacks a library, a driver or a compiler")                  \
-    X(SHS_BUILD_FAILED, "engine: a program for the device did not build; its log says why")                            \
-    X(SHS_DEVICE_LOST, "engine: the device is gone; a new engine must be made")                                        \
-    X(SHS_REDUCE_FAILED, "reduce_fn: it returned non-zero")                                                            \
-    X(SHS_PEER_FAILED, "another rank failed, so this one stopped too")                                                 \
-    X(SHS_RANKS_DIFFER, "ranks: they differ in sizes, options or the call they make, or two have one number")          \
-    X(SHS_BAD_CONTEXT, "context: callbacks that go together are not both set, or rank, ranks or threads is off")       \
-    X(SHS_BAD_OPTIONS, "options: NULL, or an enumeration out of its range")                                            \
-    X(SHS_BAD_WORKSPACE, "workspace: NULL or smaller than the workspace query says")                                   \
-    X(SHS_BAD_M, "m: negative, or zero where something is needed")                                                     \
-    X(SHS_BAD_N, "n: negative, or zero where something is needed")                                                     \
-    X(SHS_BAD_K, "k: negative, or more than there are")                                                                \
-    X(SHS_BAD_P, "p: the length of a signal must be positive")                                                         \
-    X(SHS_BAD_A, "A: NULL")                                                                                            \
-    X(SHS_BAD_B, "B: NULL")                                                                                            \
-    X(SHS_BAD_C, "C: NULL")                                                                                            \
-    X(SHS_BAD_X, "x: NULL")                                                                                            \
-    X(SHS_BAD_Y, "y: NULL")                                                                                            \
-    X(SHS_BAD_LDA, "lda: smaller than the number of rows of A")                                                        \
-    X(SHS_BAD_LDB, "ldb: smaller than the number of rows of B")                                                        \
-    X(SHS_BAD_LDC, "ldc: smaller than the number of rows of C")                                                        \
-    X(SHS_BAD_INCX, "incx: zero")                                                                                      \
-    X(SHS_BAD_INCY, "incy: zero")                                                                                      \
-    X(SHS_BAD_ENUM, "trans, uplo, side or diag: not a value of its enumeration")                                       \
-    X(SHS_NOT_FINITE, "A, start or sums of pixels: NaN or infinity is among them")                                     \
-    X(SHS_SINGULAR, "A: a diagonal element is zero")                                                                   \
-    X(SHS_NOT_POSITIVE_DEFINITE, "A: not positive definite")                                                           \
-    X(SHS_NO_CONVERGENCE, "the iteration did not converge")                                                            \
-    X(SHS_BAD_DICTIONARY, "dictionary: NULL")                                                                          \
-    X(SHS_BAD_LDD, "ldd: smaller than p")                                                                              \
-    X(SHS_DICTIONARY_NOT_FINITE, "dictionary: it holds NaN or infinity")                                               \
-    X(SHS_BAD_SIGNALS, "signals: NULL")                                                                                \
-    X(SHS_BAD_LDY, "ldy: smaller than p")                                                                              \
-    X(SHS_SIGNALS_NOT_FINITE, "signals: one holds NaN or infinity")                                                    \
-    X(SHS_BAD_GRAM, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")           \
-    X(SHS_BAD_CORRELATIONS, "dty: NULL, its leading dimension is smaller than n, or not finite")                       \
-    X(SHS_BAD_NORMS, "norms2: NULL where a tolerance needs it, negative, or not finite")                               \
-    X(SHS_BAD_SPARSITY, "sparsity: negative")                                                                          \
-    X(SHS_BAD_TOLERANCE, "tolerance: negative or not finite")                                                          \
-    X(SHS_TOLERANCE_TOO_SMALL, "tolerance: below what the Gram matrix alone can decide in this precision")             \
-    X(SHS_BAD_CODES, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")        \
-    X(SHS_BAD_OUTPUT, "output: NULL")                                                                                  \
-    X(SHS_BAD_ITERATIONS, "iterations: negative")                                                                      \
-    X(SHS_BAD_PARALLEL_ATOMS, "parallel_atoms: negative")                                                              \
-    X(SHS_BAD_ROUNDS, "rounds: negative")                                                                              \
-    X(SHS_BAD_SCHEDULE, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")        \
-    X(SHS_BAD_START, "start: the signals or the patch shape do not allow this start")                                  \
-    X(SHS_BAD_IMAGE, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")    \
-    X(SHS_IMAGE_NOT_FINITE, "image: it holds NaN or infinity")                                                         \
-    X(SHS_BAD_PATCHES, "patches: larger than the image, a negative size or step, or a range outside the set")          \
-    X(SHS_BAD_CUBE, "cube: no pixels and no read_fn, a size that is not positive, or an unknown type or interleave")   \
-    X(SHS_BAD_BANDS, "cube: a band of band_list does not exist, or the number of bands is not the one expected")       \
-    X(SHS_READ_FAILED, "read_fn: it returned non-zero; the stream could not be read")                                  \
-    X(SHS_WRITE_FAILED, "write_fn: it returned non-zero; the output is incomplete")                                    \
-    X(SHS_BAD_SINK, "sink: no pixels and no write_fn, an unknown type or interleave, or low > high")                   \
-    X(SHS_BAD_MAP, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                       \
-    X(SHS_BAD_MOMENTS, "moments: NULL, or not those of as many bands")                                                 \
-    X(SHS_NO_PIXELS, "pixels: too few valid ones")                                                                     \
-    X(SHS_BAD_COMPONENTS, "components: negative, more than there are bands, or a rule out of its range")               \
-    X(SHS_ZERO_VARIANCE, "pixels: they have no variance, or under correlation a band has none")                           \
-    X(SHS_RANK_TOO_LOW, "components: more than the pixels, or the noise, have dimensions")
+    X(SHS_OK, 0, "success")                                                                                            \
+    X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                         \
+    X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")            \
+    X(SHS_TOO_LARGE, 3, "size: a product of the dimensions does not fit size_t")                                       \
+    X(SHS_UNSUPPORTED, 4, "engine: it cannot do this stage")                                                           \
+    X(SHS_ENGINE_FAILED, 5, "engine: the device or its driver reported an error")                                      \
+    X(SHS_NO_DEVICE, 6, "engine: no device here matches, or it lacks a library, a driver or a compiler")               \
+    X(SHS_BUILD_FAILED, 7, "engine: a program for the device did not build; its log says why")                         \
+    X(SHS_DEVICE_LOST, 8, "engine: the device is gone; a new engine must be made")                                     \
+    X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                         \
+    X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                             \
+    X(SHS_RANKS_DIFFER, 11, "ranks: they differ in sizes, options or the call they make, or two have one number")      \
+    X(SHS_BAD_CONTEXT, 12, "context: callbacks that go together are not both set, or rank, ranks or threads is off")   \
+    X(SHS_BAD_OPTIONS, 13, "options: NULL where they are needed, never zeroed, or a member out of its range")          \
+    X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                               \
+    X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                 \
+    X(SHS_BAD_N, 16, "n: negative, or zero where something is needed")                                                 \
+    X(SHS_BAD_K, 17, "k: negative, or more than there are")                                                            \
+    X(SHS_BAD_P, 18, "p: the length of a signal must be positive")                                                     \
+    X(SHS_BAD_A, 19, "A: NULL")                                                                                        \
+    X(SHS_BAD_B, 20, "B: NULL")                                                                                        \
+    X(SHS_BAD_C, 21, "C: NULL")                                                                                        \
+    X(SHS_BAD_X, 22, "x: NULL")                                                                                        \
+    X(SHS_BAD_Y, 23, "y: NULL")                                                                                        \
+    X(SHS_BAD_LDA, 24, "lda: smaller than the number of rows of A")                                                    \
+    X(SHS_BAD_LDB, 25, "ldb: smaller than the number of rows of B")                                                    \
+    X(SHS_BAD_LDN, 26, "ldn: smaller than the number of bands")                                                        \
+    X(SHS_BAD_LDV, 27, "ldv: smaller than n")                                                                          \
+    X(SHS_BAD_LDC, 28, "ldc: smaller than the number of rows of C")                                                    \
+    X(SHS_BAD_INCX, 29, "incx: zero")                                                                                  \
+    X(SHS_BAD_INCY, 30, "incy: zero")                                                                                  \
+    X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: not a value of its enumeration")                                   \
+    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: NaN or infinity is among them")                                 \
+    X(SHS_SINGULAR, 33, "A: a diagonal element is zero")                                                               \
+    X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite")                                                       \
+    X(SHS_NO_CONVERGENCE, 35, "the iteration did not converge")                                                        \
+    X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL")                                                                      \
+    X(SHS_BAD_LDD, 37, "ldd: smaller than p")                                                                          \
+    X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: it holds NaN or infinity")                                           \
+    X(SHS_BAD_SIGNALS, 39, "signals: NULL")                                                                            \
+    X(SHS_BAD_LDY, 40, "ldy: smaller than p")                                                                          \
+    X(SHS_BAD_LDE, 41, "lde: smaller than p")                                                                          \
+    X(SHS_BAD_LDZ, 42, "ldz: smaller than p")                                                                          \
+    X(SHS_SIGNALS_NOT_FINITE, 43, "signals: one holds NaN or infinity")                                                \
+    X(SHS_BAD_GRAM, 44, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")       \
+    X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension is smaller than n, or not finite")                   \
+    X(SHS_BAD_NORMS, 46, "norms2: NULL where a tolerance needs it, negative, or not finite")                           \
+    X(SHS_BAD_SPARSITY, 47, "sparsity: negative")                                                                      \
+    X(SHS_BAD_STRIDE, 48, "stride: not positive")                                                                      \
+    X(SHS_BAD_TOLERANCE, 49, "tolerance: negative or not finite")                                                      \
+    X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                            \
+    X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")         \
+    X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")    \
+    X(SHS_BAD_OUTPUT, 53, "output: NULL")                                                                              \
+    X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                  \
+    X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                          \
+    X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                          \
+    X(SHS_BAD_SCHEDULE, 57, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")    \
+    X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                              \
+    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type") \
+    X(SHS_IMAGE_NOT_FINITE, 60, "image: it holds NaN or infinity")                                                     \
+    X(SHS_BAD_PATCHES, 61, "patches: larger than the image, a negative size or step, or a range outside the set")      \
+    X(SHS_BAD_CUBE, 62, "cube: no pixels and no read_fn, a size that is not positive, or an unknown type or interleave") \
+    X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
+    X(SHS_READ_FAILED, 64, "read_fn: it returned non-zero; the stream could not be read")                              \
+    X(SHS_WRITE_FAILED, 65, "write_fn: it returned non-zero; the output is incomplete")                                \
+    X(SHS_BAD_SINK, 66, "sink: no pixels and no write_fn, an unknown type or interleave, or low > high")               \
+    X(SHS_BAD_MAP, 67, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                   \
+    X(SHS_BAD_MOMENTS, 68, "moments: NULL, or not those of as many bands")                                             \
+    X(SHS_NO_PIXELS, 69, "pixels: too few valid ones")                                                                 \
+    X(SHS_BAD_COMPONENTS, 70, "components: negative, more than there are bands, or a rule out of its range")           \
+    X(SHS_ZERO_VARIANCE, 71, "pixels: they have no variance, or under correlation a band has none")                    \
+    X(SHS_RANK_TOO_LOW, 72, "components: more than the pixels, or the noise, have dimensions")
 
 typedef enum shs_status {
-#define SHS__ENUM(code, text) code,
+#define SHS__ENUM(code, number, text) code = number,
     SHS_STATUS_LIST(SHS__ENUM)
 #undef SHS__ENUM
-    SHS_STATUS_COUNT
 } shs_status;
 
 /* The text of a status, "argument: what is wrong with it"; never NULL. */
@@ -1318,22 +1324,20 @@ SHS__PRIVATE shs_wide shs__sum_value(const shs__sum *s) { return s->value + s->l
 #ifdef SHS__ALL_PARTS
 SHS__PUBLIC const char *shs_status_text(shs_status status) {
     switch (status) {
-#define SHS__CASE(code, text)                                                                                          \
+#define SHS__CASE(code, number, text)                                                                                  \
     case code: return text;
         SHS_STATUS_LIST(SHS__CASE)
 #undef SHS__CASE
-    case SHS_STATUS_COUNT: break;
     }
     return "unknown status";
 }
 
 SHS__PUBLIC const char *shs_status_name(shs_status status) {
     switch (status) {
-#define SHS__CASE(code, text)                                                                                          \
+#define SHS__CASE(code, number, text)                                                                                  \
     case code: return #code;
         SHS_STATUS_LIST(SHS__CASE)
 #undef SHS__CASE
-    case SHS_STATUS_COUNT: break;
     }
     return "unknown status";
 }
@@ -5962,7 +5966,7 @@ SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs
     if (lda < n) return SHS_BAD_LDA;
     if (k < 1 || k > n) return SHS_BAD_K;
     if (!values) return SHS_BAD_OUTPUT;
-    if (vectors && ldv < n) return SHS_BAD_LDB;
+    if (vectors && ldv < n) return SHS_BAD_LDV;
     return SHS_OK;
 }
 
@@ -6072,7 +6076,7 @@ SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int st
     size_t cells = shs__product(m, (size_t)(stride > 0 ? stride : 0), 1);
     if (status != SHS_OK) return status;
     if (m < 1) return SHS_BAD_M;
-    if (stride < 1) return SHS_BAD_SPARSITY;
+    if (stride < 1) return SHS_BAD_STRIDE;
     if (!codes) return SHS_BAD_CODES;
     if (shs__mul_overflows(cells, sizeof(shs_real))) return SHS_TOO_LARGE;
     made.m = m;
@@ -6210,7 +6214,7 @@ SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n
     if (status != SHS_OK) return status;
     if (!shs__codes_ok(codes) || first > codes->m || count > codes->m - first) return SHS_BAD_CODES;
     if (!Z && count) return SHS_BAD_OUTPUT;
-    if (ldz < p) return SHS_BAD_LDC;
+    if (ldz < p) return SHS_BAD_LDZ;
     if (shs__codes_outside(codes, first, count, n)) return SHS_BAD_CODES;
     w.p = p, w.D = D, w.ldd = ldd, w.codes = codes, w.first = first, w.count = count, w.Z = Z, w.ldz = ldz;
     shs__synthesis_run(ctx, &w);
@@ -6234,7 +6238,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     if (!Y && m) return SHS_BAD_SIGNALS;
     if (ldy < p) return SHS_BAD_LDY;
     if (!shs__codes_ok(codes) || codes->m < m || shs__codes_outside(codes, 0, m, n)) return SHS_BAD_CODES;
-    if (E && lde < p) return SHS_BAD_LDC;
+    if (E && lde < p) return SHS_BAD_LDE;
     shs__residual_layout(&l, &w, p, m, shs__workers(ctx));
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
@@ -8616,7 +8620,7 @@ SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *
     if (status != SHS_OK) return status;
     if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Z && count) return SHS_BAD_SIGNALS;
-    if (ldz < w.g.p) return SHS_BAD_LDY;
+    if (ldz < w.g.p) return SHS_BAD_LDZ;
     if (!sum || !weight) return SHS_BAD_OUTPUT;
     w.first = first, w.count = count, w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms;
     w.sum = sum, w.weight = weight;
@@ -8654,7 +8658,7 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__grid_image(image, 1, &w.g);
     if (status != SHS_OK) return status;
-    if (!shs__tolerance_ok(lambda)) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
     w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
     shs__parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
@@ -8795,7 +8799,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
     if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
     if (status != SHS_OK) return status;
-    if (!shs__tolerance_ok(lambda)) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     shs__approximation_layout(&l, &w, n, stride, workers);
@@ -11366,7 +11370,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
     if (!noise) return SHS_BAD_A;
-    if (ldn < n) return SHS_BAD_LDA;
+    if (ldn < n) return SHS_BAD_LDN;
     if (!mnf) return SHS_BAD_OUTPUT;
     status = shs__check_pca(&o, n);
     if (status != SHS_OK) return status;

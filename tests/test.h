@@ -51,6 +51,10 @@ static inline int run_group(const char *name, const struct CMUnitTest *tests, si
 #define BY_TYPE(f, d) (f)
 #endif
 
+/* How many statuses there are: numbered from 0 without a gap. */
+#define TEST__ONE(code, number, text) +1
+enum { STATUSES = SHS_STATUS_LIST(TEST__ONE) };
+
 #define REAL_EPS ((shs_real)BY_TYPE(FLT_EPSILON, DBL_EPSILON))
 #define REAL_MIN ((shs_real)BY_TYPE(FLT_MIN, DBL_MIN))
 #define REAL_MAX ((shs_real)BY_TYPE(FLT_MAX, DBL_MAX))

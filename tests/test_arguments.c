@@ -171,17 +171,17 @@ static void test_codes(void **state) {
     (void)state;
     coded_create(&c);
     ANSWERS(shs_codes_create(NULL, 0, 1, (shs_codes *)(void *)out), SHS_BAD_M);
-    ANSWERS(shs_codes_create(NULL, 1, 0, (shs_codes *)(void *)out), SHS_BAD_SPARSITY);
+    ANSWERS(shs_codes_create(NULL, 1, 0, (shs_codes *)(void *)out), SHS_BAD_STRIDE);
     ANSWERS(shs_codes_create(NULL, 1, 1, NULL), SHS_BAD_CODES);
     ANSWERS(shs_codes_create(NULL, SIZE_MAX / 2, 1, (shs_codes *)(void *)out), SHS_TOO_LARGE);
     ANSWERS(shs_codes_create(NULL, SIZE_MAX / 2, 3, (shs_codes *)(void *)out), SHS_TOO_LARGE);
     ANSWERS(shs_codes_synthesize(NULL, P, N, c.D, P, &c.codes, 0, M, NULL, P), SHS_BAD_OUTPUT);
-    ANSWERS(shs_codes_synthesize(NULL, P, N, c.D, P, &c.codes, 0, M, REALS(out), P - 1), SHS_BAD_LDC);
+    ANSWERS(shs_codes_synthesize(NULL, P, N, c.D, P, &c.codes, 0, M, REALS(out), P - 1), SHS_BAD_LDZ);
     ANSWERS(shs_codes_synthesize(NULL, P, N, c.D, P, &c.codes, M + 1, 0, REALS(out), P), SHS_BAD_CODES);
     ANSWERS(shs_codes_synthesize(NULL, P, N, c.D, P, &c.codes, M, 0, NULL, P), SHS_OK);
     ANSWERS(shs_codes_residual(NULL, P, N, c.D, P, M, NULL, P, &c.codes, REALS(out), P, WIDES(out2)), SHS_BAD_SIGNALS);
     ANSWERS(shs_codes_residual(NULL, P, N, c.D, P, M, c.Y, P - 1, &c.codes, REALS(out), P, WIDES(out2)), SHS_BAD_LDY);
-    ANSWERS(shs_codes_residual(NULL, P, N, c.D, P, M, c.Y, P, &c.codes, REALS(out), P - 1, WIDES(out2)), SHS_BAD_LDC);
+    ANSWERS(shs_codes_residual(NULL, P, N, c.D, P, M, c.Y, P, &c.codes, REALS(out), P - 1, WIDES(out2)), SHS_BAD_LDE);
     ANSWERS(shs_codes_residual(NULL, P, N, c.D, P, 0, NULL, P, &c.codes, REALS(out), P, &sum2), SHS_OK);
     assert_true(sum2 == 0);
 }
@@ -375,8 +375,8 @@ static void test_patches(void **state) {
     ANSWERS(shs_patches_put(NULL, &image, &set, 9, 1, D, 4, NULL, NULL, REALS(out), REALS(out2)), SHS_BAD_PATCHES);
     ANSWERS(shs_patches_put(NULL, &image, &set, 0, 9, NULL, 4, NULL, NULL, REALS(out), REALS(out2)), SHS_BAD_SIGNALS);
     ANSWERS(shs_patches_put(NULL, &image, &set, 9, 0, NULL, 4, NULL, NULL, REALS(out), REALS(out2)), SHS_OK);
-    ANSWERS(shs_patches_average(NULL, &image, -1, pixels, pixels, REALS(out)), SHS_BAD_OPTIONS);
-    ANSWERS(shs_patches_approximate(NULL, &image, &set, 1, D, 4, NULL, -1, REALS(out), &report), SHS_BAD_OPTIONS);
+    ANSWERS(shs_patches_average(NULL, &image, -1, pixels, pixels, REALS(out)), SHS_BAD_LAMBDA);
+    ANSWERS(shs_patches_approximate(NULL, &image, &set, 1, D, 4, NULL, -1, REALS(out), &report), SHS_BAD_LAMBDA);
     assert_true(shs_patches_workspace(NULL, &image, &set, 0, NULL) == SIZE_MAX);
     assert_true(shs_patches_workspace(NULL, &image, &set, 1, NULL) < 1 << 20);
     /* nothing chosen at random: the image as it is */
@@ -484,7 +484,7 @@ static void test_moments(void **state) {
     ANSWERS(shs_mnf_from_noise(NULL, NULL, noise, 2, NULL, (shs_pca *)(void *)out), SHS_BAD_MOMENTS);
     ANSWERS(shs_mnf_from_noise(NULL, &empty, noise, 2, NULL, (shs_pca *)(void *)out), SHS_BAD_MOMENTS);
     ANSWERS(shs_mnf_from_noise(NULL, &m, NULL, 2, NULL, (shs_pca *)(void *)out), SHS_BAD_A);
-    ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 1, NULL, (shs_pca *)(void *)out), SHS_BAD_LDA);
+    ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 1, NULL, (shs_pca *)(void *)out), SHS_BAD_LDN);
     ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 2, NULL, NULL), SHS_BAD_OUTPUT);
     o.correlation = 1;
     m.products[3] = m.sum[1] = 0; /* the second band is constant */

@@ -8,7 +8,7 @@ static void every_status_has_its_own_name_and_text(void **state) {
     (void)state;
     assert_int_equal(SHS_OK, 0);
     assert_string_equal(shs_status_name(SHS_BAD_LDA), "SHS_BAD_LDA");
-    for (i = 0; i < SHS_STATUS_COUNT; i++) {
+    for (i = 0; i < STATUSES; i++) {
         const char *name = shs_status_name((shs_status)i), *text = shs_status_text((shs_status)i);
         assert_memory_equal(name, "SHS_", 4);
         assert_true(strlen(text) >= 6);
@@ -20,7 +20,7 @@ static void every_status_has_its_own_name_and_text(void **state) {
 }
 
 static void an_unknown_status_is_called_so(void **state) {
-    const int unknown[] = {SHS_STATUS_COUNT, SHS_STATUS_COUNT + 1, 12345, -1};
+    const int unknown[] = {STATUSES, STATUSES + 1, 12345, -1};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof unknown / sizeof *unknown; i++) {

@@ -410,7 +410,7 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_eigh(NULL, 2, A, 2, 0, NULL, vectors, 2), SHS_BAD_K);
     assert_status(shs_eigh(NULL, 2, A, 2, 3, values, vectors, 2), SHS_BAD_K);
     assert_status(shs_eigh(NULL, 2, A, 2, 2, NULL, vectors, 1), SHS_BAD_OUTPUT);
-    assert_status(shs_eigh(NULL, 2, A, 2, 2, values, vectors, 1), SHS_BAD_LDB);
+    assert_status(shs_eigh(NULL, 2, A, 2, 2, values, vectors, 1), SHS_BAD_LDV);
     for (i = 0; i < 4; i++) assert_true(values[i % 2] == 7 && vectors[i] == 7);
     assert_int_equal(shs_eigh_workspace(NULL, 0, 1, 1), 0);
     assert_int_equal(shs_eigh_workspace(NULL, 4, 5, 1), 0);

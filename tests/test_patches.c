@@ -704,7 +704,7 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_patches_get(NULL, &image, &set, 0, 10, NULL, 15, NULL, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_patches_get(NULL, &image, &set, 0, 10, Y, 14, NULL, NULL), SHS_BAD_LDY);
     assert_status(shs_patches_put(NULL, &image, &set, 0, 10, NULL, 15, NULL, NULL, out, weight), SHS_BAD_SIGNALS);
-    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 14, NULL, NULL, out, weight), SHS_BAD_LDY);
+    assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 14, NULL, NULL, out, weight), SHS_BAD_LDZ);
     assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 15, NULL, NULL, NULL, weight), SHS_BAD_OUTPUT);
     assert_status(shs_patches_put(NULL, &image, &set, 0, 10, Y, 15, NULL, NULL, out, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_patches_average(NULL, &image, 1, NULL, weight, out), SHS_BAD_OUTPUT);

@@ -69,7 +69,7 @@ static void principal(input *in, world *w) {
         s.sink.pixels = all.bytes, s.sink.write_fn = NULL;
         if (way == 2) status = shs_pca_denoise(&w->ctx, &pca, within(in, 0, 3), &s.cube, &s.sink);
         else if (pca.components > 0) status = shs_pca_transform(&w->ctx, &pca, &s.cube, &s.sink);
-        must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+        must(status >= SHS_OK && status < STATUSES);
         output_free(&all);
         shs_pca_free(&w->ctx, &pca);
         must(memcmp(&pca, &before, sizeof pca) == 0);

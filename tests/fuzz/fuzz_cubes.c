@@ -19,7 +19,7 @@ static void moments(input *in, world *w) {
     if (status == SHS_OK) {
         shs_wide *mean = NEW(shs_wide, bands), *covariance = NEW(shs_wide, bands *bands), count;
         status = shs_moments_update(&w->ctx, &a, &s.cube, precise);
-        must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+        must(status >= SHS_OK && status < STATUSES);
         must(status != SHS_READ_FAILED || s.read_failed);
         must(!s.read_failed || status != SHS_OK);
         count = a.count;

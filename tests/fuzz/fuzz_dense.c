@@ -122,10 +122,10 @@ static void columns_and_vectors(input *in) {
     {
         shs_status status = shs_gemv(trans, m, n, 1, A, lda, x, incx, (flags & 2) ? (shs_real)1 : (shs_real)0,
                                      AS(shs_real, y), incy);
-        must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+        must(status >= SHS_OK && status < STATUSES);
         must(status == SHS_OK || untouched(&y));
         status = shs_ger(m, n, 1, x, incx, x, incy, A, lda);
-        must(status >= SHS_OK && status < SHS_STATUS_COUNT);
+        must(status >= SHS_OK && status < STATUSES);
     }
     ea = fill(in, na, A);
     if (shs_normalize_columns(m, n, A, lda, (flags & 4) ? norms : NULL) == SHS_OK && ea.finite && ea.most < 1e37)
