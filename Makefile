@@ -60,7 +60,7 @@ help:
 	@echo "make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)"
 	@echo "make cortex-m        the example for microcontrollers, under QEMU"
 	@echo "make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv"
-	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ"
+	@echo "make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ, and compiles each"
 	@echo "make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device"
 	@echo "make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv"
 	@echo "make pictures        draw the README's pictures anew"
@@ -182,7 +182,7 @@ check-vendoring: | build $(BEFORE)
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
 
 HEADER_CL := sparsehs_cl.h
-KERNELS := $(sort $(wildcard kernels_embed/*.cl))
+KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
 # Suites that run a second time with the stages on a device.
 CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica
@@ -201,10 +201,17 @@ build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
 embed: build/embed_kernels
 	build/embed_kernels $(HEADER_CL) $(KERNELS)
 
+# Each kernel's defaults let it be compiled alone; then as double, without doubles, and with other parts of it. Warnings are errors.
+ALONE := clang -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -fsyntax-only -Werror -Wall -Wextra -Wno-unused-parameter \
+	-Wno-unused-function
+
 check-embed: build/embed_kernels
 	@cp $(HEADER_CL) build/embedded.h
 	@build/embed_kernels build/embedded.h $(KERNELS)
 	@cmp -s $(HEADER_CL) build/embedded.h || { echo "$(HEADER_CL) is not made from $(KERNELS): make embed"; exit 1; }
+	@! command -v clang >/dev/null || for f in $(filter %.cl,$(KERNELS)); do \
+		for o in UNUSED "SPARSEHS_DOUBLE -DOMP_GENERAL -DSKEWED=1 -DUPDATE_aksvd -DCONTRAST_tanh -DMODE=1 -DDIRECT=0" \
+			"SPARSEHS_NO_DOUBLE -DOMP_ITEM -DMODE=2 -DSQUARES=1"; do $(ALONE) -D$$o $$f || exit 1; done; done
 
 build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm,\

@@ -6254,14 +6254,15 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ---------------------------------------------------------------------------------------- */
 
+/* kernels_embed/contract.h repeats these; where sparsehs_cl.h is compiled too, the compiler compares the two. */
 #ifdef SPARSEHS_DOUBLE
 #define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
 #define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
 #else
-#define SHS__OMP_GUARD ((shs_real)1e-5)
-#define SHS__OMP_TRUST2 ((shs_wide)1e-4)
+#define SHS__OMP_GUARD ((shs_real)1e-5f)
+#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
 #endif
-enum { SHS__OMP_REFRESHES = 4 };
+#define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
 
 /* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
    cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep of

@@ -14,7 +14,7 @@
 
    TABLE OF CONTENTS
        1  options and devices     2  programs and their binaries     3  times     4  host memory
-   then the implementation: runtime, kernels, signals session, pixels session, engine.
+   then the implementation: kernels, runtime, signals session, pixels session, engine.
 
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_CL_IMPLEMENTATION)
        SPARSEHS_CL_IMPLEMENTATION  impl  compile the implementation here; SPARSEHS_IMPLEMENTATION must stand in the same file
@@ -195,6 +195,2569 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #endif
 
 /* ================================================================================================================== */
+/* KERNELS, as strings: read kernels_embed/ instead, and go on at RUNTIME                                              */
+/* ================================================================================================================== */
+
+/* [kernels] made by `make embed` from kernels_embed/: edit those files, not these lines. */
+/* contract.h - what host and kernels must agree on, each number once: `make embed` puts these lines into sparsehs_cl.h, and every
+   kernel begins with them (device.cl), so that a name means the same on both sides. In a program for a device that has, or is to
+   use, no doubles SPARSEHS_NO_DOUBLE is defined whatever the library is built with. */
+
+/* ---- numbers of sparsehs.h: a macro can be defined again with the same text only, so that compilers tell a difference ---- */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__EPS 2.220446049250313080847263e-16
+#define SHS__OMP_GUARD ((shs_real)1e-12)
+#define SHS__OMP_TRUST2 ((shs_wide)1e-12)
+#else
+#define SHS__EPS 1.1920928955078125e-7f
+#define SHS__OMP_GUARD ((shs_real)1e-5f)
+#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
+#endif
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__WIDE_EPS 1.1920928955078125e-7f
+#else
+#define SHS__WIDE_EPS 2.220446049250313080847263e-16
+#endif
+#define SHS__OMP_REFRESHES 4
+
+/* ---- the matrix product (gemm.cl) ---- */
+#define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */
+#define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */
+#define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */
+#define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */
+
+/* ---- sparse coding (omp.cl) ---- */
+#define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
+#define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */
+#define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
+#define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
+#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+
+/* ---- sums over signals, and the update (residual.cl, update.cl) ---- */
+#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
+#define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
+#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
+#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
+
+/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
+#define SHS__CL_ITEMS 256           /* of a group */
+#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */
+#define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
+#define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
+#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */
+#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
+#define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
+#define SHS__CL_BYTE_TILE 128       /* bands of one */
+#define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */
+#define SHS__CL_MAP_WHITEN 1
+#define SHS__CL_MAP_EXTREMES 2
+
+SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
+    "/* bytes.cl - exact sums of products of 8-bit pixels: Gram matrix, sums of the bands and the number of pixels in one, straight\n",
+    "   from the slice as it was uploaded.\n",
+    "\n",
+    "   To the `used` bands comes one that is 1 in every pixel: its products with the others are their sums, that with itself counts.\n",
+    "   Work-group (t, s) makes the T x T tile t of the lower triangle from the SLICE pixels s, in whole numbers: 255^2 SLICE fits\n",
+    "   an int, and `accumulate` (totals.cl) adds the slices in double, exactly too.\n",
+    "\n",
+    "       B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks\n",
+    "     A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles\n",
+    "     | | t |   stand in local memory, four pixels of a band to a word; the next KB are on their way to registers meanwhile.\n",
+    "     v +---+   Without the unit (MMA 0) an item forms the same products word by word: slow, for tests and for reading.\n",
+    "\n",
+    "   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.\n",
+    "\n",
+    "   The textbook twin is shs_moments_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef MMA\n",
+    "#define MMA 0 /* 1: by the matrix unit, in PTX */\n",
+    "#endif\n",
+    "#ifndef FROM\n",
+    "#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
+    "#endif\n",
+    "\n",
+    "#define ITEMS SHS__CL_ITEMS\n",
+    "#define SLICE SHS__CL_BYTE_PIXELS\n",
+    "#define T SHS__CL_BYTE_TILE\n",
+    "#define KB 64\n",
+    "#define WORDS (KB / 4)\n",
+    "#define EACH (T * WORDS / ITEMS) /* words of a tile that an item fetches */\n",
+    "\n",
+    "/* Word w of band b in local memory. The places are mixed so that the 32 bands that a warp writes at a time, and the 8 bands of\n",
+    "   4 words that it reads, lie in different banks. */\n",
+    "#define PLACE(b, w) ((b) * WORDS + ((w) ^ (((b) >> 1 & 3) << 2 | ((b) >> 3 & 3))))\n",
+    "\n",
+    "/* Neighbouring items fetch neighbouring bytes: of bands in BIP, of pixels otherwise. */\n",
+    "#if FROM == 2\n",
+    "#define BAND_OF(i) ((i) % T)\n",
+    "#define WORD_OF(i) ((i) / T)\n",
+    "#else\n",
+    "#define BAND_OF(i) ((i) / WORDS)\n",
+    "#define WORD_OF(i) ((i) % WORDS)\n",
+    "#endif\n",
+    "\n",
+    "/* A byte lies at place(pixel) + row(band): here of the pixels p .. p + 3 of a panel of `count` that begins with pixel `first` of\n",
+    "   the slice. Those behind the last read the last, and count_mask takes them away: the loads of a slab then wait for nothing. */\n",
+    "inline void places(uint *at, uint first, int p, int count, int samples, int bands) {\n",
+    "    int i;\n",
+    "#if FROM == 1\n",
+    "    uint q = first + (uint)min(p, count - 1), line = q / (uint)samples, sample = q - line * (uint)samples;\n",
+    "    const uint turn = (uint)bands * (uint)samples;\n",
+    "    line *= turn;\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++) {\n",
+    "        at[i] = line + sample;\n",
+    "        if (p + i + 1 < count && ++sample == (uint)samples) sample = 0, line += turn;\n",
+    "    }\n",
+    "#else\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++)\n",
+    "        at[i] = (first + (uint)min(p + i, count - 1)) * (FROM == 0 ? 1u : (uint)bands);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "inline uint row_of(__global const int *list, int b, int used, ulong plane, int samples) {\n",
+    "    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)plane : FROM == 1 ? (uint)samples : 1u);\n",
+    "}\n",
+    "\n",
+    "inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }\n",
+    "\n",
+    "/* All bits of a band in use, none of one that is not; the one that counts is put in instead. */\n",
+    "inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int b, int used) {\n",
+    "    uint word = (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;\n",
+    "    return b < used ? word : b == used ? 0x01010101u : 0;\n",
+    "}\n",
+    "\n",
+    "#if MMA\n",
+    "/* c (16 x 8) += a (16 x 32) b (32 x 8). Item l holds rows l / 4 and l / 4 + 8; of a the pixels 4 (l % 4) .. and 16 further on,\n",
+    "   of b the same of column l / 4, of c the columns 2 (l % 4) and the next. */\n",
+    "inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {\n",
+    "    __asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n",
+    "                   : \"+r\"(c[0]), \"+r\"(c[1]), \"+r\"(c[2]), \"+r\"(c[3])\n",
+    "                   : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), \"r\"(b1));\n",
+    "}\n",
+    "#else\n",
+    "inline int dot4(uint a, uint b) {\n",
+    "    return (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +\n",
+    "                 (a >> 24) * (b >> 24));\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void byte_products(__global const uchar *raw, ulong origin, __global const int *list, ulong first, int count, ulong plane,\n",
+    "                   int samples, int bands, int used, __global int *partial) {\n",
+    "    __local uint tile_a[T * WORDS], other[T * WORDS];\n",
+    "    __local uint *tile_b;\n",
+    "    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
+    "    const int begin = (int)get_group_id(1) * SLICE, end = min(begin + SLICE, count), t = (int)get_group_id(0);\n",
+    "    int ti = 0, tj, k, e, i, j;\n",
+    "    int sum[2][8][4];\n",
+    "    uint next_a[EACH], next_b[EACH];\n",
+    "    raw += origin;\n",
+    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
+    "    tile_b = ti == tj ? tile_a : other;\n",
+    "    for (i = 0; i < 2; i++)\n",
+    "        for (j = 0; j < 8; j++)\n",
+    "            for (e = 0; e < 4; e++) sum[i][j][e] = 0;\n",
+    "\n",
+    "#if FROM == 2\n",
+    "#define FETCH(from)                                                                                                   \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
+    "        int p = (from) + 4 * WORD_OF(id + e * ITEMS), b = BAND_OF(id);                                                  \\\n",
+    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
+    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
+    "        next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \\\n",
+    "        if (ti != tj) next_b[e] = four_pixels(raw, at, row_b, tj * T + b, used) & mask;                               \\\n",
+    "    }\n",
+    "    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, plane, samples);\n",
+    "    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, plane, samples);\n",
+    "#else\n",
+    "#define FETCH(from)                                                                                                   \\\n",
+    "    {                                                                                                                 \\\n",
+    "        int p = (from) + 4 * WORD_OF(id);                                                                             \\\n",
+    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
+    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                \\\n",
+    "            next_a[e] = four_pixels(raw, at, row_a[e], ti * T + BAND_OF(id + e * ITEMS), used) & mask;                  \\\n",
+    "            if (ti != tj) next_b[e] = four_pixels(raw, at, row_b[e], tj * T + BAND_OF(id + e * ITEMS), used) & mask;    \\\n",
+    "        }                                                                                                             \\\n",
+    "    }\n",
+    "    uint row_a[EACH], row_b[EACH];\n",
+    "    for (e = 0; e < EACH; e++) {\n",
+    "        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * ITEMS), used, plane, samples);\n",
+    "        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * ITEMS), used, plane, samples);\n",
+    "    }\n",
+    "#endif\n",
+    "\n",
+    "    FETCH(begin)\n",
+    "    for (k = begin; k < end; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            int word = id + e * ITEMS, at = PLACE(BAND_OF(word), WORD_OF(word));\n",
+    "            tile_a[at] = next_a[e];\n",
+    "            if (ti != tj) other[at] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < end) FETCH(k + KB)\n",
+    "#if MMA\n",
+    "        _Pragma(\"unroll\") for (int w = lane % 4; w < WORDS; w += 8) {\n",
+    "            uint a[2][4];\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < 2; i++) {\n",
+    "                int row = top + 16 * i + lane / 4;\n",
+    "                a[i][0] = tile_a[PLACE(row, w)], a[i][1] = tile_a[PLACE(row + 8, w)];\n",
+    "                a[i][2] = tile_a[PLACE(row, w + 4)], a[i][3] = tile_a[PLACE(row + 8, w + 4)];\n",
+    "            }\n",
+    "            _Pragma(\"unroll\") for (j = 0; j < 8; j++) {\n",
+    "                int column = left + 8 * j + lane / 4;\n",
+    "                uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];\n",
+    "                _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
+    "                    add_products(sum[i][j], a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);\n",
+    "            }\n",
+    "        }\n",
+    "#else\n",
+    "        for (int w = 0; w < WORDS; w++)\n",
+    "            for (i = 0; i < 2; i++)\n",
+    "                for (j = 0; j < 8; j++)\n",
+    "                    for (e = 0; e < 4; e++) {\n",
+    "                        int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
+    "                        sum[i][j][e] += dot4(tile_a[PLACE(row, w)], tile_b[PLACE(column, w)]);\n",
+    "                    }\n",
+    "#endif\n",
+    "    }\n",
+    "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++)\n",
+    "            _Pragma(\"unroll\") for (e = 0; e < 4; e++) {\n",
+    "                int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
+    "                partial[row * T + column] = sum[i][j][e];\n",
+    "            }\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_device[] = {
+    "/* device.cl - stands before every program: the types, and what the host says of the device. Each file includes it, and has a\n",
+    "   default for each of its build options, so that it can be compiled and read by itself (make check-embed does so).\n",
+    "\n",
+    "   The host says SPARSEHS_DOUBLE (shs_real is double), SPARSEHS_NO_DOUBLE (no doubles in the library, or on the device) and: */\n",
+    "#ifndef IS_CPU\n",
+    "#define IS_CPU 0 /* 1: a processor, for whose compiler loops are written otherwise here and there */\n",
+    "#endif\n",
+    "#ifndef NV_PTX\n",
+    "#define NV_PTX 0 /* 1: inline PTX works */\n",
+    "#endif\n",
+    "\n",
+    "#ifdef SPARSEHS_DOUBLE\n",
+    "#define real double /* shs_real */\n",
+    "#define REAL_BITS 64\n",
+    "#else\n",
+    "#define real float\n",
+    "#define REAL_BITS 32\n",
+    "#endif\n",
+    "#ifdef SPARSEHS_NO_DOUBLE\n",
+    "#define wide float /* what sums are made in */\n",
+    "#define HAS_DOUBLE 0\n",
+    "#else\n",
+    "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n",
+    "#define wide double\n",
+    "#define HAS_DOUBLE 1\n",
+    "#endif\n",
+    "#define shs_real real\n",
+    "#define shs_wide wide\n",
+    "\n",
+    "/* VECTOR(float, 4) is float4; the type may be a macro. */\n",
+    "#define VECTOR_(type, n) type##n\n",
+    "#define VECTOR(type, n) VECTOR_(type, n)\n",
+    "\n",
+    "/* contract.h - what host and kernels must agree on, each number once: `make embed` puts these lines into sparsehs_cl.h, and every\n",
+    "   kernel begins with them (device.cl), so that a name means the same on both sides. In a program for a device that has, or is to\n",
+    "   use, no doubles SPARSEHS_NO_DOUBLE is defined whatever the library is built with. */\n",
+    "\n",
+    "/* ---- numbers of sparsehs.h: a macro can be defined again with the same text only, so that compilers tell a difference ---- */\n",
+    "#ifdef SPARSEHS_DOUBLE\n",
+    "#define SHS__EPS 2.220446049250313080847263e-16\n",
+    "#define SHS__OMP_GUARD ((shs_real)1e-12)\n",
+    "#define SHS__OMP_TRUST2 ((shs_wide)1e-12)\n",
+    "#else\n",
+    "#define SHS__EPS 1.1920928955078125e-7f\n",
+    "#define SHS__OMP_GUARD ((shs_real)1e-5f)\n",
+    "#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)\n",
+    "#endif\n",
+    "#ifdef SPARSEHS_NO_DOUBLE\n",
+    "#define SHS__WIDE_EPS 1.1920928955078125e-7f\n",
+    "#else\n",
+    "#define SHS__WIDE_EPS 2.220446049250313080847263e-16\n",
+    "#endif\n",
+    "#define SHS__OMP_REFRESHES 4\n",
+    "\n",
+    "/* ---- the matrix product (gemm.cl) ---- */\n",
+    "#define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */\n",
+    "#define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */\n",
+    "#define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */\n",
+    "#define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */\n",
+    "\n",
+    "/* ---- sparse coding (omp.cl) ---- */\n",
+    "#define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */\n",
+    "#define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */\n",
+    "#define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */\n",
+    "#define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */\n",
+    "#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */\n",
+    "\n",
+    "/* ---- sums over signals, and the update (residual.cl, update.cl) ---- */\n",
+    "#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */\n",
+    "#define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */\n",
+    "#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */\n",
+    "#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */\n",
+    "\n",
+    "/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */\n",
+    "#define SHS__CL_ITEMS 256           /* of a group */\n",
+    "#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */\n",
+    "#define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */\n",
+    "#define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */\n",
+    "#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */\n",
+    "#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */\n",
+    "#define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */\n",
+    "#define SHS__CL_BYTE_TILE 128       /* bands of one */\n",
+    "#define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */\n",
+    "#define SHS__CL_MAP_WHITEN 1\n",
+    "#define SHS__CL_MAP_EXTREMES 2\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_fourth[] = {
+    "/* fourth.cl - all products z_a z_b, a <= b, of whitened pixels: their Gram matrix (moments.cl) is the fourth moments of z,\n",
+    "   after which FastICA with g(y) = y^3 needs no pixel again. One work-item a pixel; neighbours read and write neighbours.\n",
+    "   Q: plane b (b + 1) / 2 + a holds z_a z_b of ld pixels. Missing pixels are zero and stay so. The textbook twin is shs_ica_naive,\n",
+    "   which takes E[z g(w'z)] from the pixels themselves. */\n",
+    "\n",
+    "\n",
+    "__kernel void pairs(__global const real *Z, ulong from, ulong ldz, int m, __global real *Q, ulong ld) {\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    int a, b;\n",
+    "    size_t plane = 0;\n",
+    "    for (b = 0; b < m; b++) {\n",
+    "        real zb = Z[from + (ulong)b * ldz + p];\n",
+    "        for (a = 0; a <= b; a++, plane++) Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;\n",
+    "    }\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
+    "/* gemm.cl: C = alpha op(A) op(B) + beta C, column-major, op(A) M x K, op(B) K x N; beta = 0 never reads C.\n",
+    "\n",
+    "   Its textbook twin is shs_gemm_naive.\n",
+    "\n",
+    "   A group of 16 x 16 work-items computes a tile of 128 x 128 of C, each item 8 x 8 of it in registers:\n",
+    "\n",
+    "               16 items x 4 columns    16 items x 4 columns (the same items again)\n",
+    "              +----------------------+----------------------+\n",
+    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     Quarters, because four neighbours come in one read\n",
+    "     x 4 rows |                      |                      |     of 16 bytes and 16 items then read 256 bytes in a\n",
+    "              +----------------------+----------------------+     row: no two of them want the same bank of the\n",
+    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     local memory.\n",
+    "     x 4 rows |                      |                      |\n",
+    "              +----------------------+----------------------+\n",
+    "\n",
+    "   The long dimension is walked in steps of 16: the group brings 16 x 128 values of each factor to local memory, ordered by\n",
+    "   k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;\n",
+    "   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.\n",
+    "\n",
+    "   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same\n",
+    "   product has the same bits wherever it is computed, in gemm_plain too. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef TRANS_A\n",
+    "#define TRANS_A 0 /* 1: op(A) is the transpose of A */\n",
+    "#endif\n",
+    "#ifndef TRANS_B\n",
+    "#define TRANS_B 0 /* 1: op(B) is the transpose of B */\n",
+    "#endif\n",
+    "#ifndef VECTOR_A\n",
+    "#define VECTOR_A 0 /* 1: the leading dimension is a multiple of four: four neighbours may be read at once */\n",
+    "#endif\n",
+    "#ifndef VECTOR_B\n",
+    "#define VECTOR_B 0 /* likewise */\n",
+    "#endif\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "typedef VECTOR(real, 4) quad;\n",
+    "\n",
+    "#define TILE SHS__CL_GEMM_TILE\n",
+    "#define STEP SHS__CL_GEMM_STEP\n",
+    "#define EDGE SHS__CL_GEMM_PITCH\n",
+    "\n",
+    "/* Whether k runs along the memory of a factor. */\n",
+    "#define ALONG_A TRANS_A\n",
+    "#define ALONG_B (!TRANS_B)\n",
+    "\n",
+    "/* ---- bringing a tile: four neighbours at a time, two such quads an item ------------------------------------------- */\n",
+    "\n",
+    "/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */\n",
+    "quad along_k(__global const real *column, int k, int K, int vector) {\n",
+    "    quad q = (quad)(0);\n",
+    "    if (vector && k + 4 <= K) return *(__global const quad *)(column + k);\n",
+    "    if (k < K) q.x = column[k];\n",
+    "    if (k + 1 < K) q.y = column[k + 1];\n",
+    "    if (k + 2 < K) q.z = column[k + 2];\n",
+    "    if (k + 3 < K) q.w = column[k + 3];\n",
+    "    return q;\n",
+    "}\n",
+    "\n",
+    "/* Rows r .. r+3 at one k; what lies outside is never stored, so the last row stands in for it. */\n",
+    "quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, int vector) {\n",
+    "    __global const real *column = F + (size_t)k * ld;\n",
+    "    if (k >= K) return (quad)(0);\n",
+    "    if (vector && r + 4 <= rows) return *(__global const quad *)(column + r);\n",
+    "    return (quad)(column[min(r, rows - 1)], column[min(r + 1, rows - 1)], column[min(r + 2, rows - 1)],\n",
+    "                  column[min(r + 3, rows - 1)]);\n",
+    "}\n",
+    "\n",
+    "/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a\n",
+    "   column, 64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */\n",
+    "quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {\n",
+    "    if (along) {\n",
+    "        int column = min(first + id / 4 + 64 * half_, rows - 1);\n",
+    "        return along_k(F + (size_t)column * ld, k0 + id % 4 * 4, K, vector);\n",
+    "    }\n",
+    "    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * half_, K, vector);\n",
+    "}\n",
+    "\n",
+    "void put(__local real *tile, int along, int id, int half_, quad q) {\n",
+    "    if (along) {\n",
+    "        __local real *to = tile + id % 4 * 4 * EDGE + id / 4 + 64 * half_;\n",
+    "        to[0] = q.x, to[EDGE] = q.y, to[2 * EDGE] = q.z, to[3 * EDGE] = q.w;\n",
+    "    } else {\n",
+    "        *(__local quad *)(tile + (id / 32 + 8 * half_) * EDGE + id % 32 * 4) = q;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* ---- the product -------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "#define ROW_TIMES(column, b)                                                                                           \\\n",
+    "    low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \\\n",
+    "    high[column] = fma(a_high, (quad)(b), high[column]);\n",
+    "\n",
+    "/* One column of four rows into C. */\n",
+    "void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {\n",
+    "    real value[4];\n",
+    "    int i;\n",
+    "    sum *= alpha;\n",
+    "    if (beta == 0 && aligned && row + 4 <= M) {\n",
+    "        *(__global quad *)(C + row) = sum;\n",
+    "        return;\n",
+    "    }\n",
+    "    value[0] = sum.x, value[1] = sum.y, value[2] = sum.z, value[3] = sum.w;\n",
+    "    for (i = 0; i < 4; i++)\n",
+    "        if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);\n",
+    "}\n",
+    "\n",
+    "/* first_b: offset of B in its buffer, so that a piece of many columns can be multiplied; likewise C. */\n",
+    "__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N, int K, real alpha,\n",
+    "                                                                    __global const real *restrict A, ulong first_a, int lda,\n",
+    "                                                                    __global const real *restrict B, ulong first_b, int ldb,\n",
+    "                                                                    real beta, __global real *restrict C, ulong first_c,\n",
+    "                                                                    int ldc) {\n",
+    "    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));\n",
+    "    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));\n",
+    "    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;\n",
+    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;\n",
+    "    quad low[8], high[8], a0, a1, b0, b1;\n",
+    "    A += first_a, B += first_b, C += first_c;\n",
+    "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
+    "    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);\n",
+    "    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);\n",
+    "    b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 0);\n",
+    "    b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 1);\n",
+    "    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {\n",
+    "        __local const real *ta = tile_a[turn], *tb = tile_b[turn];\n",
+    "        put(tile_a[turn], ALONG_A, id, 0, a0), put(tile_a[turn], ALONG_A, id, 1, a1);\n",
+    "        put(tile_b[turn], ALONG_B, id, 0, b0), put(tile_b[turn], ALONG_B, id, 1, b1);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k0 + STEP < K) {\n",
+    "            a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 0);\n",
+    "            a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 1);\n",
+    "            b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 0);\n",
+    "            b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 1);\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (k = 0; k < STEP; k++) {\n",
+    "            quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);\n",
+    "            quad a_high = *(__local const quad *)(ta + k * EDGE + 64 + 4 * x);\n",
+    "            quad b_low = *(__local const quad *)(tb + k * EDGE + 4 * y);\n",
+    "            quad b_high = *(__local const quad *)(tb + k * EDGE + 64 + 4 * y);\n",
+    "            ROW_TIMES(0, b_low.x) ROW_TIMES(1, b_low.y) ROW_TIMES(2, b_low.z) ROW_TIMES(3, b_low.w)\n",
+    "            ROW_TIMES(4, b_high.x) ROW_TIMES(5, b_high.y) ROW_TIMES(6, b_high.z) ROW_TIMES(7, b_high.w)\n",
+    "        }\n",
+    "    }\n",
+    "#pragma unroll\n",
+    "    for (c = 0; c < 8; c++) {\n",
+    "        int at = column + 4 * y + (c < 4 ? c : 60 + c);\n",
+    "        int aligned = ldc % 4 == 0 && first_c % 4 == 0;\n",
+    "        if (at >= N) continue;\n",
+    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);\n",
+    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* For processors and small devices: an item computes 4 x 4 values from what its caches hold, without local memory. */\n",
+    "__kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *restrict A, ulong first_a, int lda,\n",
+    "                         __global const real *restrict B, ulong first_b, int ldb, real beta, __global real *restrict C,\n",
+    "                         ulong first_c, int ldc) {\n",
+    "    int row = (int)get_global_id(0) * 4, column = (int)get_global_id(1) * 4, k, c;\n",
+    "    size_t step_a = TRANS_A ? 1 : (size_t)lda, row_a = TRANS_A ? (size_t)lda : 1;\n",
+    "    size_t step_b = TRANS_B ? (size_t)ldb : 1, column_b = TRANS_B ? 1 : (size_t)ldb;\n",
+    "    __global const real *a[4], *b[4];\n",
+    "    quad sum[4];\n",
+    "    if (row >= M || column >= N) return;\n",
+    "    A += first_a, B += first_b, C += first_c;\n",
+    "    for (c = 0; c < 4; c++) {\n",
+    "        a[c] = A + (size_t)min(row + c, M - 1) * row_a;\n",
+    "        b[c] = B + (size_t)min(column + c, N - 1) * column_b;\n",
+    "        sum[c] = (quad)(0);\n",
+    "    }\n",
+    "    for (k = 0; k < K; k++) {\n",
+    "        size_t ka = (size_t)k * step_a, kb = (size_t)k * step_b;\n",
+    "        quad left = (quad)(a[0][ka], a[1][ka], a[2][ka], a[3][ka]);\n",
+    "        for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);\n",
+    "    }\n",
+    "    for (c = 0; c < 4 && column + c < N; c++)\n",
+    "        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_map[] = {
+    "/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.\n",
+    "\n",
+    "   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a\n",
+    "   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.\n",
+    "   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).\n",
+    "\n",
+    "   The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef ELEM\n",
+    "#define ELEM real /* of panel and matrix */\n",
+    "#endif\n",
+    "#ifndef OUTPUTS\n",
+    "#define OUTPUTS 12 /* a multiple of 4 */\n",
+    "#endif\n",
+    "#ifndef DIRECT\n",
+    "#define DIRECT 1 /* 1: from the slice; 0: from a panel */\n",
+    "#endif\n",
+    "#ifndef MODE\n",
+    "#define MODE SHS__CL_MAP_STORE /* or whiten, or extremes */\n",
+    "#endif\n",
+    "#ifndef SQUARES\n",
+    "#define SQUARES 0 /* 1: the squared length of the outputs is the one that counts */\n",
+    "#endif\n",
+    "\n",
+    "/* SHS__CL_MAP_STORE */\n",
+    "#ifndef SINK\n",
+    "#define SINK float /* the sink's type */\n",
+    "#endif\n",
+    "#ifndef INTEGER\n",
+    "#define INTEGER 0 /* 1: an integer, from LEAST to MOST */\n",
+    "#endif\n",
+    "#ifndef LAYOUT\n",
+    "#define LAYOUT 0 /* of the sink, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
+    "#endif\n",
+    "#ifndef RESCALE\n",
+    "#define RESCALE 0 /* 1: from low .. high to new_low .. new_high */\n",
+    "#endif\n",
+    "\n",
+    "#define BLOCKS (OUTPUTS / 4)\n",
+    "typedef VECTOR(ELEM, 4) VEC4;\n",
+    "\n",
+    "#if DIRECT\n",
+    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
+    "\n",
+    "   The file that includes it says ELEM, what a value becomes. */\n",
+    "\n",
+    "#ifndef VALUE\n",
+    "#define VALUE short /* the type of a value */\n",
+    "#endif\n",
+    "#ifndef BYTES\n",
+    "#define BYTES 2 /* its size */\n",
+    "#endif\n",
+    "#ifndef SWAP\n",
+    "#define SWAP 0 /* 1: the bytes stand in the other order */\n",
+    "#endif\n",
+    "#ifndef WORK\n",
+    "#define WORK ELEM /* the type of value - shift: wide where ELEM may not hold a value */\n",
+    "#endif\n",
+    "#ifndef FROM\n",
+    "#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
+    "#endif\n",
+    "#define AS_VALUE VECTOR(as_, VALUE)\n",
+    "\n",
+    "inline VALUE value_of(VALUE v) {\n",
+    "#if !SWAP || BYTES == 1\n",
+    "    return v;\n",
+    "#elif BYTES == 2\n",
+    "    return AS_VALUE(as_uchar2(v).s10);\n",
+    "#elif BYTES == 4\n",
+    "    return AS_VALUE(as_uchar4(v).s3210);\n",
+    "#else\n",
+    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "#if FROM == 0\n",
+    "    return value_of(raw[p + (size_t)b * plane]);\n",
+    "#elif FROM == 1\n",
+    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
+    "#else\n",
+    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* x - shift, as the panel holds it. */\n",
+    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
+    "\n",
+    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
+    "   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
+    "#define SOURCE                                                                                                        \\\n",
+    "    __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \\\n",
+    "        int slice_count, ulong plane, int slice_samples, int bands\n",
+    "#define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands\n",
+    "\n",
+    "/* x - shift of band b; pixels behind the last read the last. */\n",
+    "inline ELEM element(SOURCE, size_t p, int b) {\n",
+    "    size_t q = slice_at + min(p, (size_t)slice_count - 1);\n",
+    "    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);\n",
+    "}\n",
+    "#else\n",
+    "#define SOURCE __global const ELEM *panel, int ld\n",
+    "#define PASS panel, ld\n",
+    "#endif\n",
+    "\n",
+    "/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */\n",
+    "#if DIRECT && FROM == 2\n",
+    "#define TURNED 1\n",
+    "#define DEEP 16 /* more is slower: fewer groups fit */\n",
+    "#else\n",
+    "#define TURNED 0\n",
+    "#define DEEP 32\n",
+    "#endif\n",
+    "#define TILE_PITCH 257\n",
+    "#if TURNED\n",
+    "#define ROOM DEEP * TILE_PITCH\n",
+    "#else\n",
+    "#define ROOM 1\n",
+    "#endif\n",
+    "\n",
+    "/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a\n",
+    "   group must come here. */\n",
+    "inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,\n",
+    "                    __local ELEM *tile, VEC4 *y) {\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    int b0, b, o, e;\n",
+    "    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);\n",
+    "    for (b0 = 0; b0 < used; b0 += DEEP) {\n",
+    "        const int depth = min(DEEP, used - b0);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (e = i; e < depth * OUTPUTS; e += 256)\n",
+    "            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];\n",
+    "#if TURNED\n",
+    "        for (e = i; e < DEEP * 256; e += 256)\n",
+    "            if (e % DEEP < depth)\n",
+    "                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);\n",
+    "#endif\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#if !IS_CPU /* which says at length that it could not */\n",
+    "#pragma unroll 8\n",
+    "#endif\n",
+    "        for (b = 0; b < depth; b++) {\n",
+    "#if TURNED\n",
+    "            ELEM x = tile[b * TILE_PITCH + i];\n",
+    "#elif DIRECT\n",
+    "            ELEM x = element(PASS, p, b0 + b);\n",
+    "#else\n",
+    "            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];\n",
+    "#endif\n",
+    "#pragma unroll\n",
+    "            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "#if MODE == SHS__CL_MAP_WHITEN\n",
+    "/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    VEC4 block[BLOCKS];\n",
+    "    const ELEM *y = (const ELEM *)block;\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, here = (int)p < count && (!valid || valid[at + p]);\n",
+    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "    for (o = 0; o < OUTPUTS && first + o < outputs; o++)\n",
+    "        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;\n",
+    "}\n",
+    "#else\n",
+    "\n",
+    "/* The value of output `first + o`, or the squared length, in wide. */\n",
+    "inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,\n",
+    "                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {\n",
+    "    VEC4 block[BLOCKS];\n",
+    "    const ELEM *y = (const ELEM *)block;\n",
+    "    int o;\n",
+    "#if SQUARES\n",
+    "    value[0] = 0;\n",
+    "    for (first = 0; first < outputs; first += OUTPUTS) {\n",
+    "        project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {\n",
+    "            wide v = added[first + o] + (wide)y[o];\n",
+    "            value[0] += v * v;\n",
+    "        }\n",
+    "    }\n",
+    "#else\n",
+    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
+    "    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "#if SQUARES\n",
+    "#define VALUES 1\n",
+    "#else\n",
+    "#define VALUES OUTPUTS\n",
+    "#endif\n",
+    "\n",
+    "#if MODE == SHS__CL_MAP_EXTREMES\n",
+    "/* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "              int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,\n",
+    "              __global wide *high) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    __local wide least[256], most[256];\n",
+    "    wide value[VALUES];\n",
+    "    const size_t p = get_global_id(0);\n",
+    "    const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, span, here = (int)p < count && (!valid || valid[at + p]);\n",
+    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
+    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        least[i] = here ? value[o] : end;\n",
+    "        most[i] = here ? value[o] : -end;\n",
+    "        for (span = 128; span > 0; span >>= 1) {\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            if (i < span) {\n",
+    "                least[i] = least[i + span] < least[i] ? least[i + span] : least[i];\n",
+    "                most[i] = most[i + span] > most[i] ? most[i + span] : most[i];\n",
+    "            }\n",
+    "        }\n",
+    "        if (i == 0) {\n",
+    "            low[get_group_id(0) * (size_t)written + (size_t)(first + o)] = least[0];\n",
+    "            high[get_group_id(0) * (size_t)written + (size_t)(first + o)] = most[0];\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* One work-item an output: the extremes of `count` groups into those found so far. */\n",
+    "__kernel void widen(__global const wide *low, __global const wide *high, int count, int written, __global wide *least,\n",
+    "                    __global wide *most) {\n",
+    "    const int o = (int)get_global_id(0);\n",
+    "    int c;\n",
+    "    if (o >= written) return;\n",
+    "    for (c = 0; c < count; c++) {\n",
+    "        wide a = low[(size_t)c * (size_t)written + (size_t)o], b = high[(size_t)c * (size_t)written + (size_t)o];\n",
+    "        if (a < least[o]) least[o] = a;\n",
+    "        if (b > most[o]) most[o] = b;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "#if MODE == SHS__CL_MAP_STORE\n",
+    "/* To nearest, half away from zero, within the type. */\n",
+    "inline SINK to_sink(wide x) {\n",
+    "#if INTEGER\n",
+    "    x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;\n",
+    "    return x >= (wide)MOST ? (SINK)MOST : x > (wide)LEAST ? (SINK)x : (SINK)LEAST;\n",
+    "#else\n",
+    "    return (SINK)x;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the\n",
+    "   next. */\n",
+    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
+    "           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,\n",
+    "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,\n",
+    "           ulong origin_out) {\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];\n",
+    "    __local ELEM tile[ROOM];\n",
+    "    wide value[VALUES];\n",
+    "    const size_t p = get_global_id(0), q = p + at;\n",
+    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
+    "    int o, here;\n",
+    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
+    "    if ((int)p >= count) return;\n",
+    "    here = !valid || valid[q];\n",
+    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
+    "        size_t b = (size_t)(first + o), to;\n",
+    "        wide x = value[o];\n",
+    "#if RESCALE\n",
+    "        wide old = high[b] - low[b];\n",
+    "        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;\n",
+    "#endif\n",
+    "#if LAYOUT == 0\n",
+    "        to = b * pixels + q;\n",
+    "#elif LAYOUT == 1\n",
+    "        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;\n",
+    "#else\n",
+    "        to = q * (size_t)written + b;\n",
+    "#endif\n",
+    "        out[origin_out + to] = to_sink(here ? x : missing);\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_moments[] = {
+    "/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.\n",
+    "\n",
+    "   The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the\n",
+    "   SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
+    "\n",
+    "   Two kernels: `products` for many rows, `skewed` for the few of a symmetric result. The textbook twin is shs_moments_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef ELEM\n",
+    "#define ELEM real /* of planes and partial sums */\n",
+    "#endif\n",
+    "#ifndef SKEWED\n",
+    "#define SKEWED 0 /* 1: the program holds `skewed`, not `products` */\n",
+    "#endif\n",
+    "\n",
+    "#define ITEMS SHS__CL_ITEMS\n",
+    "#define SLICE SHS__CL_CHUNK_PIXELS\n",
+    "\n",
+    "#if !SKEWED\n",
+    "/* Work-group (t, s) makes the T x T tile first_tile + t.\n",
+    "\n",
+    "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
+    "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
+    "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
+    "     v +---+   the next KB are on their way to registers meanwhile\n",
+    " */\n",
+    "\n",
+    "#ifndef R\n",
+    "#define R 8 /* 2, 4 or 8 */\n",
+    "#endif\n",
+    "#ifndef W\n",
+    "#define W 4 /* 2 or 4, a divisor of R */\n",
+    "#endif\n",
+    "#ifndef KB\n",
+    "#define KB 16 /* a multiple of 16 / R */\n",
+    "#endif\n",
+    "#ifndef SAME\n",
+    "#define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */\n",
+    "#endif\n",
+    "\n",
+    "#define T SHS__CL_TILE_EDGE(R)\n",
+    "#define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */\n",
+    "#define EACH (T * KB / ITEMS) /* elements of a tile that an item fetches */\n",
+    "typedef VECTOR(ELEM, W) vec;\n",
+    "\n",
+    "#define ROW(l, part)                                                                                                  \\\n",
+    "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,\n",
+    "              int rows_b, int first_tile, __global ELEM *partial) {\n",
+    "    __local vec tile_a[KB * PITCH];\n",
+    "#if SAME\n",
+    "    __local vec *tile_b;\n",
+    "#else\n",
+    "    __local vec tile_b[KB * PITCH];\n",
+    "#endif\n",
+    "    __local vec other[SAME ? KB * PITCH : 1];\n",
+    "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
+    "    int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;\n",
+    "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
+    "    vec sum[R][R / W];\n",
+    "    ELEM next_a[EACH], next_b[EACH];\n",
+    "#if SAME\n",
+    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
+    "    tile_b = ti == tj ? tile_a : other;\n",
+    "#else\n",
+    "    ti = t / ((rows_b + T - 1) / T);\n",
+    "    tj = t % ((rows_b + T - 1) / T);\n",
+    "#endif\n",
+    "    for (int i = 0; i < R; i++)\n",
+    "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
+    "\n",
+    "#define FETCH(at)                                                                                                     \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
+    "        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                      \\\n",
+    "        int ra = ti * T + row, rb = tj * T + row;                                                                     \\\n",
+    "        next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \\\n",
+    "        if (!SAME || ti != tj)                                                                                        \\\n",
+    "            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \\\n",
+    "    }\n",
+    "\n",
+    "    FETCH(0)\n",
+    "    for (k = 0; k < SLICE; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;\n",
+    "            ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];\n",
+    "            if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < SLICE) FETCH(k + KB)\n",
+    "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
+    "            vec a[R / W], b[R / W];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];\n",
+    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) {\n",
+    "                ROW(0, s0)\n",
+    "                ROW(1, s1)\n",
+    "#if W == 4\n",
+    "                ROW(2, s2)\n",
+    "                ROW(3, s3)\n",
+    "#endif\n",
+    "            }\n",
+    "        }\n",
+    "    }\n",
+    "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
+    "        int row = (i / W * 16 + y) * W + i % W;\n",
+    "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
+    "            ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "#else\n",
+    "/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal\n",
+    "   d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the\n",
+    "   other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the\n",
+    "   last one of an even N, which holds its elements twice).\n",
+    "\n",
+    "        d ->  0   1   2              A group brings KB pixels to local memory with the first rows repeated behind the last,\n",
+    "     c  0    00  01  02              so that nothing wraps there. An item keeps 8 x 8 elements in registers: columns c .. c + 7,\n",
+    "     |  1    11  12  13              diagonals d .. d + 7, for which it reads 8 and 15 neighbouring values a pixel.\n",
+    "     v  2    22  23  24              BLOCKS items make one copy of the array; PARTS copies take turns with the pixels, and the\n",
+    "        3    33  34  30 (30 = 03)    group adds them up at the end.\n",
+    "        4    44  40  41\n",
+    " */\n",
+    "\n",
+    "#ifndef N\n",
+    "#define N 55 /* rows */\n",
+    "#endif\n",
+    "#ifndef KB\n",
+    "#define KB 32 /* pixels */\n",
+    "#endif\n",
+    "#ifndef PARTS\n",
+    "#define PARTS 8 /* a divisor of KB */\n",
+    "#endif\n",
+    "\n",
+    "#define ACROSS SHS__CL_SKEWED_ACROSS(N)\n",
+    "#define DOWN SHS__CL_SKEWED_DOWN(N)\n",
+    "#define BLOCKS (ACROSS * DOWN)\n",
+    "#define ALL (BLOCKS * PARTS)        /* items of a group */\n",
+    "#define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */\n",
+    "#define PITCH (WIDTH / 4 + 1)         /* in vectors; odd, for the banks */\n",
+    "#define EACH ((N * KB + ALL - 1) / ALL)\n",
+    "typedef VECTOR(ELEM, 4) vec;\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ALL, 1, 1)))\n",
+    "void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {\n",
+    "    __local vec tile[KB * PITCH];\n",
+    "    __local vec row[2 * ALL];\n",
+    "    __local ELEM *put = (__local ELEM *)tile;\n",
+    "    const int id = (int)get_local_id(0), block = id % BLOCKS, part = id / BLOCKS, c = block % ACROSS, d = block / ACROSS;\n",
+    "    int k, q, e, l;\n",
+    "    ELEM next[EACH];\n",
+    "    vec sum[8][2];\n",
+    "    A += from + get_group_id(0) * (size_t)SLICE;\n",
+    "    partial += get_group_id(0) * (size_t)(BLOCKS * 64);\n",
+    "    for (l = 0; l < 8; l++) sum[l][0] = sum[l][1] = (vec)(0);\n",
+    "\n",
+    "#define FETCH(at)                                                                                                     \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ALL < N * KB)                                         \\\n",
+    "        next[e] = A[(ulong)((id + e * ALL) / KB) * ld + (ulong)((at) + (id + e * ALL) % KB)];\n",
+    "\n",
+    "    FETCH(0)\n",
+    "    for (k = 0; k < SLICE; k += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ALL < N * KB)\n",
+    "            for (l = (id + e * ALL) / KB; l < WIDTH; l += N) put[(id + e * ALL) % KB * PITCH * 4 + l] = next[e];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (k + KB < SLICE) FETCH(k + KB)\n",
+    "        for (q = part; q < KB; q += PARTS) {\n",
+    "            __local const vec *a = tile + q * PITCH + 2 * c, *b = a + 2 * d;\n",
+    "            const vec low = a[0], high = a[1], b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];\n",
+    "            sum[0][0] += low.s0 * b0, sum[0][1] += low.s0 * b1;\n",
+    "            sum[1][0] += low.s1 * (vec)(b0.s123, b1.s0), sum[1][1] += low.s1 * (vec)(b1.s123, b2.s0);\n",
+    "            sum[2][0] += low.s2 * (vec)(b0.s23, b1.s01), sum[2][1] += low.s2 * (vec)(b1.s23, b2.s01);\n",
+    "            sum[3][0] += low.s3 * (vec)(b0.s3, b1.s012), sum[3][1] += low.s3 * (vec)(b1.s3, b2.s012);\n",
+    "            sum[4][0] += high.s0 * b1, sum[4][1] += high.s0 * b2;\n",
+    "            sum[5][0] += high.s1 * (vec)(b1.s123, b2.s0), sum[5][1] += high.s1 * (vec)(b2.s123, b3.s0);\n",
+    "            sum[6][0] += high.s2 * (vec)(b1.s23, b2.s01), sum[6][1] += high.s2 * (vec)(b2.s23, b3.s01);\n",
+    "            sum[7][0] += high.s3 * (vec)(b1.s3, b2.s012), sum[7][1] += high.s3 * (vec)(b2.s3, b3.s012);\n",
+    "        }\n",
+    "    }\n",
+    "    _Pragma(\"unroll\") for (l = 0; l < 8; l++) { /* one column of every block after another */\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        row[2 * id] = sum[l][0], row[2 * id + 1] = sum[l][1];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (e = id; e < BLOCKS * 8; e += ALL) {\n",
+    "            ELEM x = 0;\n",
+    "            for (q = 0; q < PARTS; q++) x += ((__local const ELEM *)row)[q * BLOCKS * 8 + e];\n",
+    "            partial[e / 8 * 64 + l * 8 + e % 8] = x;\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_omp[] = {
+    "/* omp.cl: orthogonal matching pursuit in the Gram domain: the codes of many signals from alpha = D'y and G = D'D.\n",
+    "\n",
+    "   With q_k the k-th orthonormalised atom and b_k = D'q_k, choosing atom j gives\n",
+    "\n",
+    "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
+    "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
+    "\n",
+    "   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:\n",
+    "\n",
+    "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
+    "\n",
+    "                    a warp of 32 items a signal, SIGNALS warps a group\n",
+    "                    +-------------+-------------------------------------+------------------------+\n",
+    "                    | registers   | alpha, column j of G: n / 32 an     | all that is read again |\n",
+    "                    |             | item; with KEEP all b_k too         | at every step          |\n",
+    "                    | local       | b_1 .. b_{s-1}, L                   | c_i = b_i[j]: any item |\n",
+    "                    | global      | G, D'y in, codes out                | wants any other's      |\n",
+    "                    +-------------+-------------------------------------+------------------------+\n",
+    "                    n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32\n",
+    "                    multiply-adds an item, a column of G, and two reductions over the warp.\n",
+    "\n",
+    "       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and\n",
+    "                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the\n",
+    "                    tests hold the others against.\n",
+    "\n",
+    "       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global\n",
+    "                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.\n",
+    "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
+    "                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.\n",
+    "\n",
+    "   All three leave zeros in the places of a signal's codes that it does not use.\n",
+    "\n",
+    "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
+    "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
+    "\n",
+    "   What the recurrence of |r|^2 cannot decide, the first two mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and\n",
+    "   omp_general settles it.\n",
+    "\n",
+    "   Their textbook twin is shs_omp_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "/* Which kernel: OMP_WARP, OMP_ITEM or OMP_GENERAL. */\n",
+    "#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GENERAL)\n",
+    "#define OMP_WARP\n",
+    "#endif\n",
+    "#ifndef TOLERANT\n",
+    "#define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */\n",
+    "#endif\n",
+    "\n",
+    "/* omp_warp and omp_item */\n",
+    "#ifndef N\n",
+    "#define N 256 /* n, padded to a multiple of 32 by zero atoms */\n",
+    "#endif\n",
+    "#ifndef S\n",
+    "#define S 8 /* places in the codes */\n",
+    "#endif\n",
+    "\n",
+    "/* omp_warp */\n",
+    "#ifndef SIGNALS\n",
+    "#define SIGNALS 1 /* warps, that is signals, a group; more than one only with SHUFFLES */\n",
+    "#endif\n",
+    "#ifndef KEEP\n",
+    "#define KEEP 0 /* 1: all b_k in registers too, and the loop over k unrolled */\n",
+    "#endif\n",
+    "#ifndef SHUFFLES\n",
+    "#define SHUFFLES 0 /* 1: warps exchange registers by PTX; 0: through local memory, with barriers */\n",
+    "#endif\n",
+    "#ifndef REDUX\n",
+    "#define REDUX 0 /* 1: the warp reduces integers in one instruction */\n",
+    "#endif\n",
+    "\n",
+    "/* omp_general */\n",
+    "#ifndef GROUP\n",
+    "#define GROUP 64 /* items a group: a power of two */\n",
+    "#endif\n",
+    "#ifndef USE_GRAM\n",
+    "#define USE_GRAM 1 /* 0: elements of G are formed as they are needed */\n",
+    "#endif\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define WARP SHS__CL_WARP_ITEMS\n",
+    "#define UNREACHED SHS__CL_UNREACHED\n",
+    "#define DOUBTFUL SHS__CL_DOUBTFUL\n",
+    "#define UNPROVEN SHS__CL_UNPROVEN\n",
+    "#define NONE 0xffffffffu\n",
+    "#define GUARD SHS__OMP_GUARD\n",
+    "#define TRUST2 SHS__OMP_TRUST2\n",
+    "#define EPSILON ((wide)SHS__EPS)\n",
+    "#define WIDE_EPSILON ((wide)SHS__WIDE_EPS)\n",
+    "\n",
+    "/* ---- the tolerance ------------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#define ABOVE 0\n",
+    "#define BELOW 1\n",
+    "#define UNSURE 2\n",
+    "\n",
+    "/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */\n",
+    "int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {\n",
+    "    wide slack = 4 * EPSILON * base2 / (wide)smallest;\n",
+    "    if (!(tolerance2 > 0)) return ABOVE;\n",
+    "    if (residual2 + slack <= tolerance2) return BELOW;\n",
+    "    if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;\n",
+    "    return UNSURE;\n",
+    "}\n",
+    "\n",
+    "int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }\n",
+    "\n",
+    "wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {\n",
+    "    wide t = (wide)(tolerances ? tolerances[i] : tolerance);\n",
+    "    return TOLERANT ? t * t : 0;\n",
+    "}\n",
+    "\n",
+    "/* ================================================================================================================== */\n",
+    "#ifdef OMP_WARP\n",
+    "\n",
+    "/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W\n",
+    "   values side by side, and a warp reads without gaps. */\n",
+    "#define VALUES (N / WARP)\n",
+    "#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)\n",
+    "#define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)\n",
+    "#define EDGE SHS__CL_WARP_PITCH(N) /* of a row of b */\n",
+    "#define KEPT (S > 1 ? S - 1 : 1)\n",
+    "\n",
+    "#if N % (4 * WARP) == 0\n",
+    "#if REAL_BITS == 64\n",
+    "typedef double4 chunk;\n",
+    "#else\n",
+    "typedef float4 chunk;\n",
+    "#endif\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y, (to)[(v) + 2] = (q).z, (to)[(v) + 3] = (q).w\n",
+    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1], (from)[(v) + 2], (from)[(v) + 3])\n",
+    "#define CHUNK 4\n",
+    "#elif N % (2 * WARP) == 0\n",
+    "#if REAL_BITS == 64\n",
+    "typedef double2 chunk;\n",
+    "#else\n",
+    "typedef float2 chunk;\n",
+    "#endif\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y\n",
+    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1])\n",
+    "#define CHUNK 2\n",
+    "#else\n",
+    "typedef real chunk;\n",
+    "#define SPREAD(to, v, q) (to)[v] = (q)\n",
+    "#define JOIN(from, v) (from)[v]\n",
+    "#define CHUNK 1\n",
+    "#endif\n",
+    "\n",
+    "/* ---- what a warp does together ------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#if SHUFFLES\n",
+    "#define SYNC() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
+    "\n",
+    "uint from_lane(uint value, uint lane) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(lane));\n",
+    "    return result;\n",
+    "}\n",
+    "\n",
+    "#if REDUX\n",
+    "uint largest_of(uint value, __local uint *room) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
+    "    return result;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"redux.sync.min.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
+    "    return result;\n",
+    "}\n",
+    "#else\n",
+    "uint across(uint value, uint step) {\n",
+    "    uint result;\n",
+    "    __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(step));\n",
+    "    return result;\n",
+    "}\n",
+    "uint largest_of(uint value, __local uint *room) {\n",
+    "    uint step;\n",
+    "    for (step = WARP / 2; step; step /= 2) value = max(value, across(value, step));\n",
+    "    return value;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    uint step;\n",
+    "    for (step = WARP / 2; step; step /= 2) value = min(value, across(value, step));\n",
+    "    return value;\n",
+    "}\n",
+    "#endif\n",
+    "#define LARGEST(x, room) as_float(largest_of(as_uint(x), room))\n",
+    "#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))\n",
+    "#define ROOM_REAL uint\n",
+    "\n",
+    "#else /* by way of local memory; the group is then one warp, so that barriers serve */\n",
+    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)\n",
+    "\n",
+    "real largest_of(real value, __local real *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    room[lane] = value;\n",
+    "    for (width = WARP / 2; width; width /= 2) {\n",
+    "        SYNC();\n",
+    "        if (lane < width) room[lane] = max(room[lane], room[lane + width]);\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "uint smallest_of(uint value, __local uint *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    room[lane] = value;\n",
+    "    for (width = WARP / 2; width; width /= 2) {\n",
+    "        SYNC();\n",
+    "        if (lane < width) room[lane] = min(room[lane], room[lane + width]);\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "real from_lane(real value, int lane, __local real *room) {\n",
+    "    if ((int)get_local_id(0) == lane) room[0] = value;\n",
+    "    SYNC();\n",
+    "    value = room[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "#define LARGEST(x, room) largest_of(x, room)\n",
+    "#define FROM_LANE(x, lane, room) from_lane(x, lane, room)\n",
+    "#define ROOM_REAL real\n",
+    "#endif\n",
+    "\n",
+    "/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the\n",
+    "   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */\n",
+    "uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {\n",
+    "    real best = fabs(alpha[0]);\n",
+    "    uint found = NONE;\n",
+    "    int v;\n",
+    "#pragma unroll\n",
+    "    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));\n",
+    "    best = LARGEST(best, room);\n",
+    "#pragma unroll\n",
+    "    for (v = VALUES - 1; v >= 0; v--)\n",
+    "        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);\n",
+    "    found = smallest_of(found, places);\n",
+    "    *value = found & 1 ? -best : best;\n",
+    "    return found == NONE ? NONE : found / 2;\n",
+    "}\n",
+    "\n",
+    "/* ---- the kernel --------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with\n",
+    "   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */\n",
+    "__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void\n",
+    "omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "         __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "         __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "         __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state) {\n",
+    "    __local real rows[SIGNALS][KEPT * EDGE] __attribute__((aligned(32)));\n",
+    "    __local real triangles[SIGNALS][S * S];\n",
+    "    __local ROOM_REAL rooms[SIGNALS][WARP];\n",
+    "    __local uint places[SIGNALS][WARP];\n",
+    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1);\n",
+    "    const size_t own = get_global_id(1), i = first + own;\n",
+    "    __local real *B = rows[y], *L = triangles[y];\n",
+    "    real alpha[VALUES], value, t = 0, smallest = 1, guard;\n",
+    "#if KEEP\n",
+    "    real b[KEPT][VALUES];\n",
+    "#endif\n",
+    "    int k, v, q, reached = 0, atom = -1, flags = 0, most;\n",
+    "    uint j;\n",
+    "    wide base2, residual2, tolerance2;\n",
+    "    if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */\n",
+    "    if (lane < S) { /* what is chosen takes the place of these zeros */\n",
+    "        atoms[i * S + (size_t)lane] = 0;\n",
+    "        coefs[i * S + (size_t)lane] = 0;\n",
+    "    }\n",
+    "#pragma unroll\n",
+    "    for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));\n",
+    "        SPREAD(alpha, v, a);\n",
+    "    }\n",
+    "    base2 = residual2 = norms2[i];\n",
+    "    most = limit_of(i, limit, limits);\n",
+    "    tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
+    "    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;\n",
+    "    j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "    guard = GUARD * fabs(value);\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "    for (k = 0; k < S; k++) {\n",
+    "        __global const real *column = G + (size_t)j * N;\n",
+    "        real g[VALUES], d2, gjj, inverse;\n",
+    "        int decided;\n",
+    "        if (k >= most || j == NONE) break;\n",
+    "        gjj = column[j];\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "            chunk a = *(__global const chunk *)(column + ATOM(v, lane));\n",
+    "            SPREAD(g, v, a);\n",
+    "        }\n",
+    "        if (lane < k) /* item i knows the i-th atom and fetches c_i; infinity refuses an atom that is already there */\n",
+    "            L[k * S + lane] = atom == (int)j ? (real)INFINITY : B[lane * EDGE + (int)j];\n",
+    "        SYNC();\n",
+    "        d2 = gjj;\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "        for (q = 0; q < k; q++) d2 = fma(-L[k * S + q], L[k * S + q], d2);\n",
+    "        if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
+    "            if (tolerance2 > 0) flags = DOUBTFUL;\n",
+    "            break;\n",
+    "        }\n",
+    "        inverse = rsqrt(d2);\n",
+    "        value *= inverse;\n",
+    "        if (lane == k) {\n",
+    "            L[k * S + k] = inverse;\n",
+    "            t = value;\n",
+    "            atom = (int)j;\n",
+    "        }\n",
+    "        residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
+    "        if (TOLERANT) {\n",
+    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "            reached = decided == BELOW;\n",
+    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "            if (decided != ABOVE) {\n",
+    "                k++;\n",
+    "                break;\n",
+    "            }\n",
+    "        }\n",
+    "        if (k + 1 >= most) {\n",
+    "            k++;\n",
+    "            break;\n",
+    "        }\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "#endif\n",
+    "        for (q = 0; q < k; q++) {\n",
+    "            real c = L[k * S + q];\n",
+    "#if KEEP\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, b[q][v], g[v]);\n",
+    "#else\n",
+    "            real row[VALUES];\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v += CHUNK) {\n",
+    "                chunk a = *(__local const chunk *)(B + q * EDGE + ATOM(v, lane));\n",
+    "                SPREAD(row, v, a);\n",
+    "            }\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, row[v], g[v]);\n",
+    "#endif\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v++) {\n",
+    "            g[v] *= inverse;\n",
+    "            alpha[v] = fma(-value, g[v], alpha[v]);\n",
+    "#if KEEP\n",
+    "            b[k][v] = g[v];\n",
+    "#endif\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);\n",
+    "        j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    /* Back substitution: item q holds t_q, then x_q. */\n",
+    "    SYNC();\n",
+    "    for (q = k - 1; q >= 0; q--) {\n",
+    "        real step = FROM_LANE(t, q, rooms[y]) * L[q * S + q];\n",
+    "        if (lane < q) t = fma(-step, L[q * S + lane], t);\n",
+    "        if (lane == q) t = step;\n",
+    "    }\n",
+    "    if (lane < k) {\n",
+    "        atoms[i * S + (size_t)lane] = atom;\n",
+    "        coefs[i * S + (size_t)lane] = t;\n",
+    "    }\n",
+    "    if (lane > 0) return;\n",
+    "    if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
+    "    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
+    "    used[i] = k;\n",
+    "    errors2[i] = (real)residual2;\n",
+    "    state[i] = flags;\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ================================================================================================================== */\n",
+    "#ifdef OMP_ITEM\n",
+    "\n",
+    "/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at\n",
+    "   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,\n",
+    "   since each item follows an atom of its own. L, t and the atoms are private. */\n",
+    "#define OWN(x) scratch[(size_t)(x) * items + me]\n",
+    "#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]\n",
+    "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
+    "\n",
+    "__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "                       __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "                       __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
+    "                       __global real *restrict scratch) {\n",
+    "    const size_t items = get_global_size(0), me = get_global_id(0);\n",
+    "    real L[S * (S + 1) / 2], t[S];\n",
+    "    int chosen[S];\n",
+    "    size_t own;\n",
+    "    for (own = me; own < count; own += items) {\n",
+    "        const size_t i = first + own;\n",
+    "        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
+    "        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;\n",
+    "        wide residual2 = base2;\n",
+    "        real best = -1, smallest = 1, guard;\n",
+    "        for (x = 0; x < N; x++) {\n",
+    "            real value = alphas[own * N + (size_t)x];\n",
+    "            OWN(x) = value;\n",
+    "            if (fabs(value) > best) best = fabs(value), j = x;\n",
+    "        }\n",
+    "        guard = GUARD * best;\n",
+    "        while (!reached && k < most) {\n",
+    "            __global const real *column = G + (size_t)j * N;\n",
+    "            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);\n",
+    "            int repeated = 0, decided;\n",
+    "            for (q = 0; q < k; q++) {\n",
+    "                L[PLACE(k, q)] = ROW(q, j);\n",
+    "                d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);\n",
+    "                repeated |= chosen[q] == j;\n",
+    "            }\n",
+    "            if (repeated || !(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
+    "                if (tolerance2 > 0) flags = DOUBTFUL;\n",
+    "                break;\n",
+    "            }\n",
+    "            inverse = rsqrt(d2);\n",
+    "            value *= inverse;\n",
+    "            L[PLACE(k, k)] = inverse;\n",
+    "            t[k] = value;\n",
+    "            chosen[k] = j;\n",
+    "            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
+    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "            reached = decided == BELOW;\n",
+    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "            if (++k == most || decided != ABOVE) break;\n",
+    "            best = -1;\n",
+    "            for (x = 0; x < N; x++) {\n",
+    "                real g = column[x], left;\n",
+    "                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);\n",
+    "                g *= inverse;\n",
+    "                ROW(k - 1, x) = g;\n",
+    "                left = fma(-value, g, OWN(x));\n",
+    "                OWN(x) = left;\n",
+    "                if (fabs(left) > best) best = fabs(left), j = x;\n",
+    "            }\n",
+    "        }\n",
+    "        for (q = k - 1; q >= 0; q--) {\n",
+    "            real step = t[q] * L[PLACE(q, q)];\n",
+    "            for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);\n",
+    "            atoms[i * S + (size_t)q] = chosen[q];\n",
+    "            coefs[i * S + (size_t)q] = step;\n",
+    "        }\n",
+    "        for (q = k; q < S; q++) {\n",
+    "            atoms[i * S + (size_t)q] = 0;\n",
+    "            coefs[i * S + (size_t)q] = 0;\n",
+    "        }\n",
+    "        if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
+    "        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
+    "        used[i] = k;\n",
+    "        errors2[i] = (real)residual2;\n",
+    "        state[i] = flags;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ================================================================================================================== */\n",
+    "#ifdef OMP_GENERAL\n",
+    "\n",
+    "#if GROUP == 1\n",
+    "#define SYNC()\n",
+    "#else\n",
+    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
+    "#endif\n",
+    "#define REFRESHES SHS__OMP_REFRESHES\n",
+    "\n",
+    "/* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global\n",
+    "   memory, x and atoms the codes themselves. */\n",
+    "typedef struct pursuit {\n",
+    "    int n, padded, p, stride, lane;\n",
+    "    int chosen, limit, refreshes, stable, reached;\n",
+    "    wide tolerance2, base2, residual2;\n",
+    "    real smallest, guard;\n",
+    "    __global const real *D, *G, *y;\n",
+    "    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */\n",
+    "    __global int *atoms;\n",
+    "    __local real *sizes;\n",
+    "    __local int *places;\n",
+    "    __local wide *sums;\n",
+    "} pursuit;\n",
+    "\n",
+    "wide over_group(const pursuit *w, wide value) {\n",
+    "    int width;\n",
+    "    w->sums[w->lane] = value;\n",
+    "    SYNC();\n",
+    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "        if (w->lane < width) w->sums[w->lane] += w->sums[w->lane + width];\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    value = w->sums[0];\n",
+    "    SYNC();\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* The atom of the largest |alpha|, the first of equals. */\n",
+    "int strongest(const pursuit *w) {\n",
+    "    real best = -1;\n",
+    "    int j = 0, i, width;\n",
+    "    for (i = w->lane; i < w->n; i += GROUP)\n",
+    "        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;\n",
+    "    if (GROUP == 1) return j;\n",
+    "    w->sizes[w->lane] = best;\n",
+    "    w->places[w->lane] = j;\n",
+    "    SYNC();\n",
+    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "        if (w->lane < width) {\n",
+    "            real other = w->sizes[w->lane + width];\n",
+    "            int place = w->places[w->lane + width];\n",
+    "            if (other > w->sizes[w->lane] || (other == w->sizes[w->lane] && place < w->places[w->lane])) {\n",
+    "                w->sizes[w->lane] = other;\n",
+    "                w->places[w->lane] = place;\n",
+    "            }\n",
+    "        }\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    j = w->places[0];\n",
+    "    SYNC();\n",
+    "    return j;\n",
+    "}\n",
+    "\n",
+    "real dot_atom(const pursuit *w, int j, __global const real *z) {\n",
+    "    __global const real *d = w->D + (size_t)j * (size_t)w->p;\n",
+    "    real sum = 0;\n",
+    "    int i;\n",
+    "    for (i = 0; i < w->p; i++) sum = fma(d[i], z[i], sum);\n",
+    "    return sum;\n",
+    "}\n",
+    "\n",
+    "/* Element i of column j of the Gram matrix: the same chain of fma that the product D'D is made of. */\n",
+    "real gram(const pursuit *w, int i, int j) {\n",
+    "    if (USE_GRAM) return w->G[(size_t)j * (size_t)w->padded + (size_t)i];\n",
+    "    return i < w->n ? dot_atom(w, i, w->D + (size_t)j * (size_t)w->p) : 0;\n",
+    "}\n",
+    "\n",
+    "/* x += inverse(L') t, t = 0. */\n",
+    "void solve(pursuit *w) {\n",
+    "    int k, i;\n",
+    "    for (k = w->chosen - 1; k >= 0; k--) {\n",
+    "        __global const real *row = w->L + k * w->stride;\n",
+    "        real step = w->t[k] * row[k];\n",
+    "        SYNC();\n",
+    "        for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);\n",
+    "        if (w->lane == 0) {\n",
+    "            w->x[k] += step;\n",
+    "            w->t[k] = 0;\n",
+    "        }\n",
+    "        SYNC();\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* t = inverse(L) a, where a is lost: what is left of the residual in the span; |r|^2 without it. */\n",
+    "void project(pursuit *w, __global real *a) {\n",
+    "    int k, i;\n",
+    "    for (k = 0; k < w->chosen; k++) {\n",
+    "        real t = a[k] * w->L[k * w->stride + k];\n",
+    "        SYNC();\n",
+    "        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);\n",
+    "        if (w->lane == 0) w->t[k] = t;\n",
+    "        w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);\n",
+    "        SYNC();\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* r = y - Dx for the coefficients as stored; whether the tolerance is reached for certain: each step of the sum may be half an eps\n",
+    "   of its result off. over_group is called from one place only, as all helpers are. */\n",
+    "int measure(pursuit *w) {\n",
+    "    wide sums[2] = {0, 0};\n",
+    "    int i, k;\n",
+    "    for (i = w->lane; i < w->p; i += GROUP) {\n",
+    "        wide e = (wide)w->y[i], error = 0;\n",
+    "        for (k = 0; k < w->chosen; k++) {\n",
+    "            const wide d = (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + (size_t)i];\n",
+    "            e = fma(-(wide)w->x[k], d, e);\n",
+    "            error += d != 0 ? fabs(e) : 0;\n",
+    "        }\n",
+    "        error *= WIDE_EPSILON / 2;\n",
+    "        w->r[i] = (real)e;\n",
+    "        sums[0] = fma(e, e, sums[0]);\n",
+    "        sums[1] = fma(error, error, sums[1]);\n",
+    "    }\n",
+    "    for (k = 0; k < 2; k++) sums[k] = over_group(w, sums[k]);\n",
+    "    w->residual2 = w->base2 = sums[0];\n",
+    "    w->reached = sqrt(sums[0]) + sqrt(sums[1]) <= sqrt(w->tolerance2);\n",
+    "    w->refreshes++;\n",
+    "    w->stable = 1;\n",
+    "    return w->reached;\n",
+    "}\n",
+    "\n",
+    "/* Starts again from the explicit residual: alpha = D'r less what is left of it in the span. */\n",
+    "void correlate(pursuit *w) {\n",
+    "    int i, k;\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) w->alpha[i] = dot_atom(w, i, w->r);\n",
+    "    SYNC();\n",
+    "    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */\n",
+    "    SYNC();\n",
+    "    project(w, w->r);\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
+    "        real a = w->alpha[i];\n",
+    "        for (k = 0; k < w->chosen; k++) a = fma(-w->t[k], w->B[(size_t)k * (size_t)w->padded + (size_t)i], a);\n",
+    "        w->alpha[i] = a;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */\n",
+    "void advance(const pursuit *w, int k, int j, real inverse, real t) {\n",
+    "    __global const real *c = w->L + k * w->stride;\n",
+    "    __global real *b = w->B + (size_t)k * (size_t)w->padded;\n",
+    "    int i, q;\n",
+    "#if GROUP == 1\n",
+    "    for (i = 0; i < w->n; i++) b[i] = gram(w, i, j);\n",
+    "    for (q = 0; q < k; q++) {\n",
+    "        __global const real *row = w->B + (size_t)q * (size_t)w->padded;\n",
+    "        real cq = c[q];\n",
+    "        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);\n",
+    "    }\n",
+    "    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
+    "#else\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
+    "        real v = gram(w, i, j);\n",
+    "        for (q = 0; q < k; q++) v = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)i], v);\n",
+    "        v *= inverse;\n",
+    "        b[i] = v;\n",
+    "        w->alpha[i] = fma(-t, v, w->alpha[i]);\n",
+    "    }\n",
+    "#endif\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
+    "int append(pursuit *w, int j, real *inverse, real *t) {\n",
+    "    __global real *c = w->L + w->chosen * w->stride;\n",
+    "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
+    "    int k = w->chosen, i, repeated = 0;\n",
+    "    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];\n",
+    "    SYNC();\n",
+    "    for (i = 0; i < k; i++) {\n",
+    "        d2 = fma(-c[i], c[i], d2);\n",
+    "        repeated |= w->atoms[i] == j;\n",
+    "    }\n",
+    "    if (repeated || !(fabs(value) > w->guard) || !(d2 > GUARD * gjj)) return 0;\n",
+    "    *inverse = rsqrt(d2);\n",
+    "    *t = value * *inverse;\n",
+    "    SYNC();\n",
+    "    if (w->lane == 0) {\n",
+    "        c[k] = *inverse;\n",
+    "        w->t[k] = *t;\n",
+    "        w->x[k] = 0;\n",
+    "        w->atoms[k] = j;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);\n",
+    "    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;\n",
+    "    w->chosen = k + 1;\n",
+    "    w->stable = 0;\n",
+    "    return 1;\n",
+    "}\n",
+    "\n",
+    "/* After a refresh only the explicit residual can say that the tolerance is reached: the recurrences err in proportion to what is\n",
+    "   left, the coefficients, as they are stored, in proportion to the signal. */\n",
+    "int standing(const pursuit *w) {\n",
+    "    int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);\n",
+    "    return stands == BELOW && w->refreshes ? UNSURE : stands;\n",
+    "}\n",
+    "\n",
+    "/* Every helper is called from one place only: compilers for devices inline them all. */\n",
+    "void pursue(pursuit *w) {\n",
+    "    int fresh = 1;\n",
+    "    while (!w->reached && w->chosen < w->limit) {\n",
+    "        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;\n",
+    "        real inverse, t;\n",
+    "        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);\n",
+    "        fresh = 0;\n",
+    "        if (append(w, j, &inverse, &t)) {\n",
+    "            int decided = standing(w);\n",
+    "            w->reached = decided == BELOW;\n",
+    "            if (w->reached || w->chosen == w->limit) break;\n",
+    "            advance(w, k, j, inverse, t);\n",
+    "            in_doubt = decided == UNSURE;\n",
+    "        } else {\n",
+    "            if (!(w->tolerance2 > 0) || !may_refresh || w->stable) break;\n",
+    "            in_doubt = 1;\n",
+    "        }\n",
+    "        if (!TOLERANT || !in_doubt) continue;\n",
+    "        solve(w);\n",
+    "        if (measure(w) || !may_refresh) continue;\n",
+    "        correlate(w);\n",
+    "        fresh = 1;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The coefficients. Where the tolerance is still in doubt they are refined, twice at most, against the explicit residual, which\n",
+    "   settles it. With `only_measure` they are good, and the residual is what is asked for. It is measured as they are stored wherever\n",
+    "   the recurrence cannot tell. */\n",
+    "void finish(pursuit *w, int only_measure) {\n",
+    "    int tries, k;\n",
+    "    for (tries = 0;; tries++) {\n",
+    "        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
+    "        const int known = w->refreshes ? w->reached && w->stable : !(w->base2 > 0) || w->residual2 > TRUST2 * w->base2;\n",
+    "        if (!only_measure) solve(w);\n",
+    "        if (!in_doubt && known) break;\n",
+    "        if (measure(w) || !in_doubt) break;\n",
+    "        for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);\n",
+    "        SYNC();\n",
+    "        project(w, w->alpha);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With\n",
+    "   `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
+    "   forms D'y itself, by the same chain of fma as the matrix product. */\n",
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
+    "omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "            __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "            __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "            __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
+    "            __global real *restrict scratch, ulong each, int n, int padded, int p, int stride, __global const real *restrict D,\n",
+    "            __global const real *restrict Y, int settle) {\n",
+    "    __local real sizes[GROUP];\n",
+    "    __local int places[GROUP], open[GROUP];\n",
+    "    __local wide sums[GROUP];\n",
+    "    const size_t look = settle ? GROUP : 1;\n",
+    "    pursuit w;\n",
+    "    size_t base, own;\n",
+    "    int i;\n",
+    "    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);\n",
+    "    w.D = D, w.G = G;\n",
+    "    w.sizes = sizes, w.places = places, w.sums = sums;\n",
+    "    w.alpha = scratch + get_group_id(0) * each;\n",
+    "    w.L = w.alpha + padded;\n",
+    "    w.t = w.L + stride * stride;\n",
+    "    w.r = w.t + stride;\n",
+    "    w.B = w.r + max(p, stride);\n",
+    "    for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {\n",
+    "        const size_t end = min((ulong)(base + look), count);\n",
+    "        SYNC();\n",
+    "        open[w.lane] = !settle ? DOUBTFUL : base + (size_t)w.lane < count ? state[first + base + (size_t)w.lane] : 0;\n",
+    "        SYNC();\n",
+    "        for (own = base; own < end; own++) {\n",
+    "            const size_t at = first + own;\n",
+    "            const int task = open[own - base];\n",
+    "            if (!(task & (DOUBTFUL | UNPROVEN))) continue;\n",
+    "            w.y = Y + at * (size_t)p;\n",
+    "            w.x = coefs + at * (size_t)stride;\n",
+    "            w.atoms = atoms + at * (size_t)stride;\n",
+    "            w.limit = limit_of(at, limit, limits);\n",
+    "            w.tolerance2 = tolerance2_of(at, tolerance, tolerances);\n",
+    "            w.base2 = w.residual2 = norms2[at];\n",
+    "            w.refreshes = w.stable = 0;\n",
+    "            w.smallest = 1;\n",
+    "            w.chosen = 0;\n",
+    "            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
+    "            if (task & DOUBTFUL) {\n",
+    "                if (settle)\n",
+    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = dot_atom(&w, i, w.y);\n",
+    "                else\n",
+    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];\n",
+    "                SYNC();\n",
+    "                pursue(&w);\n",
+    "            } else {\n",
+    "                w.chosen = used[at];\n",
+    "                w.residual2 = 0;\n",
+    "            }\n",
+    "            finish(&w, !(task & DOUBTFUL));\n",
+    "            for (i = w.chosen + w.lane; i < stride; i += GROUP) {\n",
+    "                w.atoms[i] = 0;\n",
+    "                w.x[i] = 0;\n",
+    "            }\n",
+    "            if (w.lane == 0) {\n",
+    "                used[at] = w.chosen;\n",
+    "                errors2[at] = (real)w.residual2;\n",
+    "                state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
+    "            }\n",
+    "            SYNC();\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
+    "/* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.\n",
+    "\n",
+    "   A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte\n",
+    "   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:\n",
+    "\n",
+    "       panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one\n",
+    "\n",
+    "   Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs\n",
+    "   four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.\n",
+    "\n",
+    "   The sums of the textbook are shs_moments_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef ELEM\n",
+    "#define ELEM real /* of the panel */\n",
+    "#endif\n",
+    "#ifndef ELEM_BYTES\n",
+    "#define ELEM_BYTES (REAL_BITS / 8) /* its size */\n",
+    "#endif\n",
+    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
+    "\n",
+    "   The file that includes it says ELEM, what a value becomes. */\n",
+    "\n",
+    "#ifndef VALUE\n",
+    "#define VALUE short /* the type of a value */\n",
+    "#endif\n",
+    "#ifndef BYTES\n",
+    "#define BYTES 2 /* its size */\n",
+    "#endif\n",
+    "#ifndef SWAP\n",
+    "#define SWAP 0 /* 1: the bytes stand in the other order */\n",
+    "#endif\n",
+    "#ifndef WORK\n",
+    "#define WORK ELEM /* the type of value - shift: wide where ELEM may not hold a value */\n",
+    "#endif\n",
+    "#ifndef FROM\n",
+    "#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
+    "#endif\n",
+    "#define AS_VALUE VECTOR(as_, VALUE)\n",
+    "\n",
+    "inline VALUE value_of(VALUE v) {\n",
+    "#if !SWAP || BYTES == 1\n",
+    "    return v;\n",
+    "#elif BYTES == 2\n",
+    "    return AS_VALUE(as_uchar2(v).s10);\n",
+    "#elif BYTES == 4\n",
+    "    return AS_VALUE(as_uchar4(v).s3210);\n",
+    "#else\n",
+    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "#if FROM == 0\n",
+    "    return value_of(raw[p + (size_t)b * plane]);\n",
+    "#elif FROM == 1\n",
+    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
+    "#else\n",
+    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* x - shift, as the panel holds it. */\n",
+    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
+    "#ifndef FLOATING\n",
+    "#define FLOATING 0 /* 1: values are floating-point numbers: NaN and infinity are missing */\n",
+    "#endif\n",
+    "#ifndef NODATA\n",
+    "#define NODATA 1 /* 1: a value says that a pixel is missing */\n",
+    "#endif\n",
+    "#ifndef CHECKED\n",
+    "#define CHECKED 1 /* 1: pixels may be missing */\n",
+    "#endif\n",
+    "#ifndef DIFFERENCE\n",
+    "#define DIFFERENCE 0 /* 1: right neighbour less pixel, for the noise */\n",
+    "#endif\n",
+    "\n",
+    "#define ITEMS SHS__CL_ITEMS\n",
+    "#define CHUNK SHS__CL_CHUNK_PIXELS\n",
+    "#define TURN SHS__CL_BIP_BANDS\n",
+    "\n",
+    "/* The bits decide: compilers may fold a comparison away. */\n",
+    "inline int finite_elem(ELEM x) {\n",
+    "#if ELEM_BYTES == 8\n",
+    "    return (as_ulong(x) & 0x7ff0000000000000UL) != 0x7ff0000000000000UL;\n",
+    "#else\n",
+    "    return (as_uint(x) & 0x7f800000u) != 0x7f800000u;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts if a `real` can hold it, in\n",
+    "   panels of doubles too. */\n",
+    "__kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
+    "                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {\n",
+    "    size_t p = get_global_id(0);\n",
+    "    int good;\n",
+    "    if (p >= pixels) return;\n",
+    "    raw += origin;\n",
+    "    good = valid[p] != 0;\n",
+    "#if NODATA || FLOATING\n",
+    "    for (int b = 0; b < used; b++) {\n",
+    "        VALUE v = value_at(raw, p, list[b], plane, samples, bands);\n",
+    "#if NODATA\n",
+    "        good &= (wide)v != nodata;\n",
+    "#endif\n",
+    "#if FLOATING\n",
+    "        good &= finite_elem((ELEM)(real)less_shift(v, shift[b]));\n",
+    "#endif\n",
+    "    }\n",
+    "#endif\n",
+    "    valid[p] = (uchar)(good != 0);\n",
+    "}\n",
+    "\n",
+    "/* x - shift of band b (the used-th is the constant 1 that counts pixels); 0 where it is missing. q: pixel of the slice. */\n",
+    "inline ELEM element(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
+    "                    size_t q, int b, size_t plane, int samples, int bands, int used) {\n",
+    "#if DIFFERENCE\n",
+    "    if (q % (size_t)samples == (size_t)samples - 1) return 0;\n",
+    "#if CHECKED\n",
+    "    if (!valid[q] || !valid[q + 1]) return 0;\n",
+    "#endif\n",
+    "    if (b == used) return 1;\n",
+    "    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);\n",
+    "#else\n",
+    "#if CHECKED\n",
+    "    if (!valid[q]) return 0;\n",
+    "#endif\n",
+    "    if (b == used) return 1;\n",
+    "    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + ITEMS, ...\n",
+    "   BIP: of bands first_band + TURN g and the next; a tile of TURN pixels x TURN bands is read along the bands and written along the\n",
+    "   pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
+    "          __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,\n",
+    "          int bands, int used, int first_band, int ld) {\n",
+    "    __local wide add[ITEMS];\n",
+    "    const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);\n",
+    "    int step, span;\n",
+    "    wide sum = 0;\n",
+    "    raw += origin;\n",
+    "#if FROM != 2\n",
+    "    const int b = first_band + (int)get_group_id(1);\n",
+    "    for (step = i; step < CHUNK; step += ITEMS) {\n",
+    "        int p = chunk * CHUNK + step;\n",
+    "        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used) : (ELEM)0;\n",
+    "        if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;\n",
+    "        sum += (wide)x;\n",
+    "    }\n",
+    "    add[i] = sum;\n",
+    "    for (span = ITEMS / 2; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (i < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];\n",
+    "#else\n",
+    "    __local ELEM tile[TURN][TURN + 1];\n",
+    "    const int row = i / TURN, column = i % TURN, base = first_band + (int)get_group_id(1) * TURN;\n",
+    "    for (step = 0; step < CHUNK; step += TURN) {\n",
+    "        int p = chunk * CHUNK + step + row, b = base + column;\n",
+    "        ELEM x = 0;\n",
+    "        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used);\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        tile[row][column] = x;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        x = tile[column][row]; /* now band base + row, pixel column */\n",
+    "        if (base + row < used) panel[(size_t)(base + row) * (size_t)ld + (size_t)(chunk * CHUNK + step + column)] = x;\n",
+    "        sum += (wide)x;\n",
+    "    }\n",
+    "    add[i] = sum;\n",
+    "    for (span = TURN / 2; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (column < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    if (column == 0 && base + row <= used) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)(base + row)] = add[i];\n",
+    "#endif\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_residual[] = {
+    "/* residual.cl: E = Y - DX and its squares; lengths of signals; sums over all signals.\n",
+    "   `residual` is what shs_ksvd_naive calls E. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef LANES\n",
+    "#define LANES 32 /* work-items that share a signal; 1 on a processor */\n",
+    "#endif\n",
+    "#ifndef ROWS\n",
+    "#define ROWS 8 /* signals that a group has in hand */\n",
+    "#endif\n",
+    "#ifndef STRIDE\n",
+    "#define STRIDE 8 /* places that a signal has in the codes */\n",
+    "#endif\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "/* Sums what LANES neighbours hold, always in the same order. All items of the group take part. */\n",
+    "wide over_lanes(wide value, __local wide *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    if (LANES == 1) return value;\n",
+    "    room += (int)get_local_id(1) * LANES;\n",
+    "    room[lane] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
+    "        if (lane < width) room[lane] += room[lane + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    return room[0];\n",
+    "}\n",
+    "\n",
+    "/* Item (l, i) computes rows l, l + LANES, .. of column i: neighbours read and write neighbours, the atoms and coefficients are\n",
+    "   the same for all of them and come from the cache, and D is small enough to stay in it. squares[i] = ||y - Dx||^2. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulong m, int p, __global const real *restrict Y,\n",
+    "                                                                             __global const real *restrict D,\n",
+    "                                                                             __global const int *restrict used,\n",
+    "                                                                             __global const int *restrict atoms,\n",
+    "                                                                             __global const real *restrict coefs,\n",
+    "                                                                             __global real *restrict E,\n",
+    "                                                                             __global wide *restrict squares) {\n",
+    "    __local wide room[LANES * ROWS];\n",
+    "    size_t i = get_global_id(1), column = i * (size_t)p, at = i * STRIDE;\n",
+    "    int count = i < m ? used[i] : 0, r, k;\n",
+    "    wide sum = 0;\n",
+    "    for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {\n",
+    "        real e = Y[column + (size_t)r];\n",
+    "        for (k = 0; k < count; k++)\n",
+    "            e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);\n",
+    "        E[column + (size_t)r] = e;\n",
+    "        sum = fma((wide)e, (wide)e, sum);\n",
+    "    }\n",
+    "    sum = over_lanes(sum, room);\n",
+    "    if (i < m && get_local_id(0) == 0) squares[i] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ||y||^2 of signals first .. first+count-1; bad is set where one holds NaN or infinity. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,\n",
+    "                                                                            __global const real *restrict Y,\n",
+    "                                                                            __global wide *restrict squares,\n",
+    "                                                                            __global int *restrict bad) {\n",
+    "    __local wide room[LANES * ROWS];\n",
+    "    size_t i = get_global_id(1), column = (first + i) * (size_t)p;\n",
+    "    wide sum = 0;\n",
+    "    int r;\n",
+    "    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) {\n",
+    "        real y = Y[column + (size_t)r];\n",
+    "        sum = fma((wide)y, (wide)y, sum);\n",
+    "        if (!isfinite(y)) *bad = 1;\n",
+    "    }\n",
+    "    sum = over_lanes(sum, room);\n",
+    "    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ---- sums over all signals ---------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "#define TEAM SHS__CL_SUM_ITEMS\n",
+    "\n",
+    "/* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */\n",
+    "wide over_team(wide value, __local wide *room) {\n",
+    "    int id = (int)get_local_id(0), width;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    room[id] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = TEAM / 2; width > 0; width /= 2) {\n",
+    "        if (id < width) room[id] += room[id + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    return room[0];\n",
+    "}\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,\n",
+    "                                                                            __global wide *restrict sums) {\n",
+    "    __local wide room[TEAM];\n",
+    "    size_t i;\n",
+    "    wide sum = 0;\n",
+    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) sum += squares[i];\n",
+    "    sum = over_team(sum, room);\n",
+    "    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;\n",
+    "}\n",
+    "\n",
+    "/* Of a finished coding: each group's sum of errors, and how many coefficients and unreached tolerances it saw. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,\n",
+    "                                                                      __global const int *restrict used,\n",
+    "                                                                      __global const int *restrict state,\n",
+    "                                                                      __global wide *restrict sums,\n",
+    "                                                                      __global ulong *restrict counts) {\n",
+    "    __local wide room[TEAM];\n",
+    "    __local ulong tallies[TEAM][2];\n",
+    "    ulong nonzeros = 0, not_reached = 0;\n",
+    "    wide sum = 0;\n",
+    "    size_t i;\n",
+    "    int id = (int)get_local_id(0), q;\n",
+    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) {\n",
+    "        sum += (wide)errors2[i];\n",
+    "        nonzeros += (ulong)used[i];\n",
+    "        not_reached += (ulong)(state[i] & SHS__CL_UNREACHED);\n",
+    "    }\n",
+    "    tallies[id][0] = nonzeros, tallies[id][1] = not_reached;\n",
+    "    sum = over_team(sum, room);\n",
+    "    if (id > 0) return;\n",
+    "    for (q = 1; q < TEAM; q++) nonzeros += tallies[q][0], not_reached += tallies[q][1];\n",
+    "    sums[get_group_id(0)] = sum;\n",
+    "    counts[2 * get_group_id(0)] = nonzeros;\n",
+    "    counts[2 * get_group_id(0) + 1] = not_reached;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
+    "/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.\n",
+    "\n",
+    "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
+    "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
+    "   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing\n",
+    "   either: the host adds g'(0) for each pixel that is there.\n",
+    "\n",
+    "   W: m x c, a direction a column. The textbook twin is shs_ica_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "/* CONTRAST_name, a name of SHS_CONTRAST_LIST: which g; none: the program rates sources. */\n",
+    "#define ITEMS SHS__CL_ITEMS\n",
+    "#define EACH (SHS__CL_CHUNK_PIXELS / ITEMS)\n",
+    "\n",
+    "#if defined(CONTRAST_pow3)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }\n",
+    "#elif defined(CONTRAST_tanh)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }\n",
+    "#elif defined(CONTRAST_gauss)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }\n",
+    "#elif defined(CONTRAST_skew)\n",
+    "#define CONTRAST\n",
+    "inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }\n",
+    "#endif\n",
+    "\n",
+    "inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {\n",
+    "    real y = 0;\n",
+    "    int a;\n",
+    "    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];\n",
+    "    return y;\n",
+    "}\n",
+    "\n",
+    "/* The sum of x over the group, valid in item 0. */\n",
+    "inline wide group_sum(wide x, __local wide *add) {\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    int span;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    add[i] = x;\n",
+    "    for (span = ITEMS / 2; span > 0; span >>= 1) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (i < span) add[i] += add[i + span];\n",
+    "    }\n",
+    "    return add[0];\n",
+    "}\n",
+    "\n",
+    "#ifdef CONTRAST\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
+    "              __global wide *slopes) {\n",
+    "    __local wide add[ITEMS];\n",
+    "    real at_zero;\n",
+    "    int d, e;\n",
+    "    (void)contrast_of(0, &at_zero);\n",
+    "    for (d = 0; d < c; d++) {\n",
+    "        wide slopes_here = 0;\n",
+    "        for (e = 0; e < EACH; e++) {\n",
+    "            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);\n",
+    "            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);\n",
+    "            slopes_here += (wide)(slope - at_zero);\n",
+    "            G[(size_t)d * ld + p] = g;\n",
+    "        }\n",
+    "        slopes_here = group_sum(slopes_here, add);\n",
+    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;\n",
+    "    }\n",
+    "}\n",
+    "#else\n",
+    "/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {\n",
+    "    __local wide add[ITEMS];\n",
+    "    int d, e;\n",
+    "    for (d = 0; d < m; d++) {\n",
+    "        wide fourth = 0, negentropy = 0;\n",
+    "        for (e = 0; e < EACH; e++) {\n",
+    "            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);\n",
+    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);\n",
+    "            fourth += (wide)(y * y) * (wide)(y * y);\n",
+    "            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));\n",
+    "        }\n",
+    "        fourth = group_sum(fourth, add);\n",
+    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;\n",
+    "        negentropy = group_sum(negentropy, add);\n",
+    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_totals[] = {
+    "/* totals.cl - adds partial sums in their order, in double, or as a sum and its rounding errors: of products (moments.cl, bytes.cl),\n",
+    "   bands (pixels.cl), slopes and rates (sweep.cl). */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef ELEM\n",
+    "#define ELEM real /* of the partial sums: real, wide or int */\n",
+    "#endif\n",
+    "\n",
+    "/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. Without\n",
+    "   doubles lost holds what rounding took away (Knuth's two-sum), and total + lost is the sum. */\n",
+    "inline void add(wide *sum, wide *rest, wide x) {\n",
+    "#if HAS_DOUBLE\n",
+    "    *sum += x;\n",
+    "#else\n",
+    "    wide s = *sum + x, was = s - x;\n",
+    "    *rest += (*sum - was) + (x - (s - was));\n",
+    "    *sum = s;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,\n",
+    "                         __global wide *lost) {\n",
+    "    const size_t i = get_global_id(0);\n",
+    "    ELEM x[8];\n",
+    "    int c, j;\n",
+    "    wide sum, rest;\n",
+    "    if (i >= size) return;\n",
+    "    partial += i;\n",
+    "    sum = total[first + i], rest = lost[first + i];\n",
+    "    for (c = 0; c + 8 <= count; c += 8) {\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) x[j] = partial[(size_t)(c + j) * size];\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) add(&sum, &rest, (wide)x[j]);\n",
+    "    }\n",
+    "    for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);\n",
+    "    total[first + i] = sum, lost[first + i] = rest;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_update[] = {
+    "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
+    "   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and\n",
+    "   residuals change over (update_signals; update_uses for a single atom).\n",
+    "\n",
+    "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
+    "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
+    "\n",
+    "   The textbook twin of the update is shs_ksvd_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef STRIDE\n",
+    "#define STRIDE 8 /* places that a signal has in the codes */\n",
+    "#endif\n",
+    "#ifndef LANES\n",
+    "#define LANES 32 /* work-items that share a signal; 1 on a processor */\n",
+    "#endif\n",
+    "#ifndef ROWS\n",
+    "#define ROWS 1 /* signals a group; 1 for update_signals without SHUFFLES */\n",
+    "#endif\n",
+    "#ifndef SHUFFLES\n",
+    "#define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */\n",
+    "#endif\n",
+    "/* And UPDATE_name, a name of SHS_UPDATE_LIST, for update_signals and update_uses. */\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define TEAM SHS__CL_USES_ITEMS\n",
+    "#define TILE SHS__CL_USES_TILE\n",
+    "#define STRETCH SHS__CL_USES_STRETCH\n",
+    "#define SET 32 /* signals that are placed at a time: a bit each */\n",
+    "\n",
+    "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final\n",
+    "   counts matter, so the order of the atomic additions does not. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,\n",
+    "                                                                           __global const int *restrict used,\n",
+    "                                                                           __global const int *restrict atoms,\n",
+    "                                                                           __global uint *restrict counts) {\n",
+    "    __local uint tally[TILE];\n",
+    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
+    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
+    "    uint cell;\n",
+    "    int a;\n",
+    "    for (a = id; a < have; a += TEAM) tally[a] = 0;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (cell = begin * STRIDE + (uint)id; cell < end * STRIDE; cell += TEAM) {\n",
+    "        if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "        a = atoms[cell] - first;\n",
+    "        if (a >= 0 && a < have) atomic_inc(tally + a);\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];\n",
+    "}\n",
+    "\n",
+    "/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */\n",
+    "__kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {\n",
+    "    const int a = (int)get_global_id(0);\n",
+    "    uint sum = 0, b;\n",
+    "    if (a >= n) return;\n",
+    "    for (b = 0; b < blocks; b++) {\n",
+    "        uint here = counts[(size_t)b * (size_t)n + (size_t)a];\n",
+    "        counts[(size_t)b * (size_t)n + (size_t)a] = sum;\n",
+    "        sum += here;\n",
+    "    }\n",
+    "    totals[a] = sum;\n",
+    "}\n",
+    "\n",
+    "/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that\n",
+    "   use it; the bits below a signal's own are the uses before it, so all can be placed at once, in order. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,\n",
+    "                                                                           __global const int *restrict used,\n",
+    "                                                                           __global const int *restrict atoms,\n",
+    "                                                                           __global const uint *restrict counts,\n",
+    "                                                                           __global const uint *restrict start,\n",
+    "                                                                           __global uint *restrict uses) {\n",
+    "    __local uint users[TILE], next[TILE];\n",
+    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
+    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
+    "    uint set, cell;\n",
+    "    int a;\n",
+    "    for (a = id; a < have; a += TEAM)\n",
+    "        next[a] = start[first + a] + counts[get_group_id(0) * (size_t)n + (size_t)(first + a)];\n",
+    "    for (set = begin; set < end; set += SET) {\n",
+    "        const uint last = min(end, set + SET) * STRIDE;\n",
+    "        for (a = id; a < have; a += TEAM) users[a] = 0;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
+    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "            a = atoms[cell] - first;\n",
+    "            if (a >= 0 && a < have) atomic_or(users + a, 1u << (cell / STRIDE - set));\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
+    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
+    "            a = atoms[cell] - first;\n",
+    "            if (a >= 0 && a < have)\n",
+    "                uses[next[a] + popcount(users[a] & ((1u << (cell / STRIDE - set)) - 1))] = cell;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (a = id; a < have; a += TEAM) next[a] += popcount(users[a]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* ---- gathering ---------------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms\n",
+    "   before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait\n",
+    "   for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.\n",
+    "   The rows are added in order. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,\n",
+    "                                                                           __global const uint *restrict start,\n",
+    "                                                                           __global const uint *restrict stretches,\n",
+    "                                                                           __global const uint *restrict uses,\n",
+    "                                                                           __global const real *restrict coefs,\n",
+    "                                                                           __global const real *restrict E,\n",
+    "                                                                           __global real *restrict partial,\n",
+    "                                                                           __global wide *restrict energies) {\n",
+    "    __local uint signals[STRETCH];\n",
+    "    __local real weights[STRETCH];\n",
+    "    __local real rows[ROWS * LANES];\n",
+    "    __local wide shares[LANES];\n",
+    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;\n",
+    "    const uint mine = stretches[first] + (uint)get_group_id(0);\n",
+    "    int low = first, high = n, r, u, count;\n",
+    "    uint begin;\n",
+    "    wide energy = 0;\n",
+    "    while (high - low > 1) { /* the last atom whose stretches begin at or before this one */\n",
+    "        int middle = (low + high) / 2;\n",
+    "        if (stretches[middle] <= mine) low = middle;\n",
+    "        else high = middle;\n",
+    "    }\n",
+    "    begin = start[low] + (mine - stretches[low]) * STRETCH;\n",
+    "    count = (int)min((uint)STRETCH, start[low + 1] - begin);\n",
+    "    for (u = id; u < count; u += ROWS * LANES) {\n",
+    "        uint cell = uses[begin + (uint)u];\n",
+    "        signals[u] = cell / STRIDE;\n",
+    "        weights[u] = coefs[cell];\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (r = lane; r - lane < p; r += LANES) {\n",
+    "        real sum = 0;\n",
+    "        for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
+    "        rows[id] = sum;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (y == 0 && r < p) {\n",
+    "            for (u = 1; u < ROWS; u++) sum += rows[u * LANES + lane];\n",
+    "            partial[get_group_id(0) * (size_t)p + (size_t)r] = sum;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);\n",
+    "    if (y == 0) shares[lane] = energy;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    if (id > 0) return;\n",
+    "    for (u = 1; u < LANES; u++) energy += shares[u];\n",
+    "    energies[get_group_id(0)] = energy;\n",
+    "}\n",
+    "\n",
+    "/* Item (r, a) adds the stretches of the a-th atom of the group in order; row r = p is |x|^2, kept behind the sums. */\n",
+    "__kernel void gather_sums(int first, int count, int p, __global const uint *restrict stretches,\n",
+    "                          __global const real *restrict partial, __global const wide *restrict energies,\n",
+    "                          __global wide *restrict sums) {\n",
+    "    const int r = (int)get_global_id(0), a = (int)get_global_id(1);\n",
+    "    const uint from = stretches[first];\n",
+    "    uint s;\n",
+    "    wide sum = 0;\n",
+    "    if (r > p || a >= count) return;\n",
+    "    for (s = stretches[first + a] - from; s < stretches[first + a + 1] - from; s++)\n",
+    "        sum += r < p ? (wide)partial[(size_t)s * (size_t)p + (size_t)r] : energies[s];\n",
+    "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
+    "}\n",
+    "\n",
+    "/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */\n",
+    "\n",
+    "/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */\n",
+    "#if defined(UPDATE_aksvd)\n",
+    "#define CODES 1\n",
+    "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
+    "#endif\n",
+    "\n",
+    "/* ---- changing over ------------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "#ifdef CODES\n",
+    "\n",
+    "/* Sums what LANES neighbours hold. All items of the group take part. */\n",
+    "real over_lanes(real value, __local real *room) {\n",
+    "    int lane = (int)get_local_id(0), width;\n",
+    "    if (LANES == 1) return value;\n",
+    "    room += (int)get_local_id(1) * LANES;\n",
+    "    room[lane] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
+    "        if (lane < width) room[lane] += room[lane + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several\n",
+    "   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */\n",
+    "#if SHUFFLES\n",
+    "#define TOGETHER() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
+    "real over_signal(real value, __local real *room) {\n",
+    "    uint step;\n",
+    "    for (step = LANES / 2; step; step /= 2) {\n",
+    "        uint other;\n",
+    "        __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(other) : \"r\"(as_uint(value)), \"r\"(step));\n",
+    "        value += as_float(other);\n",
+    "    }\n",
+    "    return value;\n",
+    "}\n",
+    "#else\n",
+    "#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
+    "#define over_signal(value, room) over_lanes(value, room)\n",
+    "#endif\n",
+    "\n",
+    "/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses\n",
+    "   none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
+    "update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
+    "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
+    "               __global real *restrict E, int want_residual) {\n",
+    "    __local real room[LANES * ROWS], x_all[ROWS][STRIDE];\n",
+    "    __local int wanted_all[ROWS][STRIDE];\n",
+    "    const size_t i = get_global_id(1), at = i * STRIDE;\n",
+    "    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;\n",
+    "    __local real *x_new = x_all[get_local_id(1)];\n",
+    "    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */\n",
+    "    __global real *e = E + i * (size_t)p;\n",
+    "    int k, r, touched = 0;\n",
+    "    for (k = lane; k < have; k += LANES) {\n",
+    "        int a = atoms[at + (size_t)k] - first;\n",
+    "        wanted[k] = a >= 0 && a < count ? a : -1;\n",
+    "    }\n",
+    "    TOGETHER();\n",
+    "    for (k = 0; k < have; k++) {\n",
+    "        int a = wanted[k];\n",
+    "        real sum = 0;\n",
+    "        if (a < 0) continue;\n",
+    "        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
+    "        if (CODES) sum = over_signal(sum, room);\n",
+    "        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);\n",
+    "        touched = 1;\n",
+    "    }\n",
+    "    if (!touched) return;\n",
+    "    TOGETHER();\n",
+    "    for (r = lane; want_residual && r < p; r += LANES) {\n",
+    "        real left = e[r];\n",
+    "        for (k = 0; k < have; k++) {\n",
+    "            int a = wanted[k];\n",
+    "            if (a < 0) continue;\n",
+    "            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);\n",
+    "            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);\n",
+    "        }\n",
+    "        e[r] = left;\n",
+    "    }\n",
+    "    TOGETHER(); /* nobody needs the old codes any more */\n",
+    "    for (k = lane; k < have; k += LANES)\n",
+    "        if (wanted[k] >= 0) coefs[at + (size_t)k] = x_new[k];\n",
+    "}\n",
+    "\n",
+    "/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
+    "update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,\n",
+    "            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
+    "    __local real room[LANES * ROWS];\n",
+    "    const uint u = begin + (uint)get_global_id(1);\n",
+    "    const int lane = (int)get_local_id(0);\n",
+    "    const uint cell = u < end ? uses[u] : 0;\n",
+    "    __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;\n",
+    "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
+    "    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;\n",
+    "    int r;\n",
+    "    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
+    "    if (CODES) sum = over_lanes(sum, room);\n",
+    "    x_new = new_code(x, sum, fresh[p]);\n",
+    "    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "    if (u < end && lane == 0) coefs[cell] = x_new;\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
+/* [/kernels] */
+
+/* ================================================================================================================== */
 /* RUNTIME                                                                                                            */
 /* ================================================================================================================== */
 
@@ -266,7 +2829,6 @@ typedef void *shs__cl_address;
     X(cl_int, clReleaseProgram, (cl_program))                                                                                  \
     X(cl_kernel, clCreateKernel, (cl_program, const char *, cl_int *))                                                         \
     X(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                                                      \
-    X(cl_int, clGetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))        \
     X(cl_int, clReleaseKernel, (cl_kernel))                                                                                    \
     X(cl_mem, clCreateBuffer, (cl_context, cl_mem_flags, size_t, void *, cl_int *))                                            \
     X(cl_int, clReleaseMemObject, (cl_mem))                                                                                    \
@@ -817,63 +3379,38 @@ SHS__PRIVATE void shs__cl_forget(shs_cl *cl, cl_event *event) {
 SHS__PRIVATE shs_status shs__cl_flush(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFlush)(cl->queue[queue])); }
 SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])); }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
-
-SHS__PRIVATE shs_status shs__cl_arg(shs_cl *cl, cl_kernel kernel, cl_uint index, size_t size, const void *value) {
-    return shs__cl_check(cl, SHS__CL(clSetKernelArg)(kernel, index, size, value));
-}
-
-/* Enqueues global work-items; each dimension a multiple of local's (NULL: the driver chooses). An empty one runs nothing. */
-SHS__PRIVATE shs_status shs__cl_run(shs_cl *cl, int queue, cl_kernel kernel, int dims, const size_t *global,
-                                    const size_t *local, const char *stage) {
-    cl_event event = NULL;
-    cl_int error;
-    int d;
-    for (d = 0; d < dims; d++)
-        if (global[d] == 0) return SHS_OK;
-    error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[queue], kernel, (cl_uint)dims, NULL, global, local, 0, NULL,
-                                            cl->profiles[queue] ? &event : NULL);
-    return shs__cl_enqueued(cl, error, event, stage);
-}
-
-/* Work-items that a group of this kernel may have. */
-SHS__PRIVATE size_t shs__cl_group_limit(shs_cl *cl, cl_kernel kernel) {
-    size_t limit = 0;
-    cl_int error = SHS__CL(clGetKernelWorkGroupInfo)(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL);
-    return error || limit == 0 ? 1 : shs__zmin(limit, cl->max_group);
-}
-
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* What every program is told about the device, before its own options; the text is the caller's to free. */
+/* What every program is told (see device.cl), before its own options; the text is the caller's to free. */
 SHS__PRIVATE char *shs__cl_all_options(shs_cl *cl, const char *options) {
-    size_t size = strlen(options) + 256;
+    size_t size = strlen(options) + 128;
     char *text = (char *)shs__cl_alloc(cl, size);
     if (!text) return NULL;
     shs__cl_append(text, size, "-cl-std=CL1.2");
-    shs__cl_append(text, size, sizeof(shs_real) == 8 ? " -D real=double" : " -D real=float");
-    shs__cl_append(text, size, cl->has_double ? " -D wide=double -D HAS_DOUBLE=1" : " -D wide=float -D HAS_DOUBLE=0");
+    if (sizeof(shs_real) == 8) shs__cl_append(text, size, " -D SPARSEHS_DOUBLE");
+    if (!cl->has_double) shs__cl_append(text, size, " -D SPARSEHS_NO_DOUBLE");
     shs__cl_append(text, size, cl->is_cpu ? " -D IS_CPU=1" : " -D IS_CPU=0");
     shs__cl_append(text, size, cl->ptx ? " -D NV_PTX=1 " : " -D NV_PTX=0 ");
     shs__cl_append(text, size, options);
     return text;
 }
 
-/* The lines of a source as one text, the caller's to free. Devices without doubles would refuse the pragma. */
+/* device.cl and the lines of a source as one text, the caller's to free. */
 SHS__PRIVATE char *shs__cl_join(shs_cl *cl, const char *const *lines) {
-    const char *pragma = cl->has_double ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#line 1\n" : "";
-    size_t size = strlen(pragma) + 1, used = 0, i;
-    char *text;
-    for (i = 0; lines[i]; i++) size += strlen(lines[i]);
-    text = (char *)shs__cl_alloc(cl, size);
-    if (!text) return NULL;
-    memcpy(text, pragma, strlen(pragma));
-    used = strlen(pragma);
-    for (i = 0; lines[i]; i++) {
-        size_t length = strlen(lines[i]);
-        memcpy(text + used, lines[i], length);
-        used += length;
-    }
+    static const char *const begin[] = {"#line 1\n", NULL}; /* so that what a compiler says is about the source */
+    const char *const *const parts[3] = {shs__cl_source_device, begin, lines};
+    size_t size = 1, i;
+    char *text, *end;
+    int part;
+    for (part = 0; part < 3; part++)
+        for (i = 0; parts[part][i]; i++) size += strlen(parts[part][i]);
+    text = end = (char *)shs__cl_alloc(cl, size);
+    for (part = 0; text && part < 3; part++)
+        for (i = 0; parts[part][i]; i++) {
+            size_t length = strlen(parts[part][i]);
+            memcpy(end, parts[part][i], length);
+            end += length;
+        }
     return text;
 }
 
@@ -1075,6 +3612,102 @@ SHS__PRIVATE void shs__cl_program_free(shs_cl *cl, shs__cl_program *p) {
     shs__cl_free(cl, p);
 }
 
+/* ---- calling kernels --------------------------------------------------------------------------------------------- */
+
+/* The build options of a program, which make it the one for the task. */
+typedef struct shs__cl_build {
+    char text[400];
+} shs__cl_build;
+
+SHS__PRIVATE void shs__cl_define_as(shs__cl_build *b, const char *name, const char *value) {
+    shs__cl_append(b->text, sizeof b->text, " -D ");
+    shs__cl_append(b->text, sizeof b->text, name);
+    shs__cl_append(b->text, sizeof b->text, "=");
+    shs__cl_append(b->text, sizeof b->text, value);
+}
+
+/* One of a list: " -D UPDATE_aksvd". */
+SHS__PRIVATE void shs__cl_define_name(shs__cl_build *b, const char *list, const char *name) {
+    shs__cl_append(b->text, sizeof b->text, " -D ");
+    shs__cl_append(b->text, sizeof b->text, list);
+    shs__cl_append(b->text, sizeof b->text, name);
+}
+
+SHS__PRIVATE void shs__cl_define(shs__cl_build *b, const char *name, size_t value) {
+    char digits[24];
+    int at = (int)sizeof digits - 1;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    shs__cl_define_as(b, name, digits + at);
+}
+
+/* A kernel about to run: shs__cl_begin finds it, shs__cl_pass_... give it its arguments in order, shs__cl_launch runs it. The
+   first failure stays, and is what shs__cl_launch returns. */
+typedef struct shs__cl_call {
+    shs_cl *cl;
+    cl_kernel kernel;
+    cl_uint next;
+    shs_status status;
+} shs__cl_call;
+
+SHS__PRIVATE shs__cl_call shs__cl_begin(shs_cl *cl, const char *const *source, const char *options, const char *name) {
+    shs__cl_call call;
+    call.cl = cl;
+    call.next = 0;
+    call.kernel = NULL;
+    call.status = shs__cl_kernel(cl, source, options, name, &call.kernel);
+    return call;
+}
+
+SHS__PRIVATE void shs__cl_pass(shs__cl_call *call, size_t size, const void *value) {
+    shs_cl *cl = call->cl;
+    if (call->status == SHS_OK) call->status = shs__cl_check(cl, SHS__CL(clSetKernelArg)(call->kernel, call->next++, size, value));
+}
+
+SHS__PRIVATE void shs__cl_pass_buffer(shs__cl_call *call, cl_mem buffer) { shs__cl_pass(call, sizeof buffer, &buffer); }
+SHS__PRIVATE void shs__cl_pass_real(shs__cl_call *call, shs_real value) { shs__cl_pass(call, sizeof value, &value); }
+SHS__PRIVATE void shs__cl_pass_int(shs__cl_call *call, int value) {
+    cl_int v = (cl_int)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+SHS__PRIVATE void shs__cl_pass_uint(shs__cl_call *call, size_t value) {
+    cl_uint v = (cl_uint)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+SHS__PRIVATE void shs__cl_pass_size(shs__cl_call *call, size_t value) {
+    cl_ulong v = (cl_ulong)value;
+    shs__cl_pass(call, sizeof v, &v);
+}
+SHS__PRIVATE void shs__cl_pass_wide(shs__cl_call *call, shs_wide value) {
+    cl_double d = (cl_double)value;
+    cl_float f = (cl_float)value;
+    if (call->cl->has_double) shs__cl_pass(call, sizeof d, &d);
+    else shs__cl_pass(call, sizeof f, &f);
+}
+
+/* Runs groups_x x groups_y groups of x x y items on the first queue; no groups is fine. */
+SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x, size_t x, size_t groups_y, size_t y,
+                                       const char *stage) {
+    shs_cl *cl = call->cl;
+    size_t global[2], local[2];
+    cl_event event = NULL;
+    cl_int error;
+    global[0] = groups_x * x, global[1] = groups_y * y;
+    local[0] = x, local[1] = y;
+    if (call->status != SHS_OK || global[0] == 0 || global[1] == 0) return call->status;
+    error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[0], call->kernel, 2, NULL, global, local, 0, NULL,
+                                            cl->profiles[0] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, stage);
+}
+
+/* Values of the device's wide type. */
+SHS__PRIVATE size_t shs__cl_wide_size(const shs_cl *cl) { return cl->has_double ? sizeof(cl_double) : sizeof(cl_float); }
+
+SHS__PRIVATE shs_wide shs__cl_wide_at(const shs_cl *cl, const void *values, size_t i) {
+    return cl->has_double ? (shs_wide)((const cl_double *)values)[i] : (shs_wide)((const cl_float *)values)[i];
+}
+
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
 /* Runs choice number `choice` once and says how long it took; a status other than SHS_OK only rules the choice out. */
@@ -1126,2233 +3759,6 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
     return SHS_OK;
 }
 
-/* ---- kernels, as strings ----------------------------------------------------------------------------------------- */
-
-/* [kernels] made by `make embed` from kernels_embed/: edit those files, not these lines. */
-SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
-    "/* bytes.cl - exact sums of products of 8-bit pixels: Gram matrix, sums of the bands and the number of pixels in one, straight\n",
-    "   from the slice as it was uploaded.\n",
-    "\n",
-    "   To the `used` bands comes one that is 1 in every pixel: its products with the others are their sums, that with itself counts.\n",
-    "   Work-group (t, s) makes the T x T tile t of the lower triangle from the SLICE pixels s, in whole numbers: 255^2 SLICE fits\n",
-    "   an int, and `accumulate` of moments.cl adds the slices in double, exactly too.\n",
-    "\n",
-    "       B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks\n",
-    "     A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles\n",
-    "     | | t |   stand in local memory, four pixels of a band to a word; the next KB are on their way to registers meanwhile.\n",
-    "     v +---+   Without the unit (MMA 0) an item forms the same products word by word: slow, for tests and for reading.\n",
-    "\n",
-    "   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.\n",
-    "\n",
-    "   The build says: SLICE (at most 32768), MMA, and FROM (the slice's interleave: 0 BSQ, 1 BIL, 2 BIP). */\n",
-    "\n",
-    "#define T 128\n",
-    "#define KB 64\n",
-    "#define WORDS (KB / 4)\n",
-    "#define EACH (T * WORDS / 256) /* words of a tile that an item fetches */\n",
-    "\n",
-    "/* Word w of band b in local memory. The places are mixed so that the 32 bands that a warp writes at a time, and the 8 bands of\n",
-    "   4 words that it reads, lie in different banks. */\n",
-    "#define PLACE(b, w) ((b) * WORDS + ((w) ^ (((b) >> 1 & 3) << 2 | ((b) >> 3 & 3))))\n",
-    "\n",
-    "/* Neighbouring items fetch neighbouring bytes: of bands in BIP, of pixels otherwise. */\n",
-    "#if FROM == 2\n",
-    "#define BAND_OF(i) ((i) % T)\n",
-    "#define WORD_OF(i) ((i) / T)\n",
-    "#else\n",
-    "#define BAND_OF(i) ((i) / WORDS)\n",
-    "#define WORD_OF(i) ((i) % WORDS)\n",
-    "#endif\n",
-    "\n",
-    "/* A byte lies at place(pixel) + row(band): here of the pixels p .. p + 3 of a panel of `count` that begins with pixel `first` of\n",
-    "   the slice. Those behind the last read the last, and count_mask takes them away: the loads of a slab then wait for nothing. */\n",
-    "inline void places(uint *at, uint first, int p, int count, int samples, int bands) {\n",
-    "    int i;\n",
-    "#if FROM == 1\n",
-    "    uint q = first + (uint)min(p, count - 1), line = q / (uint)samples, sample = q - line * (uint)samples;\n",
-    "    const uint turn = (uint)bands * (uint)samples;\n",
-    "    line *= turn;\n",
-    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++) {\n",
-    "        at[i] = line + sample;\n",
-    "        if (p + i + 1 < count && ++sample == (uint)samples) sample = 0, line += turn;\n",
-    "    }\n",
-    "#else\n",
-    "    _Pragma(\"unroll\") for (i = 0; i < 4; i++)\n",
-    "        at[i] = (first + (uint)min(p + i, count - 1)) * (FROM == 0 ? 1u : (uint)bands);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "inline uint row_of(__global const int *list, int b, int used, ulong plane, int samples) {\n",
-    "    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)plane : FROM == 1 ? (uint)samples : 1u);\n",
-    "}\n",
-    "\n",
-    "inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }\n",
-    "\n",
-    "/* All bits of a band in use, none of one that is not; the one that counts is put in instead. */\n",
-    "inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int b, int used) {\n",
-    "    uint word = (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;\n",
-    "    return b < used ? word : b == used ? 0x01010101u : 0;\n",
-    "}\n",
-    "\n",
-    "#if MMA\n",
-    "/* c (16 x 8) += a (16 x 32) b (32 x 8). Item l holds rows l / 4 and l / 4 + 8; of a the pixels 4 (l % 4) .. and 16 further on,\n",
-    "   of b the same of column l / 4, of c the columns 2 (l % 4) and the next. */\n",
-    "inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {\n",
-    "    __asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n",
-    "                   : \"+r\"(c[0]), \"+r\"(c[1]), \"+r\"(c[2]), \"+r\"(c[3])\n",
-    "                   : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), \"r\"(b1));\n",
-    "}\n",
-    "#else\n",
-    "inline int dot4(uint a, uint b) {\n",
-    "    return (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +\n",
-    "                 (a >> 24) * (b >> 24));\n",
-    "}\n",
-    "#endif\n",
-    "\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void byte_products(__global const uchar *raw, ulong origin, __global const int *list, ulong first, int count, ulong plane,\n",
-    "                   int samples, int bands, int used, __global int *partial) {\n",
-    "    __local uint tile_a[T * WORDS], other[T * WORDS];\n",
-    "    __local uint *tile_b;\n",
-    "    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
-    "    const int begin = (int)get_group_id(1) * SLICE, end = min(begin + SLICE, count), t = (int)get_group_id(0);\n",
-    "    int ti = 0, tj, k, e, i, j;\n",
-    "    int sum[2][8][4];\n",
-    "    uint next_a[EACH], next_b[EACH];\n",
-    "    raw += origin;\n",
-    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
-    "    tile_b = ti == tj ? tile_a : other;\n",
-    "    for (i = 0; i < 2; i++)\n",
-    "        for (j = 0; j < 8; j++)\n",
-    "            for (e = 0; e < 4; e++) sum[i][j][e] = 0;\n",
-    "\n",
-    "#if FROM == 2\n",
-    "#define FETCH(from)                                                                                                   \\\n",
-    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
-    "        int p = (from) + 4 * WORD_OF(id + e * 256), b = BAND_OF(id);                                                  \\\n",
-    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
-    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
-    "        next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \\\n",
-    "        if (ti != tj) next_b[e] = four_pixels(raw, at, row_b, tj * T + b, used) & mask;                               \\\n",
-    "    }\n",
-    "    const uint row_a = row_of(list, ti * T + BAND_OF(id), used, plane, samples);\n",
-    "    const uint row_b = row_of(list, tj * T + BAND_OF(id), used, plane, samples);\n",
-    "#else\n",
-    "#define FETCH(from)                                                                                                   \\\n",
-    "    {                                                                                                                 \\\n",
-    "        int p = (from) + 4 * WORD_OF(id);                                                                             \\\n",
-    "        uint at[4], mask = count_mask(p, count);                                                                      \\\n",
-    "        places(at, (uint)first, p, count, samples, bands);                                                            \\\n",
-    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                \\\n",
-    "            next_a[e] = four_pixels(raw, at, row_a[e], ti * T + BAND_OF(id + e * 256), used) & mask;                  \\\n",
-    "            if (ti != tj) next_b[e] = four_pixels(raw, at, row_b[e], tj * T + BAND_OF(id + e * 256), used) & mask;    \\\n",
-    "        }                                                                                                             \\\n",
-    "    }\n",
-    "    uint row_a[EACH], row_b[EACH];\n",
-    "    for (e = 0; e < EACH; e++) {\n",
-    "        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, plane, samples);\n",
-    "        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, plane, samples);\n",
-    "    }\n",
-    "#endif\n",
-    "\n",
-    "    FETCH(begin)\n",
-    "    for (k = begin; k < end; k += KB) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
-    "            int word = id + e * 256, at = PLACE(BAND_OF(word), WORD_OF(word));\n",
-    "            tile_a[at] = next_a[e];\n",
-    "            if (ti != tj) other[at] = next_b[e];\n",
-    "        }\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (k + KB < end) FETCH(k + KB)\n",
-    "#if MMA\n",
-    "        _Pragma(\"unroll\") for (int w = lane % 4; w < WORDS; w += 8) {\n",
-    "            uint a[2][4];\n",
-    "            _Pragma(\"unroll\") for (i = 0; i < 2; i++) {\n",
-    "                int row = top + 16 * i + lane / 4;\n",
-    "                a[i][0] = tile_a[PLACE(row, w)], a[i][1] = tile_a[PLACE(row + 8, w)];\n",
-    "                a[i][2] = tile_a[PLACE(row, w + 4)], a[i][3] = tile_a[PLACE(row + 8, w + 4)];\n",
-    "            }\n",
-    "            _Pragma(\"unroll\") for (j = 0; j < 8; j++) {\n",
-    "                int column = left + 8 * j + lane / 4;\n",
-    "                uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];\n",
-    "                _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
-    "                    add_products(sum[i][j], a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);\n",
-    "            }\n",
-    "        }\n",
-    "#else\n",
-    "        for (int w = 0; w < WORDS; w++)\n",
-    "            for (i = 0; i < 2; i++)\n",
-    "                for (j = 0; j < 8; j++)\n",
-    "                    for (e = 0; e < 4; e++) {\n",
-    "                        int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
-    "                        sum[i][j][e] += dot4(tile_a[PLACE(row, w)], tile_b[PLACE(column, w)]);\n",
-    "                    }\n",
-    "#endif\n",
-    "    }\n",
-    "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
-    "    _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
-    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++)\n",
-    "            _Pragma(\"unroll\") for (e = 0; e < 4; e++) {\n",
-    "                int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
-    "                partial[row * T + column] = sum[i][j][e];\n",
-    "            }\n",
-    "}\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_fourth[] = {
-    "/* fourth.cl - all products z_a z_b, a <= b, of whitened pixels: their Gram matrix (moments.cl) is the fourth moments of z,\n",
-    "   after which FastICA with g(y) = y^3 needs no pixel again. One work-item a pixel; neighbours read and write neighbours.\n",
-    "   Q: plane b (b + 1) / 2 + a holds z_a z_b of ld pixels. Missing pixels are zero and stay so. */\n",
-    "__kernel void pairs(__global const real *Z, ulong from, ulong ldz, int m, __global real *Q, ulong ld) {\n",
-    "    const size_t p = get_global_id(0);\n",
-    "    int a, b;\n",
-    "    size_t plane = 0;\n",
-    "    for (b = 0; b < m; b++) {\n",
-    "        real zb = Z[from + (ulong)b * ldz + p];\n",
-    "        for (a = 0; a <= b; a++, plane++) Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;\n",
-    "    }\n",
-    "}\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
-    "/* gemm.cl: C = alpha op(A) op(B) + beta C, column-major, op(A) M x K, op(B) K x N; beta = 0 never reads C.\n",
-    "\n",
-    "   Build options: TRANS_A, TRANS_B (0 or 1); VECTOR_A, VECTOR_B: 1 where the leading dimension is a multiple of four, so that\n",
-    "   four neighbours may be read at once.\n",
-    "\n",
-    "   A group of 16 x 16 work-items computes a tile of 128 x 128 of C, each item 8 x 8 of it in registers:\n",
-    "\n",
-    "               16 items x 4 columns    16 items x 4 columns (the same items again)\n",
-    "              +----------------------+----------------------+\n",
-    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     Quarters, because four neighbours come in one read\n",
-    "     x 4 rows |                      |                      |     of 16 bytes and 16 items then read 256 bytes in a\n",
-    "              +----------------------+----------------------+     row: no two of them want the same bank of the\n",
-    "     16 items |  4 x 4 of item (x,y) |  4 x 4 of item (x,y) |     local memory.\n",
-    "     x 4 rows |                      |                      |\n",
-    "              +----------------------+----------------------+\n",
-    "\n",
-    "   The long dimension is walked in steps of 16: the group brings 16 x 128 values of each factor to local memory, ordered by\n",
-    "   k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;\n",
-    "   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.\n",
-    "\n",
-    "   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same\n",
-    "   product has the same bits wherever it is computed, in gemm_plain too. */\n",
-    "\n",
-    "#pragma OPENCL FP_CONTRACT OFF\n",
-    "\n",
-    "#define REAL4_(type) type##4\n",
-    "#define REAL4(type) REAL4_(type)\n",
-    "typedef REAL4(real) quad;\n",
-    "\n",
-    "#define TILE 128\n",
-    "#define STEP 16\n",
-    "#define EDGE (TILE + 4) /* rows of a local tile start in different banks, and still on 16 bytes */\n",
-    "\n",
-    "/* Whether k runs along the memory of a factor. */\n",
-    "#define ALONG_A TRANS_A\n",
-    "#define ALONG_B (!TRANS_B)\n",
-    "\n",
-    "/* ---- bringing a tile: four neighbours at a time, two such quads an item ------------------------------------------- */\n",
-    "\n",
-    "/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */\n",
-    "quad along_k(__global const real *column, int k, int K, int vector) {\n",
-    "    quad q = (quad)(0);\n",
-    "    if (vector && k + 4 <= K) return *(__global const quad *)(column + k);\n",
-    "    if (k < K) q.x = column[k];\n",
-    "    if (k + 1 < K) q.y = column[k + 1];\n",
-    "    if (k + 2 < K) q.z = column[k + 2];\n",
-    "    if (k + 3 < K) q.w = column[k + 3];\n",
-    "    return q;\n",
-    "}\n",
-    "\n",
-    "/* Rows r .. r+3 at one k; what lies outside is never stored, so the last row stands in for it. */\n",
-    "quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, int vector) {\n",
-    "    __global const real *column = F + (size_t)k * ld;\n",
-    "    if (k >= K) return (quad)(0);\n",
-    "    if (vector && r + 4 <= rows) return *(__global const quad *)(column + r);\n",
-    "    return (quad)(column[min(r, rows - 1)], column[min(r + 1, rows - 1)], column[min(r + 2, rows - 1)],\n",
-    "                  column[min(r + 3, rows - 1)]);\n",
-    "}\n",
-    "\n",
-    "/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a\n",
-    "   column, 64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */\n",
-    "quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {\n",
-    "    if (along) {\n",
-    "        int column = min(first + id / 4 + 64 * half_, rows - 1);\n",
-    "        return along_k(F + (size_t)column * ld, k0 + id % 4 * 4, K, vector);\n",
-    "    }\n",
-    "    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * half_, K, vector);\n",
-    "}\n",
-    "\n",
-    "void put(__local real *tile, int along, int id, int half_, quad q) {\n",
-    "    if (along) {\n",
-    "        __local real *to = tile + id % 4 * 4 * EDGE + id / 4 + 64 * half_;\n",
-    "        to[0] = q.x, to[EDGE] = q.y, to[2 * EDGE] = q.z, to[3 * EDGE] = q.w;\n",
-    "    } else {\n",
-    "        *(__local quad *)(tile + (id / 32 + 8 * half_) * EDGE + id % 32 * 4) = q;\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* ---- the product -------------------------------------------------------------------------------------------------- */\n",
-    "\n",
-    "#define ROW_TIMES(column, b)                                                                                           \\\n",
-    "    low[column] = fma(a_low, (quad)(b), low[column]);                                                                  \\\n",
-    "    high[column] = fma(a_high, (quad)(b), high[column]);\n",
-    "\n",
-    "/* One column of four rows into C. */\n",
-    "void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {\n",
-    "    real value[4];\n",
-    "    int i;\n",
-    "    sum *= alpha;\n",
-    "    if (beta == 0 && aligned && row + 4 <= M) {\n",
-    "        *(__global quad *)(C + row) = sum;\n",
-    "        return;\n",
-    "    }\n",
-    "    value[0] = sum.x, value[1] = sum.y, value[2] = sum.z, value[3] = sum.w;\n",
-    "    for (i = 0; i < 4; i++)\n",
-    "        if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);\n",
-    "}\n",
-    "\n",
-    "/* first_b: offset of B in its buffer, so that a piece of many columns can be multiplied; likewise C. */\n",
-    "__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N, int K, real alpha,\n",
-    "                                                                    __global const real *restrict A, ulong first_a, int lda,\n",
-    "                                                                    __global const real *restrict B, ulong first_b, int ldb,\n",
-    "                                                                    real beta, __global real *restrict C, ulong first_c,\n",
-    "                                                                    int ldc) {\n",
-    "    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));\n",
-    "    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));\n",
-    "    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;\n",
-    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;\n",
-    "    quad low[8], high[8], a0, a1, b0, b1;\n",
-    "    A += first_a, B += first_b, C += first_c;\n",
-    "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
-    "    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);\n",
-    "    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);\n",
-    "    b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 0);\n",
-    "    b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 1);\n",
-    "    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {\n",
-    "        __local const real *ta = tile_a[turn], *tb = tile_b[turn];\n",
-    "        put(tile_a[turn], ALONG_A, id, 0, a0), put(tile_a[turn], ALONG_A, id, 1, a1);\n",
-    "        put(tile_b[turn], ALONG_B, id, 0, b0), put(tile_b[turn], ALONG_B, id, 1, b1);\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (k0 + STEP < K) {\n",
-    "            a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 0);\n",
-    "            a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 1);\n",
-    "            b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 0);\n",
-    "            b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 1);\n",
-    "        }\n",
-    "#pragma unroll\n",
-    "        for (k = 0; k < STEP; k++) {\n",
-    "            quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);\n",
-    "            quad a_high = *(__local const quad *)(ta + k * EDGE + 64 + 4 * x);\n",
-    "            quad b_low = *(__local const quad *)(tb + k * EDGE + 4 * y);\n",
-    "            quad b_high = *(__local const quad *)(tb + k * EDGE + 64 + 4 * y);\n",
-    "            ROW_TIMES(0, b_low.x) ROW_TIMES(1, b_low.y) ROW_TIMES(2, b_low.z) ROW_TIMES(3, b_low.w)\n",
-    "            ROW_TIMES(4, b_high.x) ROW_TIMES(5, b_high.y) ROW_TIMES(6, b_high.z) ROW_TIMES(7, b_high.w)\n",
-    "        }\n",
-    "    }\n",
-    "#pragma unroll\n",
-    "    for (c = 0; c < 8; c++) {\n",
-    "        int at = column + 4 * y + (c < 4 ? c : 60 + c);\n",
-    "        int aligned = ldc % 4 == 0 && first_c % 4 == 0;\n",
-    "        if (at >= N) continue;\n",
-    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);\n",
-    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* For processors and small devices: an item computes 4 x 4 values from what its caches hold, without local memory. */\n",
-    "__kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *restrict A, ulong first_a, int lda,\n",
-    "                         __global const real *restrict B, ulong first_b, int ldb, real beta, __global real *restrict C,\n",
-    "                         ulong first_c, int ldc) {\n",
-    "    int row = (int)get_global_id(0) * 4, column = (int)get_global_id(1) * 4, k, c;\n",
-    "    size_t step_a = TRANS_A ? 1 : (size_t)lda, row_a = TRANS_A ? (size_t)lda : 1;\n",
-    "    size_t step_b = TRANS_B ? (size_t)ldb : 1, column_b = TRANS_B ? 1 : (size_t)ldb;\n",
-    "    __global const real *a[4], *b[4];\n",
-    "    quad sum[4];\n",
-    "    if (row >= M || column >= N) return;\n",
-    "    A += first_a, B += first_b, C += first_c;\n",
-    "    for (c = 0; c < 4; c++) {\n",
-    "        a[c] = A + (size_t)min(row + c, M - 1) * row_a;\n",
-    "        b[c] = B + (size_t)min(column + c, N - 1) * column_b;\n",
-    "        sum[c] = (quad)(0);\n",
-    "    }\n",
-    "    for (k = 0; k < K; k++) {\n",
-    "        size_t ka = (size_t)k * step_a, kb = (size_t)k * step_b;\n",
-    "        quad left = (quad)(a[0][ka], a[1][ka], a[2][ka], a[3][ka]);\n",
-    "        for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);\n",
-    "    }\n",
-    "    for (c = 0; c < 4 && column + c < N; c++)\n",
-    "        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
-    "}\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_map[] = {
-    "/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.\n",
-    "\n",
-    "   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a\n",
-    "   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.\n",
-    "   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).\n",
-    "\n",
-    "   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT (with it what cube.h wants),\n",
-    "   MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (of\n",
-    "   the sink: 0 BSQ, 1 BIL, 2 BIP), RESCALE. */\n",
-    "\n",
-    "#define BLOCKS (OUTPUTS / 4)\n",
-    "\n",
-    "#if DIRECT\n",
-    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
-    "\n",
-    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's\n",
-    "   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */\n",
-    "\n",
-    "inline VALUE value_of(VALUE v) {\n",
-    "#if !SWAP || BYTES == 1\n",
-    "    return v;\n",
-    "#elif BYTES == 2\n",
-    "    return AS_VALUE(as_uchar2(v).s10);\n",
-    "#elif BYTES == 4\n",
-    "    return AS_VALUE(as_uchar4(v).s3210);\n",
-    "#else\n",
-    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
-    "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * plane]);\n",
-    "#elif FROM == 1\n",
-    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
-    "#else\n",
-    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* x - shift, as the panel holds it. */\n",
-    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
-    "\n",
-    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
-    "   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
-    "#define SOURCE                                                                                                        \\\n",
-    "    __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \\\n",
-    "        int slice_count, ulong plane, int slice_samples, int bands\n",
-    "#define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands\n",
-    "\n",
-    "/* x - shift of band b; pixels behind the last read the last. */\n",
-    "inline ELEM element(SOURCE, size_t p, int b) {\n",
-    "    size_t q = slice_at + min(p, (size_t)slice_count - 1);\n",
-    "    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);\n",
-    "}\n",
-    "#else\n",
-    "#define SOURCE __global const ELEM *panel, int ld\n",
-    "#define PASS panel, ld\n",
-    "#endif\n",
-    "\n",
-    "/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */\n",
-    "#if DIRECT && FROM == 2\n",
-    "#define TURNED 1\n",
-    "#define DEEP 16 /* more is slower: fewer groups fit */\n",
-    "#else\n",
-    "#define TURNED 0\n",
-    "#define DEEP 32\n",
-    "#endif\n",
-    "#define TILE_PITCH 257\n",
-    "#if TURNED\n",
-    "#define ROOM DEEP * TILE_PITCH\n",
-    "#else\n",
-    "#define ROOM 1\n",
-    "#endif\n",
-    "\n",
-    "/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a\n",
-    "   group must come here. */\n",
-    "inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,\n",
-    "                    __local ELEM *tile, VEC4 *y) {\n",
-    "    const int i = (int)get_local_id(0);\n",
-    "    int b0, b, o, e;\n",
-    "    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);\n",
-    "    for (b0 = 0; b0 < used; b0 += DEEP) {\n",
-    "        const int depth = min(DEEP, used - b0);\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (e = i; e < depth * OUTPUTS; e += 256)\n",
-    "            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];\n",
-    "#if TURNED\n",
-    "        for (e = i; e < DEEP * 256; e += 256)\n",
-    "            if (e % DEEP < depth)\n",
-    "                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);\n",
-    "#endif\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "#if !IS_CPU /* which says at length that it could not */\n",
-    "#pragma unroll 8\n",
-    "#endif\n",
-    "        for (b = 0; b < depth; b++) {\n",
-    "#if TURNED\n",
-    "            ELEM x = tile[b * TILE_PITCH + i];\n",
-    "#elif DIRECT\n",
-    "            ELEM x = element(PASS, p, b0 + b);\n",
-    "#else\n",
-    "            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];\n",
-    "#endif\n",
-    "#pragma unroll\n",
-    "            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;\n",
-    "        }\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "#if MODE == 1\n",
-    "/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
-    "            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    VEC4 block[BLOCKS];\n",
-    "    const ELEM *y = (const ELEM *)block;\n",
-    "    const size_t p = get_global_id(0);\n",
-    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, here = (int)p < count && (!valid || valid[at + p]);\n",
-    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "    for (o = 0; o < OUTPUTS && first + o < outputs; o++)\n",
-    "        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;\n",
-    "}\n",
-    "#else\n",
-    "\n",
-    "/* The value of output `first + o`, or the squared length, in wide. */\n",
-    "inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,\n",
-    "                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {\n",
-    "    VEC4 block[BLOCKS];\n",
-    "    const ELEM *y = (const ELEM *)block;\n",
-    "    int o;\n",
-    "#if SQUARES\n",
-    "    value[0] = 0;\n",
-    "    for (first = 0; first < outputs; first += OUTPUTS) {\n",
-    "        project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {\n",
-    "            wide v = added[first + o] + (wide)y[o];\n",
-    "            value[0] += v * v;\n",
-    "        }\n",
-    "    }\n",
-    "#else\n",
-    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "#if SQUARES\n",
-    "#define VALUES 1\n",
-    "#else\n",
-    "#define VALUES OUTPUTS\n",
-    "#endif\n",
-    "\n",
-    "#if MODE == 2\n",
-    "/* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
-    "              int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,\n",
-    "              __global wide *high) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    __local wide least[256], most[256];\n",
-    "    wide value[VALUES];\n",
-    "    const size_t p = get_global_id(0);\n",
-    "    const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, span, here = (int)p < count && (!valid || valid[at + p]);\n",
-    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
-    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        least[i] = here ? value[o] : end;\n",
-    "        most[i] = here ? value[o] : -end;\n",
-    "        for (span = 128; span > 0; span >>= 1) {\n",
-    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "            if (i < span) {\n",
-    "                least[i] = least[i + span] < least[i] ? least[i + span] : least[i];\n",
-    "                most[i] = most[i + span] > most[i] ? most[i + span] : most[i];\n",
-    "            }\n",
-    "        }\n",
-    "        if (i == 0) {\n",
-    "            low[get_group_id(0) * (size_t)written + (size_t)(first + o)] = least[0];\n",
-    "            high[get_group_id(0) * (size_t)written + (size_t)(first + o)] = most[0];\n",
-    "        }\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* One work-item an output: the extremes of `count` groups into those found so far. */\n",
-    "__kernel void widen(__global const wide *low, __global const wide *high, int count, int written, __global wide *least,\n",
-    "                    __global wide *most) {\n",
-    "    const int o = (int)get_global_id(0);\n",
-    "    int c;\n",
-    "    if (o >= written) return;\n",
-    "    for (c = 0; c < count; c++) {\n",
-    "        wide a = low[(size_t)c * (size_t)written + (size_t)o], b = high[(size_t)c * (size_t)written + (size_t)o];\n",
-    "        if (a < least[o]) least[o] = a;\n",
-    "        if (b > most[o]) most[o] = b;\n",
-    "    }\n",
-    "}\n",
-    "#endif\n",
-    "\n",
-    "#if MODE == 0\n",
-    "/* To nearest, half away from zero, within the type. */\n",
-    "inline SINK to_sink(wide x) {\n",
-    "#if INTEGER\n",
-    "    x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;\n",
-    "    return x >= (wide)MOST ? (SINK)MOST : x > (wide)LEAST ? (SINK)x : (SINK)LEAST;\n",
-    "#else\n",
-    "    return (SINK)x;\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the\n",
-    "   next. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
-    "           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,\n",
-    "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,\n",
-    "           ulong origin_out) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    wide value[VALUES];\n",
-    "    const size_t p = get_global_id(0), q = p + at;\n",
-    "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, here;\n",
-    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
-    "    if ((int)p >= count) return;\n",
-    "    here = !valid || valid[q];\n",
-    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
-    "        size_t b = (size_t)(first + o), to;\n",
-    "        wide x = value[o];\n",
-    "#if RESCALE\n",
-    "        wide old = high[b] - low[b];\n",
-    "        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;\n",
-    "#endif\n",
-    "#if LAYOUT == 0\n",
-    "        to = b * pixels + q;\n",
-    "#elif LAYOUT == 1\n",
-    "        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;\n",
-    "#else\n",
-    "        to = q * (size_t)written + b;\n",
-    "#endif\n",
-    "        out[origin_out + to] = to_sink(here ? x : missing);\n",
-    "    }\n",
-    "}\n",
-    "#endif\n",
-    "#endif\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_moments[] = {
-    "/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.\n",
-    "\n",
-    "   The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the\n",
-    "   SLICE pixels s, in ELEM; `accumulate` then adds the slices in their order, in double (or as a sum and its rounding\n",
-    "   errors). The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
-    "\n",
-    "   Three kernels, one a program: `products` for many rows, `skewed` for the few of a symmetric result (SKEWED), `accumulate`\n",
-    "   (neither R nor SKEWED). All are told ELEM and SLICE. */\n",
-    "\n",
-    "#if defined R\n",
-    "/* Work-group (t, s) makes the T x T tile first_tile + t.\n",
-    "\n",
-    "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
-    "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
-    "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
-    "     v +---+   the next KB are on their way to registers meanwhile\n",
-    "\n",
-    "   The build says: ELEM2 or ELEM4 as vec, R (2, 4, 8), W (2 or 4), KB (a multiple of 16 / R), SAME (B is A: the lower triangle\n",
-    "   of tiles, row by row). */\n",
-    "\n",
-    "#define T (16 * R)\n",
-    "#define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */\n",
-    "#define EACH (T * KB / 256)   /* elements of a tile that an item fetches */\n",
-    "\n",
-    "#define ROW(l, part)                                                                                                  \\\n",
-    "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
-    "\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,\n",
-    "              int rows_b, int first_tile, __global ELEM *partial) {\n",
-    "    __local vec tile_a[KB * PITCH];\n",
-    "#if SAME\n",
-    "    __local vec *tile_b;\n",
-    "#else\n",
-    "    __local vec tile_b[KB * PITCH];\n",
-    "#endif\n",
-    "    __local vec other[SAME ? KB * PITCH : 1];\n",
-    "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
-    "    int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;\n",
-    "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
-    "    vec sum[R][R / W];\n",
-    "    ELEM next_a[EACH], next_b[EACH];\n",
-    "#if SAME\n",
-    "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
-    "    tile_b = ti == tj ? tile_a : other;\n",
-    "#else\n",
-    "    ti = t / ((rows_b + T - 1) / T);\n",
-    "    tj = t % ((rows_b + T - 1) / T);\n",
-    "#endif\n",
-    "    for (int i = 0; i < R; i++)\n",
-    "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
-    "\n",
-    "#define FETCH(at)                                                                                                     \\\n",
-    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
-    "        int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;                                                      \\\n",
-    "        int ra = ti * T + row, rb = tj * T + row;                                                                     \\\n",
-    "        next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \\\n",
-    "        if (!SAME || ti != tj)                                                                                        \\\n",
-    "            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \\\n",
-    "    }\n",
-    "\n",
-    "    FETCH(0)\n",
-    "    for (k = 0; k < SLICE; k += KB) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
-    "            int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;\n",
-    "            ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];\n",
-    "            if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];\n",
-    "        }\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (k + KB < SLICE) FETCH(k + KB)\n",
-    "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
-    "            vec a[R / W], b[R / W];\n",
-    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];\n",
-    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];\n",
-    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) {\n",
-    "                ROW(0, s0)\n",
-    "                ROW(1, s1)\n",
-    "#if W == 4\n",
-    "                ROW(2, s2)\n",
-    "                ROW(3, s3)\n",
-    "#endif\n",
-    "            }\n",
-    "        }\n",
-    "    }\n",
-    "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
-    "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
-    "        int row = (i / W * 16 + y) * W + i % W;\n",
-    "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
-    "            ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "#elif defined SKEWED\n",
-    "/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal\n",
-    "   d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the\n",
-    "   other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the\n",
-    "   last one of an even N, which holds its elements twice).\n",
-    "\n",
-    "        d ->  0   1   2              A group brings KB pixels to local memory with the first rows repeated behind the last,\n",
-    "     c  0    00  01  02              so that nothing wraps there. An item keeps 8 x 8 elements in registers: columns c .. c + 7,\n",
-    "     |  1    11  12  13              diagonals d .. d + 7, for which it reads 8 and 15 neighbouring values a pixel.\n",
-    "     v  2    22  23  24              BLOCKS items make one copy of the array; PARTS copies take turns with the pixels, and the\n",
-    "        3    33  34  30 (30 = 03)    group adds them up at the end.\n",
-    "        4    44  40  41\n",
-    "\n",
-    "   The build says: N, ELEM4 as vec, KB, PARTS (a divisor of KB). */\n",
-    "#define ACROSS ((N + 7) / 8)          /* blocks along c */\n",
-    "#define DOWN ((N / 2 + 8) / 8)        /* and along d */\n",
-    "#define BLOCKS (ACROSS * DOWN)\n",
-    "#define ITEMS (BLOCKS * PARTS)\n",
-    "#define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */\n",
-    "#define PITCH (WIDTH / 4 + 1)         /* in vectors; odd, for the banks */\n",
-    "#define EACH ((N * KB + ITEMS - 1) / ITEMS)\n",
-    "\n",
-    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
-    "void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {\n",
-    "    __local vec tile[KB * PITCH];\n",
-    "    __local vec row[2 * ITEMS];\n",
-    "    __local ELEM *put = (__local ELEM *)tile;\n",
-    "    const int id = (int)get_local_id(0), block = id % BLOCKS, part = id / BLOCKS, c = block % ACROSS, d = block / ACROSS;\n",
-    "    int k, q, e, l;\n",
-    "    ELEM next[EACH];\n",
-    "    vec sum[8][2];\n",
-    "    A += from + get_group_id(0) * (size_t)SLICE;\n",
-    "    partial += get_group_id(0) * (size_t)(BLOCKS * 64);\n",
-    "    for (l = 0; l < 8; l++) sum[l][0] = sum[l][1] = (vec)(0);\n",
-    "\n",
-    "#define FETCH(at)                                                                                                     \\\n",
-    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)                                         \\\n",
-    "        next[e] = A[(ulong)((id + e * ITEMS) / KB) * ld + (ulong)((at) + (id + e * ITEMS) % KB)];\n",
-    "\n",
-    "    FETCH(0)\n",
-    "    for (k = 0; k < SLICE; k += KB) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)\n",
-    "            for (l = (id + e * ITEMS) / KB; l < WIDTH; l += N) put[(id + e * ITEMS) % KB * PITCH * 4 + l] = next[e];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (k + KB < SLICE) FETCH(k + KB)\n",
-    "        for (q = part; q < KB; q += PARTS) {\n",
-    "            __local const vec *a = tile + q * PITCH + 2 * c, *b = a + 2 * d;\n",
-    "            const vec low = a[0], high = a[1], b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];\n",
-    "            sum[0][0] += low.s0 * b0, sum[0][1] += low.s0 * b1;\n",
-    "            sum[1][0] += low.s1 * (vec)(b0.s123, b1.s0), sum[1][1] += low.s1 * (vec)(b1.s123, b2.s0);\n",
-    "            sum[2][0] += low.s2 * (vec)(b0.s23, b1.s01), sum[2][1] += low.s2 * (vec)(b1.s23, b2.s01);\n",
-    "            sum[3][0] += low.s3 * (vec)(b0.s3, b1.s012), sum[3][1] += low.s3 * (vec)(b1.s3, b2.s012);\n",
-    "            sum[4][0] += high.s0 * b1, sum[4][1] += high.s0 * b2;\n",
-    "            sum[5][0] += high.s1 * (vec)(b1.s123, b2.s0), sum[5][1] += high.s1 * (vec)(b2.s123, b3.s0);\n",
-    "            sum[6][0] += high.s2 * (vec)(b1.s23, b2.s01), sum[6][1] += high.s2 * (vec)(b2.s23, b3.s01);\n",
-    "            sum[7][0] += high.s3 * (vec)(b1.s3, b2.s012), sum[7][1] += high.s3 * (vec)(b2.s3, b3.s012);\n",
-    "        }\n",
-    "    }\n",
-    "    _Pragma(\"unroll\") for (l = 0; l < 8; l++) { /* one column of every block after another */\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        row[2 * id] = sum[l][0], row[2 * id + 1] = sum[l][1];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (e = id; e < BLOCKS * 8; e += ITEMS) {\n",
-    "            ELEM x = 0;\n",
-    "            for (q = 0; q < PARTS; q++) x += ((__local const ELEM *)row)[q * BLOCKS * 8 + e];\n",
-    "            partial[e / 8 * 64 + l * 8 + e % 8] = x;\n",
-    "        }\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "#else\n",
-    "/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. Without\n",
-    "   doubles lost holds what rounding took away (Knuth's two-sum), and total + lost is the sum. */\n",
-    "inline void add(wide *sum, wide *rest, wide x) {\n",
-    "#if HAS_DOUBLE\n",
-    "    *sum += x;\n",
-    "#else\n",
-    "    wide s = *sum + x, was = s - x;\n",
-    "    *rest += (*sum - was) + (x - (s - was));\n",
-    "    *sum = s;\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,\n",
-    "                         __global wide *lost) {\n",
-    "    const size_t i = get_global_id(0);\n",
-    "    ELEM x[8];\n",
-    "    int c, j;\n",
-    "    wide sum, rest;\n",
-    "    if (i >= size) return;\n",
-    "    partial += i;\n",
-    "    sum = total[first + i], rest = lost[first + i];\n",
-    "    for (c = 0; c + 8 <= count; c += 8) {\n",
-    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) x[j] = partial[(size_t)(c + j) * size];\n",
-    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++) add(&sum, &rest, (wide)x[j]);\n",
-    "    }\n",
-    "    for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);\n",
-    "    total[first + i] = sum, lost[first + i] = rest;\n",
-    "}\n",
-    "#endif\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_omp[] = {
-    "/* omp.cl: orthogonal matching pursuit in the Gram domain: the codes of many signals from alpha = D'y and G = D'D.\n",
-    "\n",
-    "   With q_k the k-th orthonormalised atom and b_k = D'q_k, choosing atom j gives\n",
-    "\n",
-    "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
-    "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
-    "\n",
-    "   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:\n",
-    "\n",
-    "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
-    "\n",
-    "                    a warp of 32 items a signal, SIGNALS warps a group\n",
-    "                    +-------------+-------------------------------------+------------------------+\n",
-    "                    | registers   | alpha, column j of G: n / 32 an     | all that is read again |\n",
-    "                    |             | item; with KEEP all b_k too         | at every step          |\n",
-    "                    | local       | b_1 .. b_{s-1}, L                   | c_i = b_i[j]: any item |\n",
-    "                    | global      | G, D'y in, codes out                | wants any other's      |\n",
-    "                    +-------------+-------------------------------------+------------------------+\n",
-    "                    n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32\n",
-    "                    multiply-adds an item, a column of G, and two reductions over the warp.\n",
-    "\n",
-    "       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and\n",
-    "                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the\n",
-    "                    tests hold the others against.\n",
-    "\n",
-    "       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global\n",
-    "                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.\n",
-    "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
-    "                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.\n",
-    "\n",
-    "   All three leave zeros in the places of a signal's codes that it does not use.\n",
-    "\n",
-    "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
-    "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
-    "\n",
-    "   What the recurrence of |r|^2 cannot decide, the first two mark in state[], and omp_general settles it:\n",
-    "       1  above its tolerance       2  in doubt: pursue again, with the explicit residual\n",
-    "       4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly\n",
-    "\n",
-    "   Build options, besides those of every program (real, wide, HAS_DOUBLE, IS_CPU, NV_PTX):\n",
-    "       OMP_WARP, OMP_ITEM or OMP_GENERAL   which kernel\n",
-    "       REAL_BITS                           32 or 64: of real\n",
-    "       TOLERANT                            0: no signal has a tolerance, and all that decides about one falls away\n",
-    "       N, S          omp_warp, omp_item    n padded to a multiple of 32 by zero atoms; places in the codes\n",
-    "       SIGNALS       omp_warp              warps, that is signals, a group; more than one only with SHUFFLES\n",
-    "       KEEP          omp_warp              1: all b_k in registers too, and the loop over k unrolled\n",
-    "       SHUFFLES      omp_warp              1: warps exchange registers by PTX; 0: through local memory, with barriers\n",
-    "       REDUX         omp_warp              1: the warp reduces integers in one instruction\n",
-    "       GROUP         omp_general           items a group: a power of two\n",
-    "       USE_GRAM      omp_general           0: elements of G are formed as they are needed */\n",
-    "\n",
-    "#pragma OPENCL FP_CONTRACT OFF\n",
-    "\n",
-    "#define WARP 32\n",
-    "#define UNREACHED 1\n",
-    "#define DOUBTFUL 2\n",
-    "#define UNPROVEN 4\n",
-    "#define NONE 0xffffffffu\n",
-    "\n",
-    "#if REAL_BITS == 64\n",
-    "#define GUARD ((real)1e-12)\n",
-    "#define TRUST2 ((wide)1e-12)\n",
-    "#define EPSILON ((wide)2.220446049250313e-16)\n",
-    "#else\n",
-    "#define GUARD ((real)1e-5f)\n",
-    "#define TRUST2 ((wide)1e-4f)\n",
-    "#define EPSILON ((wide)1.1920929e-7f)\n",
-    "#endif\n",
-    "\n",
-    "#if HAS_DOUBLE\n",
-    "#define WIDE_EPSILON ((wide)2.220446049250313e-16)\n",
-    "#else\n",
-    "#define WIDE_EPSILON ((wide)1.1920929e-7f)\n",
-    "#endif\n",
-    "\n",
-    "/* ---- the tolerance ------------------------------------------------------------------------------------------------ */\n",
-    "\n",
-    "#define ABOVE 0\n",
-    "#define BELOW 1\n",
-    "#define UNSURE 2\n",
-    "\n",
-    "/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */\n",
-    "int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {\n",
-    "    wide slack = 4 * EPSILON * base2 / (wide)smallest;\n",
-    "    if (!(tolerance2 > 0)) return ABOVE;\n",
-    "    if (residual2 + slack <= tolerance2) return BELOW;\n",
-    "    if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;\n",
-    "    return UNSURE;\n",
-    "}\n",
-    "\n",
-    "int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }\n",
-    "\n",
-    "wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {\n",
-    "    wide t = (wide)(tolerances ? tolerances[i] : tolerance);\n",
-    "    return TOLERANT ? t * t : 0;\n",
-    "}\n",
-    "\n",
-    "/* ================================================================================================================== */\n",
-    "#ifdef OMP_WARP\n",
-    "\n",
-    "/* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W\n",
-    "   values side by side, and a warp reads without gaps. */\n",
-    "#define VALUES (N / WARP)\n",
-    "#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)\n",
-    "#define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)\n",
-    "#define EDGE (N + 4) /* rows of b: those of different k start in different banks */\n",
-    "#define KEPT (S > 1 ? S - 1 : 1)\n",
-    "\n",
-    "#if N % (4 * WARP) == 0\n",
-    "#if REAL_BITS == 64\n",
-    "typedef double4 chunk;\n",
-    "#else\n",
-    "typedef float4 chunk;\n",
-    "#endif\n",
-    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y, (to)[(v) + 2] = (q).z, (to)[(v) + 3] = (q).w\n",
-    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1], (from)[(v) + 2], (from)[(v) + 3])\n",
-    "#define CHUNK 4\n",
-    "#elif N % (2 * WARP) == 0\n",
-    "#if REAL_BITS == 64\n",
-    "typedef double2 chunk;\n",
-    "#else\n",
-    "typedef float2 chunk;\n",
-    "#endif\n",
-    "#define SPREAD(to, v, q) (to)[v] = (q).x, (to)[(v) + 1] = (q).y\n",
-    "#define JOIN(from, v) (chunk)((from)[v], (from)[(v) + 1])\n",
-    "#define CHUNK 2\n",
-    "#else\n",
-    "typedef real chunk;\n",
-    "#define SPREAD(to, v, q) (to)[v] = (q)\n",
-    "#define JOIN(from, v) (from)[v]\n",
-    "#define CHUNK 1\n",
-    "#endif\n",
-    "\n",
-    "/* ---- what a warp does together ------------------------------------------------------------------------------------ */\n",
-    "\n",
-    "#if SHUFFLES\n",
-    "#define SYNC() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
-    "\n",
-    "uint from_lane(uint value, uint lane) {\n",
-    "    uint result;\n",
-    "    __asm volatile(\"shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(lane));\n",
-    "    return result;\n",
-    "}\n",
-    "\n",
-    "#if REDUX\n",
-    "uint largest_of(uint value, __local uint *room) {\n",
-    "    uint result;\n",
-    "    __asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
-    "    return result;\n",
-    "}\n",
-    "uint smallest_of(uint value, __local uint *room) {\n",
-    "    uint result;\n",
-    "    __asm volatile(\"redux.sync.min.u32 %0, %1, 0xffffffff;\" : \"=r\"(result) : \"r\"(value));\n",
-    "    return result;\n",
-    "}\n",
-    "#else\n",
-    "uint across(uint value, uint step) {\n",
-    "    uint result;\n",
-    "    __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(result) : \"r\"(value), \"r\"(step));\n",
-    "    return result;\n",
-    "}\n",
-    "uint largest_of(uint value, __local uint *room) {\n",
-    "    uint step;\n",
-    "    for (step = WARP / 2; step; step /= 2) value = max(value, across(value, step));\n",
-    "    return value;\n",
-    "}\n",
-    "uint smallest_of(uint value, __local uint *room) {\n",
-    "    uint step;\n",
-    "    for (step = WARP / 2; step; step /= 2) value = min(value, across(value, step));\n",
-    "    return value;\n",
-    "}\n",
-    "#endif\n",
-    "#define LARGEST(x, room) as_float(largest_of(as_uint(x), room))\n",
-    "#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))\n",
-    "#define ROOM_REAL uint\n",
-    "\n",
-    "#else /* by way of local memory; the group is then one warp, so that barriers serve */\n",
-    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)\n",
-    "\n",
-    "real largest_of(real value, __local real *room) {\n",
-    "    int lane = (int)get_local_id(0), width;\n",
-    "    room[lane] = value;\n",
-    "    for (width = WARP / 2; width; width /= 2) {\n",
-    "        SYNC();\n",
-    "        if (lane < width) room[lane] = max(room[lane], room[lane + width]);\n",
-    "    }\n",
-    "    SYNC();\n",
-    "    value = room[0];\n",
-    "    SYNC();\n",
-    "    return value;\n",
-    "}\n",
-    "uint smallest_of(uint value, __local uint *room) {\n",
-    "    int lane = (int)get_local_id(0), width;\n",
-    "    room[lane] = value;\n",
-    "    for (width = WARP / 2; width; width /= 2) {\n",
-    "        SYNC();\n",
-    "        if (lane < width) room[lane] = min(room[lane], room[lane + width]);\n",
-    "    }\n",
-    "    SYNC();\n",
-    "    value = room[0];\n",
-    "    SYNC();\n",
-    "    return value;\n",
-    "}\n",
-    "real from_lane(real value, int lane, __local real *room) {\n",
-    "    if ((int)get_local_id(0) == lane) room[0] = value;\n",
-    "    SYNC();\n",
-    "    value = room[0];\n",
-    "    SYNC();\n",
-    "    return value;\n",
-    "}\n",
-    "#define LARGEST(x, room) largest_of(x, room)\n",
-    "#define FROM_LANE(x, lane, room) from_lane(x, lane, room)\n",
-    "#define ROOM_REAL real\n",
-    "#endif\n",
-    "\n",
-    "/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the\n",
-    "   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */\n",
-    "uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {\n",
-    "    real best = fabs(alpha[0]);\n",
-    "    uint found = NONE;\n",
-    "    int v;\n",
-    "#pragma unroll\n",
-    "    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));\n",
-    "    best = LARGEST(best, room);\n",
-    "#pragma unroll\n",
-    "    for (v = VALUES - 1; v >= 0; v--)\n",
-    "        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);\n",
-    "    found = smallest_of(found, places);\n",
-    "    *value = found & 1 ? -best : best;\n",
-    "    return found == NONE ? NONE : found / 2;\n",
-    "}\n",
-    "\n",
-    "/* ---- the kernel --------------------------------------------------------------------------------------------------- */\n",
-    "\n",
-    "/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with\n",
-    "   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */\n",
-    "__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void\n",
-    "omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
-    "         __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
-    "         __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
-    "         __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state) {\n",
-    "    __local real rows[SIGNALS][KEPT * EDGE] __attribute__((aligned(32)));\n",
-    "    __local real triangles[SIGNALS][S * S];\n",
-    "    __local ROOM_REAL rooms[SIGNALS][WARP];\n",
-    "    __local uint places[SIGNALS][WARP];\n",
-    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1);\n",
-    "    const size_t own = get_global_id(1), i = first + own;\n",
-    "    __local real *B = rows[y], *L = triangles[y];\n",
-    "    real alpha[VALUES], value, t = 0, smallest = 1, guard;\n",
-    "#if KEEP\n",
-    "    real b[KEPT][VALUES];\n",
-    "#endif\n",
-    "    int k, v, q, reached = 0, atom = -1, flags = 0, most;\n",
-    "    uint j;\n",
-    "    wide base2, residual2, tolerance2;\n",
-    "    if (own >= count) return; /* whole warps: with SIGNALS 1, whole groups */\n",
-    "    if (lane < S) { /* what is chosen takes the place of these zeros */\n",
-    "        atoms[i * S + (size_t)lane] = 0;\n",
-    "        coefs[i * S + (size_t)lane] = 0;\n",
-    "    }\n",
-    "#pragma unroll\n",
-    "    for (v = 0; v < VALUES; v += CHUNK) {\n",
-    "        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));\n",
-    "        SPREAD(alpha, v, a);\n",
-    "    }\n",
-    "    base2 = residual2 = norms2[i];\n",
-    "    most = limit_of(i, limit, limits);\n",
-    "    tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
-    "    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;\n",
-    "    j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
-    "    guard = GUARD * fabs(value);\n",
-    "#if KEEP\n",
-    "#pragma unroll\n",
-    "#endif\n",
-    "    for (k = 0; k < S; k++) {\n",
-    "        __global const real *column = G + (size_t)j * N;\n",
-    "        real g[VALUES], d2, gjj, inverse;\n",
-    "        int decided;\n",
-    "        if (k >= most || j == NONE) break;\n",
-    "        gjj = column[j];\n",
-    "#pragma unroll\n",
-    "        for (v = 0; v < VALUES; v += CHUNK) {\n",
-    "            chunk a = *(__global const chunk *)(column + ATOM(v, lane));\n",
-    "            SPREAD(g, v, a);\n",
-    "        }\n",
-    "        if (lane < k) /* item i knows the i-th atom and fetches c_i; infinity refuses an atom that is already there */\n",
-    "            L[k * S + lane] = atom == (int)j ? (real)INFINITY : B[lane * EDGE + (int)j];\n",
-    "        SYNC();\n",
-    "        d2 = gjj;\n",
-    "#if KEEP\n",
-    "#pragma unroll\n",
-    "#endif\n",
-    "        for (q = 0; q < k; q++) d2 = fma(-L[k * S + q], L[k * S + q], d2);\n",
-    "        if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
-    "            if (tolerance2 > 0) flags = DOUBTFUL;\n",
-    "            break;\n",
-    "        }\n",
-    "        inverse = rsqrt(d2);\n",
-    "        value *= inverse;\n",
-    "        if (lane == k) {\n",
-    "            L[k * S + k] = inverse;\n",
-    "            t = value;\n",
-    "            atom = (int)j;\n",
-    "        }\n",
-    "        residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
-    "        if (TOLERANT) {\n",
-    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
-    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
-    "            reached = decided == BELOW;\n",
-    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
-    "            if (decided != ABOVE) {\n",
-    "                k++;\n",
-    "                break;\n",
-    "            }\n",
-    "        }\n",
-    "        if (k + 1 >= most) {\n",
-    "            k++;\n",
-    "            break;\n",
-    "        }\n",
-    "#if KEEP\n",
-    "#pragma unroll\n",
-    "#endif\n",
-    "        for (q = 0; q < k; q++) {\n",
-    "            real c = L[k * S + q];\n",
-    "#if KEEP\n",
-    "#pragma unroll\n",
-    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, b[q][v], g[v]);\n",
-    "#else\n",
-    "            real row[VALUES];\n",
-    "#pragma unroll\n",
-    "            for (v = 0; v < VALUES; v += CHUNK) {\n",
-    "                chunk a = *(__local const chunk *)(B + q * EDGE + ATOM(v, lane));\n",
-    "                SPREAD(row, v, a);\n",
-    "            }\n",
-    "#pragma unroll\n",
-    "            for (v = 0; v < VALUES; v++) g[v] = fma(-c, row[v], g[v]);\n",
-    "#endif\n",
-    "        }\n",
-    "#pragma unroll\n",
-    "        for (v = 0; v < VALUES; v++) {\n",
-    "            g[v] *= inverse;\n",
-    "            alpha[v] = fma(-value, g[v], alpha[v]);\n",
-    "#if KEEP\n",
-    "            b[k][v] = g[v];\n",
-    "#endif\n",
-    "        }\n",
-    "#pragma unroll\n",
-    "        for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);\n",
-    "        j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
-    "        SYNC();\n",
-    "    }\n",
-    "    /* Back substitution: item q holds t_q, then x_q. */\n",
-    "    SYNC();\n",
-    "    for (q = k - 1; q >= 0; q--) {\n",
-    "        real step = FROM_LANE(t, q, rooms[y]) * L[q * S + q];\n",
-    "        if (lane < q) t = fma(-step, L[q * S + lane], t);\n",
-    "        if (lane == q) t = step;\n",
-    "    }\n",
-    "    if (lane < k) {\n",
-    "        atoms[i * S + (size_t)lane] = atom;\n",
-    "        coefs[i * S + (size_t)lane] = t;\n",
-    "    }\n",
-    "    if (lane > 0) return;\n",
-    "    if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
-    "    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
-    "    used[i] = k;\n",
-    "    errors2[i] = (real)residual2;\n",
-    "    state[i] = flags;\n",
-    "}\n",
-    "#endif\n",
-    "\n",
-    "/* ================================================================================================================== */\n",
-    "#ifdef OMP_ITEM\n",
-    "\n",
-    "/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at\n",
-    "   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,\n",
-    "   since each item follows an atom of its own. L, t and the atoms are private. */\n",
-    "#define OWN(x) scratch[(size_t)(x) * items + me]\n",
-    "#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]\n",
-    "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
-    "\n",
-    "__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
-    "                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
-    "                       __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
-    "                       __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
-    "                       __global real *restrict scratch) {\n",
-    "    const size_t items = get_global_size(0), me = get_global_id(0);\n",
-    "    real L[S * (S + 1) / 2], t[S];\n",
-    "    int chosen[S];\n",
-    "    size_t own;\n",
-    "    for (own = me; own < count; own += items) {\n",
-    "        const size_t i = first + own;\n",
-    "        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
-    "        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;\n",
-    "        wide residual2 = base2;\n",
-    "        real best = -1, smallest = 1, guard;\n",
-    "        for (x = 0; x < N; x++) {\n",
-    "            real value = alphas[own * N + (size_t)x];\n",
-    "            OWN(x) = value;\n",
-    "            if (fabs(value) > best) best = fabs(value), j = x;\n",
-    "        }\n",
-    "        guard = GUARD * best;\n",
-    "        while (!reached && k < most) {\n",
-    "            __global const real *column = G + (size_t)j * N;\n",
-    "            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);\n",
-    "            int repeated = 0, decided;\n",
-    "            for (q = 0; q < k; q++) {\n",
-    "                L[PLACE(k, q)] = ROW(q, j);\n",
-    "                d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);\n",
-    "                repeated |= chosen[q] == j;\n",
-    "            }\n",
-    "            if (repeated || !(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
-    "                if (tolerance2 > 0) flags = DOUBTFUL;\n",
-    "                break;\n",
-    "            }\n",
-    "            inverse = rsqrt(d2);\n",
-    "            value *= inverse;\n",
-    "            L[PLACE(k, k)] = inverse;\n",
-    "            t[k] = value;\n",
-    "            chosen[k] = j;\n",
-    "            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
-    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
-    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
-    "            reached = decided == BELOW;\n",
-    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
-    "            if (++k == most || decided != ABOVE) break;\n",
-    "            best = -1;\n",
-    "            for (x = 0; x < N; x++) {\n",
-    "                real g = column[x], left;\n",
-    "                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);\n",
-    "                g *= inverse;\n",
-    "                ROW(k - 1, x) = g;\n",
-    "                left = fma(-value, g, OWN(x));\n",
-    "                OWN(x) = left;\n",
-    "                if (fabs(left) > best) best = fabs(left), j = x;\n",
-    "            }\n",
-    "        }\n",
-    "        for (q = k - 1; q >= 0; q--) {\n",
-    "            real step = t[q] * L[PLACE(q, q)];\n",
-    "            for (x = 0; x < q; x++) t[x] = fma(-step, L[PLACE(q, x)], t[x]);\n",
-    "            atoms[i * S + (size_t)q] = chosen[q];\n",
-    "            coefs[i * S + (size_t)q] = step;\n",
-    "        }\n",
-    "        for (q = k; q < S; q++) {\n",
-    "            atoms[i * S + (size_t)q] = 0;\n",
-    "            coefs[i * S + (size_t)q] = 0;\n",
-    "        }\n",
-    "        if (tolerance2 > 0 && !reached) flags |= UNREACHED;\n",
-    "        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
-    "        used[i] = k;\n",
-    "        errors2[i] = (real)residual2;\n",
-    "        state[i] = flags;\n",
-    "    }\n",
-    "}\n",
-    "#endif\n",
-    "\n",
-    "/* ================================================================================================================== */\n",
-    "#ifdef OMP_GENERAL\n",
-    "\n",
-    "#if GROUP == 1\n",
-    "#define SYNC()\n",
-    "#else\n",
-    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
-    "#endif\n",
-    "#define REFRESHES 4\n",
-    "\n",
-    "/* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global\n",
-    "   memory, x and atoms the codes themselves. */\n",
-    "typedef struct pursuit {\n",
-    "    int n, padded, p, stride, lane;\n",
-    "    int chosen, limit, refreshes, stable, reached;\n",
-    "    wide tolerance2, base2, residual2;\n",
-    "    real smallest, guard;\n",
-    "    __global const real *D, *G, *y;\n",
-    "    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */\n",
-    "    __global int *atoms;\n",
-    "    __local real *sizes;\n",
-    "    __local int *places;\n",
-    "    __local wide *sums;\n",
-    "} pursuit;\n",
-    "\n",
-    "wide over_group(const pursuit *w, wide value) {\n",
-    "    int width;\n",
-    "    w->sums[w->lane] = value;\n",
-    "    SYNC();\n",
-    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
-    "        if (w->lane < width) w->sums[w->lane] += w->sums[w->lane + width];\n",
-    "        SYNC();\n",
-    "    }\n",
-    "    value = w->sums[0];\n",
-    "    SYNC();\n",
-    "    return value;\n",
-    "}\n",
-    "\n",
-    "/* The atom of the largest |alpha|, the first of equals. */\n",
-    "int strongest(const pursuit *w) {\n",
-    "    real best = -1;\n",
-    "    int j = 0, i, width;\n",
-    "    for (i = w->lane; i < w->n; i += GROUP)\n",
-    "        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;\n",
-    "    if (GROUP == 1) return j;\n",
-    "    w->sizes[w->lane] = best;\n",
-    "    w->places[w->lane] = j;\n",
-    "    SYNC();\n",
-    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
-    "        if (w->lane < width) {\n",
-    "            real other = w->sizes[w->lane + width];\n",
-    "            int place = w->places[w->lane + width];\n",
-    "            if (other > w->sizes[w->lane] || (other == w->sizes[w->lane] && place < w->places[w->lane])) {\n",
-    "                w->sizes[w->lane] = other;\n",
-    "                w->places[w->lane] = place;\n",
-    "            }\n",
-    "        }\n",
-    "        SYNC();\n",
-    "    }\n",
-    "    j = w->places[0];\n",
-    "    SYNC();\n",
-    "    return j;\n",
-    "}\n",
-    "\n",
-    "real dot_atom(const pursuit *w, int j, __global const real *z) {\n",
-    "    __global const real *d = w->D + (size_t)j * (size_t)w->p;\n",
-    "    real sum = 0;\n",
-    "    int i;\n",
-    "    for (i = 0; i < w->p; i++) sum = fma(d[i], z[i], sum);\n",
-    "    return sum;\n",
-    "}\n",
-    "\n",
-    "/* Element i of column j of the Gram matrix: the same chain of fma that the product D'D is made of. */\n",
-    "real gram(const pursuit *w, int i, int j) {\n",
-    "    if (USE_GRAM) return w->G[(size_t)j * (size_t)w->padded + (size_t)i];\n",
-    "    return i < w->n ? dot_atom(w, i, w->D + (size_t)j * (size_t)w->p) : 0;\n",
-    "}\n",
-    "\n",
-    "/* x += inverse(L') t, t = 0. */\n",
-    "void solve(pursuit *w) {\n",
-    "    int k, i;\n",
-    "    for (k = w->chosen - 1; k >= 0; k--) {\n",
-    "        __global const real *row = w->L + k * w->stride;\n",
-    "        real step = w->t[k] * row[k];\n",
-    "        SYNC();\n",
-    "        for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);\n",
-    "        if (w->lane == 0) {\n",
-    "            w->x[k] += step;\n",
-    "            w->t[k] = 0;\n",
-    "        }\n",
-    "        SYNC();\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* t = inverse(L) a, where a is lost: what is left of the residual in the span; |r|^2 without it. */\n",
-    "void project(pursuit *w, __global real *a) {\n",
-    "    int k, i;\n",
-    "    for (k = 0; k < w->chosen; k++) {\n",
-    "        real t = a[k] * w->L[k * w->stride + k];\n",
-    "        SYNC();\n",
-    "        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);\n",
-    "        if (w->lane == 0) w->t[k] = t;\n",
-    "        w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);\n",
-    "        SYNC();\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* r = y - Dx for the coefficients as stored; whether the tolerance is reached for certain: each step of the sum may be half an eps\n",
-    "   of its result off. over_group is called from one place only, as all helpers are. */\n",
-    "int measure(pursuit *w) {\n",
-    "    wide sums[2] = {0, 0};\n",
-    "    int i, k;\n",
-    "    for (i = w->lane; i < w->p; i += GROUP) {\n",
-    "        wide e = (wide)w->y[i], error = 0;\n",
-    "        for (k = 0; k < w->chosen; k++) {\n",
-    "            const wide d = (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + (size_t)i];\n",
-    "            e = fma(-(wide)w->x[k], d, e);\n",
-    "            error += d != 0 ? fabs(e) : 0;\n",
-    "        }\n",
-    "        error *= WIDE_EPSILON / 2;\n",
-    "        w->r[i] = (real)e;\n",
-    "        sums[0] = fma(e, e, sums[0]);\n",
-    "        sums[1] = fma(error, error, sums[1]);\n",
-    "    }\n",
-    "    for (k = 0; k < 2; k++) sums[k] = over_group(w, sums[k]);\n",
-    "    w->residual2 = w->base2 = sums[0];\n",
-    "    w->reached = sqrt(sums[0]) + sqrt(sums[1]) <= sqrt(w->tolerance2);\n",
-    "    w->refreshes++;\n",
-    "    w->stable = 1;\n",
-    "    return w->reached;\n",
-    "}\n",
-    "\n",
-    "/* Starts again from the explicit residual: alpha = D'r less what is left of it in the span. */\n",
-    "void correlate(pursuit *w) {\n",
-    "    int i, k;\n",
-    "    for (i = w->lane; i < w->n; i += GROUP) w->alpha[i] = dot_atom(w, i, w->r);\n",
-    "    SYNC();\n",
-    "    for (k = w->lane; k < w->chosen; k += GROUP) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */\n",
-    "    SYNC();\n",
-    "    project(w, w->r);\n",
-    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
-    "        real a = w->alpha[i];\n",
-    "        for (k = 0; k < w->chosen; k++) a = fma(-w->t[k], w->B[(size_t)k * (size_t)w->padded + (size_t)i], a);\n",
-    "        w->alpha[i] = a;\n",
-    "    }\n",
-    "    SYNC();\n",
-    "}\n",
-    "\n",
-    "/* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */\n",
-    "void advance(const pursuit *w, int k, int j, real inverse, real t) {\n",
-    "    __global const real *c = w->L + k * w->stride;\n",
-    "    __global real *b = w->B + (size_t)k * (size_t)w->padded;\n",
-    "    int i, q;\n",
-    "#if GROUP == 1\n",
-    "    for (i = 0; i < w->n; i++) b[i] = gram(w, i, j);\n",
-    "    for (q = 0; q < k; q++) {\n",
-    "        __global const real *row = w->B + (size_t)q * (size_t)w->padded;\n",
-    "        real cq = c[q];\n",
-    "        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);\n",
-    "    }\n",
-    "    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
-    "#else\n",
-    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
-    "        real v = gram(w, i, j);\n",
-    "        for (q = 0; q < k; q++) v = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)i], v);\n",
-    "        v *= inverse;\n",
-    "        b[i] = v;\n",
-    "        w->alpha[i] = fma(-t, v, w->alpha[i]);\n",
-    "    }\n",
-    "#endif\n",
-    "    SYNC();\n",
-    "}\n",
-    "\n",
-    "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
-    "int append(pursuit *w, int j, real *inverse, real *t) {\n",
-    "    __global real *c = w->L + w->chosen * w->stride;\n",
-    "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
-    "    int k = w->chosen, i, repeated = 0;\n",
-    "    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];\n",
-    "    SYNC();\n",
-    "    for (i = 0; i < k; i++) {\n",
-    "        d2 = fma(-c[i], c[i], d2);\n",
-    "        repeated |= w->atoms[i] == j;\n",
-    "    }\n",
-    "    if (repeated || !(fabs(value) > w->guard) || !(d2 > GUARD * gjj)) return 0;\n",
-    "    *inverse = rsqrt(d2);\n",
-    "    *t = value * *inverse;\n",
-    "    SYNC();\n",
-    "    if (w->lane == 0) {\n",
-    "        c[k] = *inverse;\n",
-    "        w->t[k] = *t;\n",
-    "        w->x[k] = 0;\n",
-    "        w->atoms[k] = j;\n",
-    "    }\n",
-    "    SYNC();\n",
-    "    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);\n",
-    "    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;\n",
-    "    w->chosen = k + 1;\n",
-    "    w->stable = 0;\n",
-    "    return 1;\n",
-    "}\n",
-    "\n",
-    "/* After a refresh only the explicit residual can say that the tolerance is reached: the recurrences err in proportion to what is\n",
-    "   left, the coefficients, as they are stored, in proportion to the signal. */\n",
-    "int standing(const pursuit *w) {\n",
-    "    int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);\n",
-    "    return stands == BELOW && w->refreshes ? UNSURE : stands;\n",
-    "}\n",
-    "\n",
-    "/* Every helper is called from one place only: compilers for devices inline them all. */\n",
-    "void pursue(pursuit *w) {\n",
-    "    int fresh = 1;\n",
-    "    while (!w->reached && w->chosen < w->limit) {\n",
-    "        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;\n",
-    "        real inverse, t;\n",
-    "        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);\n",
-    "        fresh = 0;\n",
-    "        if (append(w, j, &inverse, &t)) {\n",
-    "            int decided = standing(w);\n",
-    "            w->reached = decided == BELOW;\n",
-    "            if (w->reached || w->chosen == w->limit) break;\n",
-    "            advance(w, k, j, inverse, t);\n",
-    "            in_doubt = decided == UNSURE;\n",
-    "        } else {\n",
-    "            if (!(w->tolerance2 > 0) || !may_refresh || w->stable) break;\n",
-    "            in_doubt = 1;\n",
-    "        }\n",
-    "        if (!TOLERANT || !in_doubt) continue;\n",
-    "        solve(w);\n",
-    "        if (measure(w) || !may_refresh) continue;\n",
-    "        correlate(w);\n",
-    "        fresh = 1;\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* The coefficients. Where the tolerance is still in doubt they are refined, twice at most, against the explicit residual, which\n",
-    "   settles it. With `only_measure` they are good, and the residual is what is asked for. It is measured as they are stored wherever\n",
-    "   the recurrence cannot tell. */\n",
-    "void finish(pursuit *w, int only_measure) {\n",
-    "    int tries, k;\n",
-    "    for (tries = 0;; tries++) {\n",
-    "        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
-    "        const int known = w->refreshes ? w->reached && w->stable : !(w->base2 > 0) || w->residual2 > TRUST2 * w->base2;\n",
-    "        if (!only_measure) solve(w);\n",
-    "        if (!in_doubt && known) break;\n",
-    "        if (measure(w) || !in_doubt) break;\n",
-    "        for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);\n",
-    "        SYNC();\n",
-    "        project(w, w->alpha);\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With\n",
-    "   `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
-    "   forms D'y itself, by the same chain of fma as the matrix product. */\n",
-    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
-    "omp_general(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
-    "            __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
-    "            __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
-    "            __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
-    "            __global real *restrict scratch, ulong each, int n, int padded, int p, int stride, __global const real *restrict D,\n",
-    "            __global const real *restrict Y, int settle) {\n",
-    "    __local real sizes[GROUP];\n",
-    "    __local int places[GROUP], open[GROUP];\n",
-    "    __local wide sums[GROUP];\n",
-    "    const size_t look = settle ? GROUP : 1;\n",
-    "    pursuit w;\n",
-    "    size_t base, own;\n",
-    "    int i;\n",
-    "    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);\n",
-    "    w.D = D, w.G = G;\n",
-    "    w.sizes = sizes, w.places = places, w.sums = sums;\n",
-    "    w.alpha = scratch + get_group_id(0) * each;\n",
-    "    w.L = w.alpha + padded;\n",
-    "    w.t = w.L + stride * stride;\n",
-    "    w.r = w.t + stride;\n",
-    "    w.B = w.r + max(p, stride);\n",
-    "    for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {\n",
-    "        const size_t end = min((ulong)(base + look), count);\n",
-    "        SYNC();\n",
-    "        open[w.lane] = !settle ? DOUBTFUL : base + (size_t)w.lane < count ? state[first + base + (size_t)w.lane] : 0;\n",
-    "        SYNC();\n",
-    "        for (own = base; own < end; own++) {\n",
-    "            const size_t at = first + own;\n",
-    "            const int task = open[own - base];\n",
-    "            if (!(task & (DOUBTFUL | UNPROVEN))) continue;\n",
-    "            w.y = Y + at * (size_t)p;\n",
-    "            w.x = coefs + at * (size_t)stride;\n",
-    "            w.atoms = atoms + at * (size_t)stride;\n",
-    "            w.limit = limit_of(at, limit, limits);\n",
-    "            w.tolerance2 = tolerance2_of(at, tolerance, tolerances);\n",
-    "            w.base2 = w.residual2 = norms2[at];\n",
-    "            w.refreshes = w.stable = 0;\n",
-    "            w.smallest = 1;\n",
-    "            w.chosen = 0;\n",
-    "            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
-    "            if (task & DOUBTFUL) {\n",
-    "                if (settle)\n",
-    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = dot_atom(&w, i, w.y);\n",
-    "                else\n",
-    "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];\n",
-    "                SYNC();\n",
-    "                pursue(&w);\n",
-    "            } else {\n",
-    "                w.chosen = used[at];\n",
-    "                w.residual2 = 0;\n",
-    "            }\n",
-    "            finish(&w, !(task & DOUBTFUL));\n",
-    "            for (i = w.chosen + w.lane; i < stride; i += GROUP) {\n",
-    "                w.atoms[i] = 0;\n",
-    "                w.x[i] = 0;\n",
-    "            }\n",
-    "            if (w.lane == 0) {\n",
-    "                used[at] = w.chosen;\n",
-    "                errors2[at] = (real)w.residual2;\n",
-    "                state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
-    "            }\n",
-    "            SYNC();\n",
-    "        }\n",
-    "    }\n",
-    "}\n",
-    "#endif\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
-    "/* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.\n",
-    "\n",
-    "   A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte\n",
-    "   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:\n",
-    "\n",
-    "       panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one\n",
-    "\n",
-    "   Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs\n",
-    "   four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.\n",
-    "\n",
-    "   The build says what cube.h wants (ELEM is the panel's), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right\n",
-    "   neighbour less pixel). */\n",
-    "\n",
-    "#ifndef CHUNK\n",
-    "#define CHUNK 1024 /* pixels of a work-group */\n",
-    "#endif\n",
-    "\n",
-    "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
-    "\n",
-    "   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's\n",
-    "   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */\n",
-    "\n",
-    "inline VALUE value_of(VALUE v) {\n",
-    "#if !SWAP || BYTES == 1\n",
-    "    return v;\n",
-    "#elif BYTES == 2\n",
-    "    return AS_VALUE(as_uchar2(v).s10);\n",
-    "#elif BYTES == 4\n",
-    "    return AS_VALUE(as_uchar4(v).s3210);\n",
-    "#else\n",
-    "    return AS_VALUE(as_uchar8(v).s76543210);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
-    "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * plane]);\n",
-    "#elif FROM == 1\n",
-    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
-    "#else\n",
-    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* x - shift, as the panel holds it. */\n",
-    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
-    "\n",
-    "/* The bits decide: compilers may fold a comparison away. */\n",
-    "inline int finite_elem(ELEM x) {\n",
-    "#if ELEM_BYTES == 8\n",
-    "    return (as_ulong(x) & 0x7ff0000000000000UL) != 0x7ff0000000000000UL;\n",
-    "#else\n",
-    "    return (as_uint(x) & 0x7f800000u) != 0x7f800000u;\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts if a `real` can hold it, in\n",
-    "   panels of doubles too. */\n",
-    "__kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
-    "                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {\n",
-    "    size_t p = get_global_id(0);\n",
-    "    int good;\n",
-    "    if (p >= pixels) return;\n",
-    "    raw += origin;\n",
-    "    good = valid[p] != 0;\n",
-    "#if NODATA || FLOATING\n",
-    "    for (int b = 0; b < used; b++) {\n",
-    "        VALUE v = value_at(raw, p, list[b], plane, samples, bands);\n",
-    "#if NODATA\n",
-    "        good &= (wide)v != nodata;\n",
-    "#endif\n",
-    "#if FLOATING\n",
-    "        good &= finite_elem((ELEM)(real)less_shift(v, shift[b]));\n",
-    "#endif\n",
-    "    }\n",
-    "#endif\n",
-    "    valid[p] = (uchar)(good != 0);\n",
-    "}\n",
-    "\n",
-    "/* x - shift of band b (the used-th is the constant 1 that counts pixels); 0 where it is missing. q: pixel of the slice. */\n",
-    "inline ELEM element(__global const VALUE *raw, __global const int *list, __global const real *shift, __global const uchar *valid,\n",
-    "                    size_t q, int b, size_t plane, int samples, int bands, int used) {\n",
-    "#if DIFFERENCE\n",
-    "    if (q % (size_t)samples == (size_t)samples - 1) return 0;\n",
-    "#if CHECKED\n",
-    "    if (!valid[q] || !valid[q + 1]) return 0;\n",
-    "#endif\n",
-    "    if (b == used) return 1;\n",
-    "    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);\n",
-    "#else\n",
-    "#if CHECKED\n",
-    "    if (!valid[q]) return 0;\n",
-    "#endif\n",
-    "    if (b == used) return 1;\n",
-    "    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);\n",
-    "#endif\n",
-    "}\n",
-    "\n",
-    "/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + 256, ...\n",
-    "   BIP: of bands first_band + 16 g and the next 15; a tile of 16 pixels x 16 bands is read along the bands and written along the\n",
-    "   pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
-    "          __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,\n",
-    "          int bands, int used, int first_band, int ld) {\n",
-    "    __local wide add[256];\n",
-    "    const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);\n",
-    "    int step, span;\n",
-    "    wide sum = 0;\n",
-    "    raw += origin;\n",
-    "#if FROM != 2\n",
-    "    const int b = first_band + (int)get_group_id(1);\n",
-    "    for (step = i; step < CHUNK; step += 256) {\n",
-    "        int p = chunk * CHUNK + step;\n",
-    "        ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used) : (ELEM)0;\n",
-    "        if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;\n",
-    "        sum += (wide)x;\n",
-    "    }\n",
-    "    add[i] = sum;\n",
-    "    for (span = 128; span > 0; span >>= 1) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (i < span) add[i] += add[i + span];\n",
-    "    }\n",
-    "    if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];\n",
-    "#else\n",
-    "    __local ELEM tile[16][17];\n",
-    "    const int row = i >> 4, column = i & 15, base = first_band + (int)get_group_id(1) * 16;\n",
-    "    for (step = 0; step < CHUNK; step += 16) {\n",
-    "        int p = chunk * CHUNK + step + row, b = base + column;\n",
-    "        ELEM x = 0;\n",
-    "        if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used);\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        tile[row][column] = x;\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        x = tile[column][row]; /* now band base + row, pixel column */\n",
-    "        if (base + row < used) panel[(size_t)(base + row) * (size_t)ld + (size_t)(chunk * CHUNK + step + column)] = x;\n",
-    "        sum += (wide)x;\n",
-    "    }\n",
-    "    add[i] = sum;\n",
-    "    for (span = 8; span > 0; span >>= 1) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (column < span) add[i] += add[i + span];\n",
-    "    }\n",
-    "    if (column == 0 && base + row <= used) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)(base + row)] = add[i];\n",
-    "#endif\n",
-    "}\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_residual[] = {
-    "/* residual.cl: E = Y - DX and its squares; lengths of signals; sums over all signals.\n",
-    "\n",
-    "   Build options: LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand;\n",
-    "   STRIDE, the places a signal has in the codes. */\n",
-    "\n",
-    "#pragma OPENCL FP_CONTRACT OFF\n",
-    "\n",
-    "/* Sums what LANES neighbours hold, always in the same order. All items of the group take part. */\n",
-    "wide over_lanes(wide value, __local wide *room) {\n",
-    "    int lane = (int)get_local_id(0), width;\n",
-    "    if (LANES == 1) return value;\n",
-    "    room += (int)get_local_id(1) * LANES;\n",
-    "    room[lane] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
-    "        if (lane < width) room[lane] += room[lane + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    return room[0];\n",
-    "}\n",
-    "\n",
-    "/* Item (l, i) computes rows l, l + LANES, .. of column i: neighbours read and write neighbours, the atoms and coefficients are\n",
-    "   the same for all of them and come from the cache, and D is small enough to stay in it. squares[i] = ||y - Dx||^2. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void residual(ulong m, int p, __global const real *restrict Y,\n",
-    "                                                                             __global const real *restrict D,\n",
-    "                                                                             __global const int *restrict used,\n",
-    "                                                                             __global const int *restrict atoms,\n",
-    "                                                                             __global const real *restrict coefs,\n",
-    "                                                                             __global real *restrict E,\n",
-    "                                                                             __global wide *restrict squares) {\n",
-    "    __local wide room[LANES * ROWS];\n",
-    "    size_t i = get_global_id(1), column = i * (size_t)p, at = i * STRIDE;\n",
-    "    int count = i < m ? used[i] : 0, r, k;\n",
-    "    wide sum = 0;\n",
-    "    for (r = (int)get_local_id(0); i < m && r < p; r += LANES) {\n",
-    "        real e = Y[column + (size_t)r];\n",
-    "        for (k = 0; k < count; k++)\n",
-    "            e = fma(-coefs[at + (size_t)k], D[(size_t)atoms[at + (size_t)k] * (size_t)p + (size_t)r], e);\n",
-    "        E[column + (size_t)r] = e;\n",
-    "        sum = fma((wide)e, (wide)e, sum);\n",
-    "    }\n",
-    "    sum = over_lanes(sum, room);\n",
-    "    if (i < m && get_local_id(0) == 0) squares[i] = sum;\n",
-    "}\n",
-    "\n",
-    "/* ||y||^2 of signals first .. first+count-1; bad is set where one holds NaN or infinity. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,\n",
-    "                                                                            __global const real *restrict Y,\n",
-    "                                                                            __global wide *restrict squares,\n",
-    "                                                                            __global int *restrict bad) {\n",
-    "    __local wide room[LANES * ROWS];\n",
-    "    size_t i = get_global_id(1), column = (first + i) * (size_t)p;\n",
-    "    wide sum = 0;\n",
-    "    int r;\n",
-    "    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) {\n",
-    "        real y = Y[column + (size_t)r];\n",
-    "        sum = fma((wide)y, (wide)y, sum);\n",
-    "        if (!isfinite(y)) *bad = 1;\n",
-    "    }\n",
-    "    sum = over_lanes(sum, room);\n",
-    "    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;\n",
-    "}\n",
-    "\n",
-    "/* ---- sums over all signals ---------------------------------------------------------------------------------------- */\n",
-    "\n",
-    "#define TEAM 64\n",
-    "\n",
-    "/* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */\n",
-    "wide over_team(wide value, __local wide *room) {\n",
-    "    int id = (int)get_local_id(0), width;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    room[id] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = TEAM / 2; width > 0; width /= 2) {\n",
-    "        if (id < width) room[id] += room[id + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    return room[0];\n",
-    "}\n",
-    "\n",
-    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,\n",
-    "                                                                            __global wide *restrict sums) {\n",
-    "    __local wide room[TEAM];\n",
-    "    size_t i;\n",
-    "    wide sum = 0;\n",
-    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) sum += squares[i];\n",
-    "    sum = over_team(sum, room);\n",
-    "    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;\n",
-    "}\n",
-    "\n",
-    "/* Of a finished coding: each group's sum of errors, and how many coefficients and unreached tolerances it saw. */\n",
-    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,\n",
-    "                                                                      __global const int *restrict used,\n",
-    "                                                                      __global const int *restrict state,\n",
-    "                                                                      __global wide *restrict sums,\n",
-    "                                                                      __global ulong *restrict counts) {\n",
-    "    __local wide room[TEAM];\n",
-    "    __local ulong tallies[TEAM][2];\n",
-    "    ulong nonzeros = 0, not_reached = 0;\n",
-    "    wide sum = 0;\n",
-    "    size_t i;\n",
-    "    int id = (int)get_local_id(0), q;\n",
-    "    for (i = get_global_id(0); i < m; i += get_global_size(0)) {\n",
-    "        sum += (wide)errors2[i];\n",
-    "        nonzeros += (ulong)used[i];\n",
-    "        not_reached += (ulong)(state[i] & 1);\n",
-    "    }\n",
-    "    tallies[id][0] = nonzeros, tallies[id][1] = not_reached;\n",
-    "    sum = over_team(sum, room);\n",
-    "    if (id > 0) return;\n",
-    "    for (q = 1; q < TEAM; q++) nonzeros += tallies[q][0], not_reached += tallies[q][1];\n",
-    "    sums[get_group_id(0)] = sum;\n",
-    "    counts[2 * get_group_id(0)] = nonzeros;\n",
-    "    counts[2 * get_group_id(0) + 1] = not_reached;\n",
-    "}\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
-    "/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.\n",
-    "\n",
-    "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
-    "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
-    "   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing\n",
-    "   either: the host adds g'(0) for each pixel that is there.\n",
-    "\n",
-    "   CONTRAST_name, a name of SHS_CONTRAST_LIST: which g. W: m x c, a direction a column. */\n",
-    "#define EACH 4\n",
-    "\n",
-    "#if defined(CONTRAST_pow3)\n",
-    "#define CONTRAST\n",
-    "inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }\n",
-    "#elif defined(CONTRAST_tanh)\n",
-    "#define CONTRAST\n",
-    "inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }\n",
-    "#elif defined(CONTRAST_gauss)\n",
-    "#define CONTRAST\n",
-    "inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }\n",
-    "#elif defined(CONTRAST_skew)\n",
-    "#define CONTRAST\n",
-    "inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }\n",
-    "#endif\n",
-    "\n",
-    "inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {\n",
-    "    real y = 0;\n",
-    "    int a;\n",
-    "    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];\n",
-    "    return y;\n",
-    "}\n",
-    "\n",
-    "/* The sum of x over the group of 256, valid in item 0. */\n",
-    "inline wide group_sum(wide x, __local wide *add) {\n",
-    "    const int i = (int)get_local_id(0);\n",
-    "    int span;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    add[i] = x;\n",
-    "    for (span = 128; span > 0; span >>= 1) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (i < span) add[i] += add[i + span];\n",
-    "    }\n",
-    "    return add[0];\n",
-    "}\n",
-    "\n",
-    "#ifdef CONTRAST\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
-    "              __global wide *slopes) {\n",
-    "    __local wide add[256];\n",
-    "    real at_zero;\n",
-    "    int d, e;\n",
-    "    (void)contrast_of(0, &at_zero);\n",
-    "    for (d = 0; d < c; d++) {\n",
-    "        wide slopes_here = 0;\n",
-    "        for (e = 0; e < EACH; e++) {\n",
-    "            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);\n",
-    "            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);\n",
-    "            slopes_here += (wide)(slope - at_zero);\n",
-    "            G[(size_t)d * ld + p] = g;\n",
-    "        }\n",
-    "        slopes_here = group_sum(slopes_here, add);\n",
-    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;\n",
-    "    }\n",
-    "}\n",
-    "#else\n",
-    "/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
-    "void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {\n",
-    "    __local wide add[256];\n",
-    "    int d, e;\n",
-    "    for (d = 0; d < m; d++) {\n",
-    "        wide fourth = 0, negentropy = 0;\n",
-    "        for (e = 0; e < EACH; e++) {\n",
-    "            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);\n",
-    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);\n",
-    "            fourth += (wide)(y * y) * (wide)(y * y);\n",
-    "            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));\n",
-    "        }\n",
-    "        fourth = group_sum(fourth, add);\n",
-    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;\n",
-    "        negentropy = group_sum(negentropy, add);\n",
-    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;\n",
-    "    }\n",
-    "}\n",
-    "#endif\n",
-    NULL};
-
-SHS__PRIVATE const char *const shs__cl_source_update[] = {
-    "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
-    "   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and\n",
-    "   residuals change over (update_signals; update_uses for a single atom).\n",
-    "\n",
-    "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
-    "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
-    "\n",
-    "   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for\n",
-    "   update_signals without SHUFFLES, which says whether a warp can exchange registers); UPDATE_name, a name of SHS_UPDATE_LIST, for\n",
-    "   update_signals and update_uses. TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */\n",
-    "\n",
-    "#pragma OPENCL FP_CONTRACT OFF\n",
-    "\n",
-    "#ifndef SHUFFLES\n",
-    "#define SHUFFLES 0\n",
-    "#endif\n",
-    "\n",
-    "#define TEAM 128\n",
-    "#define TILE 2048     /* atoms that a group counts: 16 KB of local memory */\n",
-    "#define SET 32        /* signals that are placed at a time: a bit each */\n",
-    "#define STRETCH 256   /* uses whose sum is formed in one go */\n",
-    "\n",
-    "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
-    "\n",
-    "/* Group (b, c) counts how often the `block` signals from b * block on use each of the atoms from c * TILE on. Only the final\n",
-    "   counts matter, so the order of the atomic additions does not. */\n",
-    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint m, uint block, int n,\n",
-    "                                                                           __global const int *restrict used,\n",
-    "                                                                           __global const int *restrict atoms,\n",
-    "                                                                           __global uint *restrict counts) {\n",
-    "    __local uint tally[TILE];\n",
-    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
-    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
-    "    uint cell;\n",
-    "    int a;\n",
-    "    for (a = id; a < have; a += TEAM) tally[a] = 0;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (cell = begin * STRIDE + (uint)id; cell < end * STRIDE; cell += TEAM) {\n",
-    "        if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
-    "        a = atoms[cell] - first;\n",
-    "        if (a >= 0 && a < have) atomic_inc(tally + a);\n",
-    "    }\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];\n",
-    "}\n",
-    "\n",
-    "/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */\n",
-    "__kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {\n",
-    "    const int a = (int)get_global_id(0);\n",
-    "    uint sum = 0, b;\n",
-    "    if (a >= n) return;\n",
-    "    for (b = 0; b < blocks; b++) {\n",
-    "        uint here = counts[(size_t)b * (size_t)n + (size_t)a];\n",
-    "        counts[(size_t)b * (size_t)n + (size_t)a] = sum;\n",
-    "        sum += here;\n",
-    "    }\n",
-    "    totals[a] = sum;\n",
-    "}\n",
-    "\n",
-    "/* Group (b, c) once more, now with the places. Of 32 signals at a time every atom has a word whose bits are the signals that\n",
-    "   use it; the bits below a signal's own are the uses before it, so all can be placed at once, in order. */\n",
-    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint m, uint block, int n,\n",
-    "                                                                           __global const int *restrict used,\n",
-    "                                                                           __global const int *restrict atoms,\n",
-    "                                                                           __global const uint *restrict counts,\n",
-    "                                                                           __global const uint *restrict start,\n",
-    "                                                                           __global uint *restrict uses) {\n",
-    "    __local uint users[TILE], next[TILE];\n",
-    "    const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);\n",
-    "    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);\n",
-    "    uint set, cell;\n",
-    "    int a;\n",
-    "    for (a = id; a < have; a += TEAM)\n",
-    "        next[a] = start[first + a] + counts[get_group_id(0) * (size_t)n + (size_t)(first + a)];\n",
-    "    for (set = begin; set < end; set += SET) {\n",
-    "        const uint last = min(end, set + SET) * STRIDE;\n",
-    "        for (a = id; a < have; a += TEAM) users[a] = 0;\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
-    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
-    "            a = atoms[cell] - first;\n",
-    "            if (a >= 0 && a < have) atomic_or(users + a, 1u << (cell / STRIDE - set));\n",
-    "        }\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (cell = set * STRIDE + (uint)id; cell < last; cell += TEAM) {\n",
-    "            if ((int)(cell % STRIDE) >= used[cell / STRIDE]) continue;\n",
-    "            a = atoms[cell] - first;\n",
-    "            if (a >= 0 && a < have)\n",
-    "                uses[next[a] + popcount(users[a] & ((1u << (cell / STRIDE - set)) - 1))] = cell;\n",
-    "        }\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (a = id; a < have; a += TEAM) next[a] += popcount(users[a]);\n",
-    "    }\n",
-    "}\n",
-    "\n",
-    "/* ---- gathering ---------------------------------------------------------------------------------------------------- */\n",
-    "\n",
-    "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms\n",
-    "   before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait\n",
-    "   for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.\n",
-    "   The rows are added in order. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,\n",
-    "                                                                           __global const uint *restrict start,\n",
-    "                                                                           __global const uint *restrict stretches,\n",
-    "                                                                           __global const uint *restrict uses,\n",
-    "                                                                           __global const real *restrict coefs,\n",
-    "                                                                           __global const real *restrict E,\n",
-    "                                                                           __global real *restrict partial,\n",
-    "                                                                           __global wide *restrict energies) {\n",
-    "    __local uint signals[STRETCH];\n",
-    "    __local real weights[STRETCH];\n",
-    "    __local real rows[ROWS * LANES];\n",
-    "    __local wide shares[LANES];\n",
-    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;\n",
-    "    const uint mine = stretches[first] + (uint)get_group_id(0);\n",
-    "    int low = first, high = n, r, u, count;\n",
-    "    uint begin;\n",
-    "    wide energy = 0;\n",
-    "    while (high - low > 1) { /* the last atom whose stretches begin at or before this one */\n",
-    "        int middle = (low + high) / 2;\n",
-    "        if (stretches[middle] <= mine) low = middle;\n",
-    "        else high = middle;\n",
-    "    }\n",
-    "    begin = start[low] + (mine - stretches[low]) * STRETCH;\n",
-    "    count = (int)min((uint)STRETCH, start[low + 1] - begin);\n",
-    "    for (u = id; u < count; u += ROWS * LANES) {\n",
-    "        uint cell = uses[begin + (uint)u];\n",
-    "        signals[u] = cell / STRIDE;\n",
-    "        weights[u] = coefs[cell];\n",
-    "    }\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (r = lane; r - lane < p; r += LANES) {\n",
-    "        real sum = 0;\n",
-    "        for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
-    "        rows[id] = sum;\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (y == 0 && r < p) {\n",
-    "            for (u = 1; u < ROWS; u++) sum += rows[u * LANES + lane];\n",
-    "            partial[get_group_id(0) * (size_t)p + (size_t)r] = sum;\n",
-    "        }\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);\n",
-    "    if (y == 0) shares[lane] = energy;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    if (id > 0) return;\n",
-    "    for (u = 1; u < LANES; u++) energy += shares[u];\n",
-    "    energies[get_group_id(0)] = energy;\n",
-    "}\n",
-    "\n",
-    "/* Item (r, a) adds the stretches of the a-th atom of the group in order; row r = p is |x|^2, kept behind the sums. */\n",
-    "__kernel void gather_sums(int first, int count, int p, __global const uint *restrict stretches,\n",
-    "                          __global const real *restrict partial, __global const wide *restrict energies,\n",
-    "                          __global wide *restrict sums) {\n",
-    "    const int r = (int)get_global_id(0), a = (int)get_global_id(1);\n",
-    "    const uint from = stretches[first];\n",
-    "    uint s;\n",
-    "    wide sum = 0;\n",
-    "    if (r > p || a >= count) return;\n",
-    "    for (s = stretches[first + a] - from; s < stretches[first + a + 1] - from; s++)\n",
-    "        sum += r < p ? (wide)partial[(size_t)s * (size_t)p + (size_t)r] : energies[s];\n",
-    "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
-    "}\n",
-    "\n",
-    "/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */\n",
-    "\n",
-    "/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */\n",
-    "#if defined(UPDATE_aksvd)\n",
-    "#define CODES 1\n",
-    "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
-    "#endif\n",
-    "\n",
-    "/* ---- changing over ------------------------------------------------------------------------------------------------ */\n",
-    "\n",
-    "#ifdef CODES\n",
-    "\n",
-    "/* Sums what LANES neighbours hold. All items of the group take part. */\n",
-    "real over_lanes(real value, __local real *room) {\n",
-    "    int lane = (int)get_local_id(0), width;\n",
-    "    if (LANES == 1) return value;\n",
-    "    room += (int)get_local_id(1) * LANES;\n",
-    "    room[lane] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = LANES / 2; width > 0; width /= 2) {\n",
-    "        if (lane < width) room[lane] += room[lane + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    value = room[0];\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    return value;\n",
-    "}\n",
-    "\n",
-    "/* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several\n",
-    "   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */\n",
-    "#if SHUFFLES\n",
-    "#define TOGETHER() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
-    "real over_signal(real value, __local real *room) {\n",
-    "    uint step;\n",
-    "    for (step = LANES / 2; step; step /= 2) {\n",
-    "        uint other;\n",
-    "        __asm volatile(\"shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(other) : \"r\"(as_uint(value)), \"r\"(step));\n",
-    "        value += as_float(other);\n",
-    "    }\n",
-    "    return value;\n",
-    "}\n",
-    "#else\n",
-    "#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
-    "#define over_signal(value, room) over_lanes(value, room)\n",
-    "#endif\n",
-    "\n",
-    "/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses\n",
-    "   none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
-    "update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
-    "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
-    "               __global real *restrict E, int want_residual) {\n",
-    "    __local real room[LANES * ROWS], x_all[ROWS][STRIDE];\n",
-    "    __local int wanted_all[ROWS][STRIDE];\n",
-    "    const size_t i = get_global_id(1), at = i * STRIDE;\n",
-    "    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;\n",
-    "    __local real *x_new = x_all[get_local_id(1)];\n",
-    "    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */\n",
-    "    __global real *e = E + i * (size_t)p;\n",
-    "    int k, r, touched = 0;\n",
-    "    for (k = lane; k < have; k += LANES) {\n",
-    "        int a = atoms[at + (size_t)k] - first;\n",
-    "        wanted[k] = a >= 0 && a < count ? a : -1;\n",
-    "    }\n",
-    "    TOGETHER();\n",
-    "    for (k = 0; k < have; k++) {\n",
-    "        int a = wanted[k];\n",
-    "        real sum = 0;\n",
-    "        if (a < 0) continue;\n",
-    "        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
-    "        if (CODES) sum = over_signal(sum, room);\n",
-    "        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);\n",
-    "        touched = 1;\n",
-    "    }\n",
-    "    if (!touched) return;\n",
-    "    TOGETHER();\n",
-    "    for (r = lane; want_residual && r < p; r += LANES) {\n",
-    "        real left = e[r];\n",
-    "        for (k = 0; k < have; k++) {\n",
-    "            int a = wanted[k];\n",
-    "            if (a < 0) continue;\n",
-    "            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);\n",
-    "            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);\n",
-    "        }\n",
-    "        e[r] = left;\n",
-    "    }\n",
-    "    TOGETHER(); /* nobody needs the old codes any more */\n",
-    "    for (k = lane; k < have; k += LANES)\n",
-    "        if (wanted[k] >= 0) coefs[at + (size_t)k] = x_new[k];\n",
-    "}\n",
-    "\n",
-    "/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
-    "update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,\n",
-    "            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
-    "    __local real room[LANES * ROWS];\n",
-    "    const uint u = begin + (uint)get_global_id(1);\n",
-    "    const int lane = (int)get_local_id(0);\n",
-    "    const uint cell = u < end ? uses[u] : 0;\n",
-    "    __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;\n",
-    "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
-    "    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;\n",
-    "    int r;\n",
-    "    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
-    "    if (CODES) sum = over_lanes(sum, room);\n",
-    "    x_new = new_code(x, sum, fresh[p]);\n",
-    "    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
-    "    if (u < end && lane == 0) coefs[cell] = x_new;\n",
-    "}\n",
-    "#endif\n",
-    NULL};
-
-/* [/kernels] */
-
 /* ================================================================================================================== */
 /* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
 /* ================================================================================================================== */
@@ -3363,66 +3769,6 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
    their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
    coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
    dictionary, so slices and chunks do not change a bit of them. */
-
-/* ---- calling kernels ---------------------------------------------------------------------------------------------- */
-
-/* Arguments in order; the first failure stays. */
-typedef struct shs__cl_call {
-    shs_cl *cl;
-    cl_kernel kernel;
-    cl_uint next;
-    shs_status status;
-} shs__cl_call;
-
-SHS__PRIVATE void shs__cl_define(char *options, size_t size, const char *name, size_t value) {
-    char digits[24];
-    int at = (int)sizeof digits - 1;
-    digits[at] = 0;
-    do digits[--at] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    shs__cl_append(options, size, " -D ");
-    shs__cl_append(options, size, name);
-    shs__cl_append(options, size, "=");
-    shs__cl_append(options, size, digits + at);
-}
-
-SHS__PRIVATE shs__cl_call shs__cl_begin(shs_cl *cl, const char *const *source, const char *options, const char *name) {
-    shs__cl_call call;
-    call.cl = cl;
-    call.next = 0;
-    call.kernel = NULL;
-    call.status = shs__cl_kernel(cl, source, options, name, &call.kernel);
-    return call;
-}
-
-SHS__PRIVATE void shs__cl_pass(shs__cl_call *call, size_t size, const void *value) {
-    if (call->status == SHS_OK) call->status = shs__cl_arg(call->cl, call->kernel, call->next++, size, value);
-}
-
-SHS__PRIVATE void shs__cl_pass_buffer(shs__cl_call *call, cl_mem buffer) { shs__cl_pass(call, sizeof buffer, &buffer); }
-SHS__PRIVATE void shs__cl_pass_real(shs__cl_call *call, shs_real value) { shs__cl_pass(call, sizeof value, &value); }
-SHS__PRIVATE void shs__cl_pass_int(shs__cl_call *call, int value) {
-    cl_int v = (cl_int)value;
-    shs__cl_pass(call, sizeof v, &v);
-}
-SHS__PRIVATE void shs__cl_pass_uint(shs__cl_call *call, size_t value) {
-    cl_uint v = (cl_uint)value;
-    shs__cl_pass(call, sizeof v, &v);
-}
-SHS__PRIVATE void shs__cl_pass_size(shs__cl_call *call, size_t value) {
-    cl_ulong v = (cl_ulong)value;
-    shs__cl_pass(call, sizeof v, &v);
-}
-
-/* Runs groups_x x groups_y groups of x x y items on the first queue. */
-SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x, size_t x, size_t groups_y, size_t y,
-                                       const char *stage) {
-    size_t global[2], local[2];
-    if (call->status != SHS_OK) return call->status;
-    global[0] = groups_x * x, global[1] = groups_y * y;
-    local[0] = x, local[1] = y;
-    return shs__cl_run(call->cl, 0, call->kernel, 2, global, local, stage);
-}
 
 /* Columns of `rows` values to or from a buffer whose columns are `ld` apart, from value `first` on. */
 SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, int queue, cl_mem buffer, size_t first, size_t ld, size_t rows,
@@ -3448,13 +3794,6 @@ SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t l
                                                               ld_to * size, 0, to, 0, NULL, NULL));
 }
 
-/* Values of the device's wide type. */
-SHS__PRIVATE size_t shs__cl_wide_size(const shs_cl *cl) { return cl->has_double ? sizeof(cl_double) : sizeof(cl_float); }
-
-SHS__PRIVATE shs_wide shs__cl_wide_at(const shs_cl *cl, const void *values, size_t i) {
-    return cl->has_double ? (shs_wide)((const cl_double *)values)[i] : (shs_wide)((const cl_float *)values)[i];
-}
-
 /* ---- the matrix product ------------------------------------------------------------------------------------------- */
 
 /* A matrix on the device: from value `first` of the buffer on. */
@@ -3477,16 +3816,16 @@ SHS__PRIVATE int shs__cl_by_fours(const shs__cl_matrix *A) { return A->ld % 4 ==
 /* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
 SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                      const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
-    const size_t tile = 128, local = 4 * 16 * (tile + 4) * sizeof(shs_real);
+    const size_t local = 4 * SHS__CL_GEMM_STEP * SHS__CL_GEMM_PITCH * sizeof(shs_real);
     int blocked = !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
-    char options[128] = "";
+    shs__cl_build b = SHS_ZERO;
     shs__cl_call call;
     if (m == 0 || n == 0) return SHS_OK;
-    shs__cl_define(options, sizeof options, "TRANS_A", transa == SHS_TRANS);
-    shs__cl_define(options, sizeof options, "TRANS_B", transb == SHS_TRANS);
-    shs__cl_define(options, sizeof options, "VECTOR_A", (size_t)shs__cl_by_fours(A));
-    shs__cl_define(options, sizeof options, "VECTOR_B", (size_t)shs__cl_by_fours(B));
-    call = shs__cl_begin(cl, shs__cl_source_gemm, options, blocked ? "gemm" : "gemm_plain");
+    shs__cl_define(&b, "TRANS_A", transa == SHS_TRANS);
+    shs__cl_define(&b, "TRANS_B", transb == SHS_TRANS);
+    shs__cl_define(&b, "VECTOR_A", (size_t)shs__cl_by_fours(A));
+    shs__cl_define(&b, "VECTOR_B", (size_t)shs__cl_by_fours(B));
+    call = shs__cl_begin(cl, shs__cl_source_gemm, b.text, blocked ? "gemm" : "gemm_plain");
     shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k);
     shs__cl_pass_real(&call, alpha);
     shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_int(&call, A->ld);
@@ -3494,8 +3833,10 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
     shs__cl_pass_real(&call, beta);
     shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
     if (blocked)
-        return shs__cl_launch(&call, shs__chunk_count((size_t)m, tile), 16, shs__chunk_count((size_t)n, tile), 16, "gemm");
-    return shs__cl_launch(&call, shs__chunk_count((size_t)m, 4), 1, shs__chunk_count((size_t)n, 32), 8, "gemm");
+        return shs__cl_launch(&call, shs__chunk_count((size_t)m, SHS__CL_GEMM_TILE), 16,
+                              shs__chunk_count((size_t)n, SHS__CL_GEMM_TILE), 16, "gemm");
+    return shs__cl_launch(&call, shs__chunk_count((size_t)m, SHS__CL_PLAIN_TILE), 1,
+                          shs__chunk_count((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
 }
 
 /* ---- the session -------------------------------------------------------------------------------------------------- */
@@ -3505,8 +3846,6 @@ typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEE
 
 enum {
     SHS__CL_SUMS = 256,       /* groups that add over all signals: a constant, so that the order of additions is one */
-    SHS__CL_TILE = 2048,      /* as in update.cl */
-    SHS__CL_STRETCH = 256,
     SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
 };
 
@@ -3549,17 +3888,17 @@ SHS__PRIVATE size_t shs__cl_rows(const shs_cl *cl) {
     return rows;
 }
 
-SHS__PRIVATE void shs__cl_shape(const shs__cl_signals *s, char *options, size_t size, size_t lanes, size_t rows) {
-    options[0] = 0;
-    shs__cl_define(options, size, "STRIDE", (size_t)s->stride);
-    shs__cl_define(options, size, "LANES", lanes);
-    shs__cl_define(options, size, "ROWS", rows);
+SHS__PRIVATE shs__cl_build shs__cl_shape(const shs__cl_signals *s, size_t lanes, size_t rows) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define(&b, "LANES", lanes);
+    shs__cl_define(&b, "ROWS", rows);
+    return b;
 }
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_rows(const shs__cl_signals *s, const char *const *source, const char *name) {
-    char options[96];
-    shs__cl_shape(s, options, sizeof options, shs__cl_lanes(s->cl), shs__cl_rows(s->cl));
-    return shs__cl_begin(s->cl, source, options, name);
+    const shs__cl_build b = shs__cl_shape(s, shs__cl_lanes(s->cl), shs__cl_rows(s->cl));
+    return shs__cl_begin(s->cl, source, b.text, name);
 }
 
 /* A row of lanes for each of `count` signals. */
@@ -3574,8 +3913,8 @@ SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmi
 
 /* Local memory of a signal in omp_warp. */
 SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
-    size_t n = (size_t)s->padded, stride = (size_t)s->stride, rows = stride > 1 ? stride - 1 : 1;
-    return (rows * (n + 4) + stride * stride) * sizeof(shs_real) + 32 * (sizeof(shs_real) + sizeof(cl_uint));
+    size_t pitch = SHS__CL_WARP_PITCH((size_t)s->padded), stride = (size_t)s->stride, rows = stride > 1 ? stride - 1 : 1;
+    return (rows * pitch + stride * stride) * sizeof(shs_real) + SHS__CL_WARP_ITEMS * (sizeof(shs_real) + sizeof(cl_uint));
 }
 
 SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
@@ -3584,11 +3923,12 @@ SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(s
    of it: on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, where fewer warps fit a multiprocessor. */
 SHS__PRIVATE void shs__cl_choose_coder(shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
-    size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / 32);
+    size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
     s->coder = SHS__CL_GENERAL;
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
-    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes || cl->max_group < 32)
+    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes ||
+        cl->max_group < SHS__CL_WARP_ITEMS)
         return;
     s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
 }
@@ -3641,7 +3981,7 @@ SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
     size_t r = sizeof(shs_real), p = (size_t)s->p, stride = (size_t)s->stride, wide = shs__cl_wide_size(s->cl);
     size_t bytes = (s->wraps ? 0 : p * r) + wide + stride * (r + 4) + r + 8;
     bytes += (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
-    if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_STRETCH + 1;
+    if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_USES_STRETCH + 1;
     return bytes;
 }
 
@@ -3694,7 +4034,7 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride;
     size_t wide = shs__cl_wide_size(cl);
-    size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_STRETCH;
+    size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_USES_STRETCH;
     shs_status status = s->wraps ? shs__cl_wrap_slice(s, 0, count) : shs__cl_buffer(cl, count * p * r, &s->Y);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->used);
@@ -3747,7 +4087,7 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
 
 /* Whether the device can run the kernels: groups as large as update.cl's, with their local memory. */
 SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
-    return s->padded > 0 && s->cl->max_group >= 128 && s->cl->local_bytes >= 2 * SHS__CL_TILE * sizeof(cl_uint);
+    return s->padded > 0 && s->cl->max_group >= SHS__CL_USES_ITEMS && s->cl->local_bytes >= 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
@@ -3760,7 +4100,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->job = *job;
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
-    s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, 32);
+    s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, SHS__CL_WARP_ITEMS);
     s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
@@ -3797,36 +4137,36 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__cl_coder_options(const shs__cl_signals *s, shs__cl_coder coder, int redux, char *options, size_t size) {
+SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
+    static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM"};
     const shs_omp_options *o = s->job.coding;
-    options[0] = 0;
-    shs__cl_define(options, size, "REAL_BITS", 8 * sizeof(shs_real));
-    shs__cl_define(options, size, "TOLERANT", o->tolerance > 0 || o->tolerance_each);
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, names[coder], 1);
+    shs__cl_define(&b, "TOLERANT", o->tolerance > 0 || o->tolerance_each);
     if (coder == SHS__CL_GENERAL) {
-        shs__cl_append(options, size, " -D OMP_GENERAL");
-        shs__cl_define(options, size, "GROUP", s->group);
-        shs__cl_define(options, size, "USE_GRAM", (size_t)s->use_gram);
-        return;
+        shs__cl_define(&b, "GROUP", s->group);
+        shs__cl_define(&b, "USE_GRAM", (size_t)s->use_gram);
+        return b;
     }
-    shs__cl_append(options, size, coder == SHS__CL_ITEM ? " -D OMP_ITEM" : " -D OMP_WARP");
-    shs__cl_define(options, size, "N", (size_t)s->padded);
-    shs__cl_define(options, size, "S", (size_t)s->stride);
-    if (coder == SHS__CL_ITEM) return;
-    shs__cl_define(options, size, "SIGNALS", (size_t)s->warps);
-    shs__cl_define(options, size, "KEEP", coder == SHS__CL_WARP_KEEP);
-    shs__cl_define(options, size, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
-    shs__cl_define(options, size, "REDUX", (size_t)redux);
+    shs__cl_define(&b, "N", (size_t)s->padded);
+    shs__cl_define(&b, "S", (size_t)s->stride);
+    if (coder == SHS__CL_ITEM) return b;
+    shs__cl_define(&b, "SIGNALS", (size_t)s->warps);
+    shs__cl_define(&b, "KEEP", coder == SHS__CL_WARP_KEEP);
+    shs__cl_define(&b, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
+    shs__cl_define(&b, "REDUX", (size_t)redux);
+    return b;
 }
 
 /* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. */
 SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_coder coder) {
     const char *name = coder == SHS__CL_GENERAL ? "omp_general" : coder == SHS__CL_ITEM ? "omp_item" : "omp_warp";
-    char options[256];
+    shs__cl_build b;
     shs__cl_call call;
     int redux;
     for (redux = shs__cl_shuffles(s->cl) && coder != SHS__CL_GENERAL; redux >= 0; redux--) {
-        shs__cl_coder_options(s, coder, redux, options, sizeof options);
-        call = shs__cl_begin(s->cl, shs__cl_source_omp, options, name);
+        b = shs__cl_coder_build(s, coder, redux);
+        call = shs__cl_begin(s->cl, shs__cl_source_omp, b.text, name);
         if (call.status != SHS_BUILD_FAILED) break;
     }
     return call;
@@ -3845,7 +4185,7 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->state);
     if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
-        return shs__cl_launch(&call, 1, 32, shs__chunk_count(count, warps), warps, "omp");
+        return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__chunk_count(count, warps), warps, "omp");
     shs__cl_pass_buffer(&call, s->scratch);
     if (coder == SHS__CL_ITEM) {
         items = s->groups * s->each / ((size_t)s->padded * (size_t)shs__imax(s->stride, 2));
@@ -3886,10 +4226,10 @@ enum { SHS__CL_WAYS = 8 };
 
 SHS__PRIVATE int shs__cl_take_way(shs__cl_signals *s, int way) {
     const shs_cl *cl = s->cl;
-    size_t kept = (size_t)(s->stride - 1) * (size_t)(s->padded / 32), warps = (size_t)1 << way % 4;
+    size_t kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS), warps = (size_t)1 << way % 4;
     if (way >= 4 && (!shs__cl_shuffles(cl) || kept > 64)) return 0;
     if (warps > 1 && (!shs__cl_shuffles(cl) || warps * shs__cl_warp_bytes(s) > cl->local_bytes)) return 0;
-    if (32 * warps > cl->max_group) return 0;
+    if (SHS__CL_WARP_ITEMS * warps > cl->max_group) return 0;
     s->coder = way >= 4 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
     s->warps = (int)warps;
     return 1;
@@ -3917,16 +4257,16 @@ SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
 SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
     const shs__cl_coder coder = s->coder;
     const int warps = s->warps;
-    char what[256] = "omp_warp";
+    shs__cl_build what;
     shs__cl_pursuit job;
     int way = -1;
     if (s->tuned || !s->cl->options.store_fn || count < 256 * (size_t)s->cl->units) return;
     s->tuned = 1;
     if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
     s->warps = 0, s->coder = SHS__CL_WARP;
-    shs__cl_coder_options(s, SHS__CL_WARP, 0, what + strlen(what), sizeof what - strlen(what));
+    what = shs__cl_coder_build(s, SHS__CL_WARP, 0);
     job.s = s, job.first = first, job.count = count;
-    if (shs__cl_tune(s->cl, what, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way)) return;
+    if (shs__cl_tune(s->cl, what.text, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way)) return;
     s->coder = coder;
     s->warps = warps;
 }
@@ -3953,7 +4293,7 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     shs__cl_pass_size(&call, count);
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
     shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
-    status = shs__cl_launch(&call, SHS__CL_SUMS, 64, 1, 1, "tally");
+    status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "tally");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 2 * sizeof(cl_ulong), s->wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) {
         report->nonzeros += (size_t)tallies[2 * g];
@@ -3977,7 +4317,7 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     call = shs__cl_begin_rows(s, shs__cl_source_update, "count_uses");
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
-    status = shs__cl_launch(&call, blocks, 128, shs__chunk_count(n, SHS__CL_TILE), 1, "count");
+    status = shs__cl_launch(&call, blocks, SHS__CL_USES_ITEMS, shs__chunk_count(n, SHS__CL_USES_TILE), 1, "count");
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "scan_uses");
     shs__cl_pass_int(&call, s->n), shs__cl_pass_uint(&call, blocks);
@@ -3987,7 +4327,7 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     if (status != SHS_OK) return status;
     start[0] = stretches[0] = 0;
     for (j = 0; j < n; j++) {
-        stretches[j + 1] = stretches[j] + (start[j + 1] + SHS__CL_STRETCH - 1) / SHS__CL_STRETCH;
+        stretches[j + 1] = stretches[j] + (start[j + 1] + SHS__CL_USES_STRETCH - 1) / SHS__CL_USES_STRETCH;
         start[j + 1] += start[j];
     }
     s->counts_slice = q;
@@ -4140,7 +4480,8 @@ SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->uses);
-    status = shs__cl_launch(&call, shs__chunk_count(count, s->block), 128, shs__chunk_count(n, SHS__CL_TILE), 1, "place");
+    status = shs__cl_launch(&call, shs__chunk_count(count, s->block), SHS__CL_USES_ITEMS,
+                            shs__chunk_count(n, SHS__CL_USES_TILE), 1, "place");
     if (status == SHS_OK) s->uses_slice = q;
     return status;
 }
@@ -4176,7 +4517,7 @@ SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs
     s->e_slice = q;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "sum_squares");
     shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, s->squares), shs__cl_pass_buffer(&call, s->sums);
-    status = shs__cl_launch(&call, SHS__CL_SUMS, 64, 1, 1, "residual");
+    status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "residual");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(sum, shs__cl_wide_at(cl, s->wides, g));
     return status == SHS_OK ? shs__cl_save(s, q, 0, 1) : status;
@@ -4196,7 +4537,7 @@ SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) 
 SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int first, int count, int *any) {
     shs_cl *cl = s->cl;
     size_t p = (size_t)s->p, lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl), stretches;
-    char options[96];
+    shs__cl_build b;
     shs__cl_call call;
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
@@ -4207,8 +4548,8 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     if (stretches == 0) return SHS_OK;
     if (lanes > 1 && s->p > 32 && cl->max_group >= 64) lanes = 64, rows = cl->max_group >= 256 ? 4 : 1;
     if (lanes == 1) rows = 1;
-    shs__cl_shape(s, options, sizeof options, lanes, rows);
-    call = shs__cl_begin(cl, shs__cl_source_update, options, "gather");
+    b = shs__cl_shape(s, lanes, rows);
+    call = shs__cl_begin(cl, shs__cl_source_update, b.text, "gather");
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E);
@@ -4245,18 +4586,17 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     shs__cl_call call;
     size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
     int shuffles = count > 1 && lanes == 32 && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
-    char options[128];
+    shs__cl_build b;
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
     begin = s->own_start[first], end = s->own_start[first + 1];
     rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
-    shs__cl_shape(s, options, sizeof options, lanes, rows);
-    if (shuffles) shs__cl_define(options, sizeof options, "SHUFFLES", 1);
-    shs__cl_append(options, sizeof options, " -D UPDATE_");
-    shs__cl_append(options, sizeof options, shs_update_name(g->update));
-    call = shs__cl_begin(s->cl, shs__cl_source_update, options, count == 1 ? "update_uses" : "update_signals");
+    b = shs__cl_shape(s, lanes, rows);
+    if (shuffles) shs__cl_define(&b, "SHUFFLES", 1);
+    shs__cl_define_name(&b, "UPDATE_", shs_update_name(g->update));
+    call = shs__cl_begin(s->cl, shs__cl_source_update, b.text, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
@@ -4303,7 +4643,6 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_gro
    fit; otherwise, and for streams, two slots take turns. Queue 1 brings slice s + 1 while queue 0 works on slice s. There a
    slice becomes panels (pixels.cl), and panels become sums or outputs. */
 enum {
-    SHS__CL_CHUNK_PIXELS = 1024, /* pixels of a work-group of load, and of one partial sum of products */
     SHS__CL_BAND_GROUPS = 8,     /* of a slice in BSQ, which come up one after another */
     /* Sums are added slice by slice, so a measured size would change their last bits from run to run: a constant. */
     SHS__CL_SLICE_BYTES = 96 << 20,
@@ -4351,7 +4690,7 @@ typedef struct shs__cl_pixels {
     const shs_context *ctx;
     const shs_cube *cube;
     shs__view view;
-    int layout; /* 0 BSQ, 1 BIL, 2 BIP: of a slice on the device */
+    shs_interleave layout; /* of a slice on the device */
     int packed; /* odd strides: the host closes the bands in use up to BIP */
     int bands;  /* of a slice on the device */
     cl_mem whole; /* the caller's pixels themselves, where the device shares the host's memory */
@@ -4373,17 +4712,6 @@ typedef struct shs__cl_pixels {
 
 /* ---- small tools -------------------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__cl_append_int(char *text, size_t size, const char *name, int value) {
-    char digits[12];
-    int at = 11;
-    unsigned rest = value < 0 ? 0u : (unsigned)value;
-    digits[at] = 0;
-    do digits[--at] = (char)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    shs__cl_append(text, size, name);
-    shs__cl_append(text, size, digits + at);
-}
-
 SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes, cl_mem *buffer) {
     shs_status status = SHS_OK;
     if (bytes > px->room_bytes[which] || !px->room[which]) {
@@ -4398,53 +4726,16 @@ SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes
     return status;
 }
 
-/* Sets arguments one after another; the first failure stays. */
-typedef struct shs__cl_args {
-    shs_cl *cl;
-    cl_kernel kernel;
-    cl_uint next;
-    shs_status status;
-} shs__cl_args;
-
-SHS__PRIVATE shs__cl_args shs__cl_args_of(shs_cl *cl, cl_kernel kernel, shs_status status) {
-    shs__cl_args a;
-    a.cl = cl, a.kernel = kernel, a.next = 0, a.status = status;
-    return a;
-}
-
-SHS__PRIVATE void shs__cl_put(shs__cl_args *a, size_t size, const void *value) {
-    if (a->status == SHS_OK) a->status = shs__cl_arg(a->cl, a->kernel, a->next++, size, value);
-}
-
-SHS__PRIVATE void shs__cl_put_buffer(shs__cl_args *a, cl_mem buffer) { shs__cl_put(a, sizeof buffer, &buffer); }
-
-SHS__PRIVATE void shs__cl_put_int(shs__cl_args *a, int value) {
-    cl_int v = value;
-    shs__cl_put(a, sizeof v, &v);
-}
-
-SHS__PRIVATE void shs__cl_put_size(shs__cl_args *a, size_t value) {
-    cl_ulong v = value;
-    shs__cl_put(a, sizeof v, &v);
-}
-
-SHS__PRIVATE void shs__cl_put_wide(shs__cl_args *a, shs_wide value) {
-    cl_double d = (cl_double)value;
-    cl_float f = (cl_float)value;
-    shs__cl_put(a, a->cl->has_double ? sizeof d : sizeof f, a->cl->has_double ? (const void *)&d : (const void *)&f);
-}
-
-/* Bytes of the device's `wide`, and of a panel's element. */
-SHS__PRIVATE size_t shs__cl_wide_bytes(const shs_cl *cl) {
-    return cl->has_double ? sizeof(cl_double) : sizeof(cl_float);
-}
+/* Bytes of a panel's element. */
 SHS__PRIVATE size_t shs__cl_elem_bytes(const shs_cl *cl, int precise) {
-    return precise ? shs__cl_wide_bytes(cl) : sizeof(shs_real);
+    return precise ? shs__cl_wide_size(cl) : sizeof(shs_real);
 }
 
-SHS__PRIVATE void shs__cl_append_elem(char *text, size_t size, const shs_cl *cl, int precise) {
-    shs__cl_append(text, size, precise ? "-D ELEM=wide" : "-D ELEM=real");
-    shs__cl_append_int(text, size, " -D ELEM_BYTES=", (int)shs__cl_elem_bytes(cl, precise));
+SHS__PRIVATE shs__cl_build shs__cl_elem_build(const shs_cl *cl, int precise) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define_as(&b, "ELEM", precise ? "wide" : "real");
+    shs__cl_define(&b, "ELEM_BYTES", shs__cl_elem_bytes(cl, precise));
+    return b;
 }
 
 /* n values as the device's wide, or its real; blocking. */
@@ -4467,7 +4758,7 @@ SHS__PRIVATE shs_status shs__cl_write_values(shs__cl_pixels *px, cl_mem buffer, 
 
 SHS__PRIVATE shs_status shs__cl_read_values(shs__cl_pixels *px, cl_mem buffer, size_t n, shs_wide *to, int add) {
     shs_cl *cl = px->cl;
-    size_t bytes = shs__cl_wide_bytes(cl), i;
+    size_t bytes = shs__cl_wide_size(cl), i;
     unsigned char *block = (unsigned char *)shs__cl_alloc(cl, n * bytes);
     shs_status status = block ? shs__cl_read(cl, 0, buffer, 0, n * bytes, block) : SHS_NO_MEMORY;
     for (i = 0; i < n && status == SHS_OK; i++) {
@@ -4488,7 +4779,7 @@ typedef struct shs__cl_totals {
 } shs__cl_totals;
 
 SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_t size, shs__cl_totals *t) {
-    size_t bytes = size * shs__cl_wide_bytes(px->cl);
+    size_t bytes = size * shs__cl_wide_size(px->cl);
     shs_status status = shs__cl_room(px, room, bytes, &t->total);
     if (status == SHS_OK) status = shs__cl_room(px, room + 1, bytes, &t->lost);
     if (status == SHS_OK) status = shs__cl_clear(px->cl, 0, t->total, 0, bytes);
@@ -4503,22 +4794,14 @@ enum { SHS__CL_REALS = 0, SHS__CL_WIDES = 1, SHS__CL_INTS = 2 };
 /* `count` partial sums of `size` values to those of the totals from `first` on. */
 SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_totals *t, size_t first, size_t size,
                                            cl_mem partial, size_t count, int kind) {
-    char options[64] = "";
-    size_t local = shs__zmin(64, px->cl->max_group), global = (size + local - 1) / local * local;
-    cl_kernel kernel = NULL;
-    shs__cl_args a;
-    shs_status status;
-    if (kind == SHS__CL_INTS) shs__cl_append(options, sizeof options, "-D ELEM=int -D ELEM_BYTES=4");
-    else shs__cl_append_elem(options, sizeof options, px->cl, kind);
-    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "accumulate", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, partial);
-    shs__cl_put_size(&a, size);
-    shs__cl_put_int(&a, (int)count);
-    shs__cl_put_size(&a, first);
-    shs__cl_put_buffer(&a, t->total);
-    shs__cl_put_buffer(&a, t->lost);
-    return a.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "accumulate") : a.status;
+    static const char *const elem[] = {"real", "wide", "int"};
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_call call;
+    shs__cl_define_as(&b, "ELEM", elem[kind]);
+    call = shs__cl_begin(px->cl, shs__cl_source_totals, b.text, "accumulate");
+    shs__cl_pass_buffer(&call, partial), shs__cl_pass_size(&call, size), shs__cl_pass_int(&call, (int)count);
+    shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
+    return shs__cl_launch(&call, shs__chunk_count(size, 64), 64, 1, 1, "accumulate");
 }
 
 SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_totals *t, shs_wide *sums) {
@@ -4550,20 +4833,16 @@ SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
     return same ? na * (na + 1) / 2 : na * nb;
 }
 
-/* Blocks of the skewed array across its n columns and down its n / 2 + 1 diagonals. */
-SHS__PRIVATE int shs__cl_skewed_across(int n) { return (n + 7) / 8; }
-SHS__PRIVATE int shs__cl_skewed_down(int n) { return (n / 2 + 8) / 8; }
-
 /* What wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8, and 2/3 with 8 x 8
    of the skewed array, for which it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
     const double speed[3] = {0.25, 0.5, 0.8}, skewed_speed = 0.67;
     int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
-    size_t blocks = (size_t)(shs__cl_skewed_across(t->rows_a) * shs__cl_skewed_down(t->rows_a));
+    size_t blocks = (size_t)(SHS__CL_SKEWED_ACROSS(t->rows_a) * SHS__CL_SKEWED_DOWN(t->rows_a));
     double best = 0;
     for (i = 0; i < most; i++) {
         int r = 2 << i;
-        size_t tiles = shs__cl_count_tiles(t->rows_a, t->rows_b, t->same, 16 * r);
+        size_t tiles = shs__cl_count_tiles(t->rows_a, t->rows_b, t->same, SHS__CL_TILE_EDGE(r));
         double cost = (double)(tiles * 256) * (double)(r * r) / speed[i];
         if (i > 0 && !(cost < best)) continue;
         best = cost;
@@ -4595,60 +4874,37 @@ SHS__PRIVATE size_t shs__cl_tiling_bytes(const shs_cl *cl, const shs__cl_tiling 
 /* Tiles first .. first + count - 1 of every slice of pixels. */
 SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
                                           const shs__cl_planes *b, size_t slices, size_t first, size_t count, cl_mem partial) {
-    char options[200] = "";
-    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), local[2] = {256, 1}, global[2];
-    cl_kernel kernel = NULL;
-    shs__cl_args args;
-    shs_status status;
-    shs__cl_append_elem(options, sizeof options, px->cl, t->precise);
-    shs__cl_append(options, sizeof options, elem == 8 ? " -D vec=double" : " -D vec=float");
-    shs__cl_append_int(options, sizeof options, "", t->r == 2 ? 2 : 4);
-    shs__cl_append_int(options, sizeof options, " -D R=", t->r);
-    shs__cl_append_int(options, sizeof options, " -D W=", t->r == 2 ? 2 : 4);
-    shs__cl_append_int(options, sizeof options, " -D KB=", elem == 8 ? 8 : 16);
-    shs__cl_append_int(options, sizeof options, " -D SLICE=", SHS__CL_CHUNK_PIXELS);
-    shs__cl_append_int(options, sizeof options, " -D SAME=", t->same);
-    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "products", &kernel);
-    args = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&args, a->buffer);
-    shs__cl_put_size(&args, a->from);
-    shs__cl_put_size(&args, a->ld);
-    shs__cl_put_int(&args, a->rows);
-    shs__cl_put_buffer(&args, b->buffer);
-    shs__cl_put_size(&args, b->from);
-    shs__cl_put_size(&args, b->ld);
-    shs__cl_put_int(&args, b->rows);
-    shs__cl_put_int(&args, (int)first);
-    shs__cl_put_buffer(&args, partial);
-    global[0] = 256 * count;
-    global[1] = slices;
-    return args.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 2, global, local, "products") : args.status;
+    shs__cl_build build = shs__cl_elem_build(px->cl, t->precise);
+    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), lanes = t->r == 2 ? 2 : 4;
+    shs__cl_call call;
+    shs__cl_define(&build, "R", (size_t)t->r);
+    shs__cl_define(&build, "W", lanes);
+    shs__cl_define(&build, "KB", elem == 8 ? 8 : 16);
+    shs__cl_define(&build, "SAME", (size_t)t->same);
+    call = shs__cl_begin(px->cl, shs__cl_source_moments, build.text, "products");
+    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
+    shs__cl_pass_int(&call, a->rows);
+    shs__cl_pass_buffer(&call, b->buffer), shs__cl_pass_size(&call, b->from), shs__cl_pass_size(&call, b->ld);
+    shs__cl_pass_int(&call, b->rows);
+    shs__cl_pass_int(&call, (int)first), shs__cl_pass_buffer(&call, partial);
+    return shs__cl_launch(&call, count, SHS__CL_ITEMS, slices, 1, "products");
 }
 
 /* A group makes the whole skewed array of a slice, as many copies of it as it has work-items for. */
 SHS__PRIVATE shs_status shs__cl_run_skewed(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t slices,
                                            cl_mem partial) {
-    char options[160] = "";
-    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), deep = elem == 8 ? 16 : 32, parts = 1, local, global;
-    cl_kernel kernel = NULL;
-    shs__cl_args args;
-    shs_status status;
+    shs__cl_build b = shs__cl_elem_build(px->cl, t->precise);
+    size_t elem = shs__cl_elem_bytes(px->cl, t->precise), deep = elem == 8 ? 16 : 32, parts = 1;
+    shs__cl_call call;
     while (2 * parts * t->tiles <= 256 && 2 * parts <= deep) parts *= 2;
-    shs__cl_append_elem(options, sizeof options, px->cl, t->precise);
-    shs__cl_append(options, sizeof options, elem == 8 ? " -D vec=double4" : " -D vec=float4");
-    shs__cl_append_int(options, sizeof options, " -D SKEWED=1 -D N=", t->rows_a);
-    shs__cl_append_int(options, sizeof options, " -D KB=", (int)deep);
-    shs__cl_append_int(options, sizeof options, " -D PARTS=", (int)parts);
-    shs__cl_append_int(options, sizeof options, " -D SLICE=", SHS__CL_CHUNK_PIXELS);
-    status = shs__cl_kernel(px->cl, shs__cl_source_moments, options, "skewed", &kernel);
-    args = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&args, a->buffer);
-    shs__cl_put_size(&args, a->from);
-    shs__cl_put_size(&args, a->ld);
-    shs__cl_put_buffer(&args, partial);
-    local = t->tiles * parts;
-    global = local * slices;
-    return args.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "products") : args.status;
+    shs__cl_define(&b, "SKEWED", 1);
+    shs__cl_define(&b, "N", (size_t)t->rows_a);
+    shs__cl_define(&b, "KB", deep);
+    shs__cl_define(&b, "PARTS", parts);
+    call = shs__cl_begin(px->cl, shs__cl_source_moments, b.text, "skewed");
+    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
+    shs__cl_pass_buffer(&call, partial);
+    return shs__cl_launch(&call, slices, t->tiles * parts, 1, 1, "products");
 }
 
 /* Adds the products of `padded` pixels in tiles first .. first + count - 1. b: NULL for a's own. */
@@ -4667,7 +4923,7 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
 
 /* Tiles into a matrix of rows_a x rows_b. */
 SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *tile, shs_wide *P) {
-    int edge = 16 * t->r, ti, tj, i, j;
+    int edge = SHS__CL_TILE_EDGE(t->r), ti, tj, i, j;
     for (ti = 0; ti * edge < t->rows_a; ti++)
         for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
             for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
@@ -4677,7 +4933,7 @@ SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *t
 
 /* The blocks of the skewed array into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
 SHS__PRIVATE void shs__cl_place_skewed(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
-    int n = t->rows_a, across = shs__cl_skewed_across(n), b, l, j;
+    int n = t->rows_a, across = SHS__CL_SKEWED_ACROSS(n), b, l, j;
     for (b = 0; b < (int)t->tiles; b++, block += 64)
         for (l = 0; l < 8; l++)
             for (j = 0; j < 8; j++) {
@@ -4809,7 +5065,7 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     if (!px->kept) status = shs__cl_after(cl, 1, px->done[slot]);
     if (status != SHS_OK) return status;
     if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
-    else if (px->layout == 0) status = shs__cl_write_groups(px, s, slot, raw);
+    else if (px->layout == SHS_BSQ) status = shs__cl_write_groups(px, s, slot, raw);
     else
         status = shs__cl_write_later(cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size,
                                      (const unsigned char *)px->cube->pixels +
@@ -4842,6 +5098,7 @@ typedef struct shs__cl_pixel_pass {
     shs__cl_panel_fn panel;
     shs__cl_slice_fn slice; /* may be NULL */
     void *job;
+    shs__cl_build build;         /* of pixels.cl */
     cl_mem shift, raw, X, valid; /* raw: the slice at hand; valid: NULL = none is missing */
     size_t ld;
     int index;           /* of the slice at hand */
@@ -4862,38 +5119,31 @@ SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
 }
 
 /* What cube.h wants to know. */
-SHS__PRIVATE void shs__cl_value_options(const shs__cl_pixels *px, char *text, size_t size) {
-    const char *const real = sizeof(shs_real) == 8 ? "double" : "float";
-    const char *const names[SHS_TYPE_COUNT] = {real, "uchar", "short", "ushort", "int", "uint", "float", "double"};
+SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b) {
+    static const char *const names[SHS_TYPE_COUNT] = {"real", "uchar", "short", "ushort", "int", "uint", "float", "double"};
     shs_type type = px->cube->type;
-    shs__cl_append(text, size, " -D VALUE=");
-    shs__cl_append(text, size, names[type]);
-    shs__cl_append(text, size, " -D AS_VALUE=as_");
-    shs__cl_append(text, size, names[type]);
-    shs__cl_append(text, size, type == SHS_I32 || type == SHS_U32 || type == SHS_F64 ? " -D WORK=wide" : " -D WORK=ELEM");
-    shs__cl_append_int(text, size, " -D BYTES=", (int)px->view.size);
-    shs__cl_append_int(text, size, " -D SWAP=", px->cube->swap_bytes != 0);
-    shs__cl_append_int(text, size, " -D FROM=", px->layout);
+    shs__cl_define_as(b, "VALUE", names[type]);
+    shs__cl_define_as(b, "WORK", type == SHS_I32 || type == SHS_U32 || type == SHS_F64 ? "wide" : "ELEM");
+    shs__cl_define(b, "BYTES", px->view.size);
+    shs__cl_define(b, "SWAP", px->cube->swap_bytes != 0);
+    shs__cl_define(b, "FROM", (size_t)px->layout);
 }
 
-SHS__PRIVATE void shs__cl_load_options(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass, char *text,
-                                       size_t size) {
-    shs__cl_append_elem(text, size, px->cl, pass->precise);
-    shs__cl_value_options(px, text, size);
-    shs__cl_append_int(text, size, " -D FLOATING=", px->view.floating);
-    shs__cl_append_int(text, size, " -D NODATA=", px->cube->has_nodata != 0);
-    shs__cl_append_int(text, size, " -D CHECKED=", shs__cl_checked(px));
-    shs__cl_append_int(text, size, " -D DIFFERENCE=", pass->difference);
+SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass) {
+    shs__cl_build b = shs__cl_elem_build(px->cl, pass->precise);
+    shs__cl_define_cube(px, &b);
+    shs__cl_define(&b, "FLOATING", (size_t)px->view.floating);
+    shs__cl_define(&b, "NODATA", px->cube->has_nodata != 0);
+    shs__cl_define(&b, "CHECKED", (size_t)shs__cl_checked(px));
+    shs__cl_define(&b, "DIFFERENCE", (size_t)pass->difference);
+    return b;
 }
 
 /* A byte for every pixel of the slice. */
-SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
-                                         cl_mem raw, const char *options) {
+SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s) {
     shs_cl *cl = px->cl;
-    cl_kernel kernel = NULL;
-    size_t local = shs__zmin(128, cl->max_group), global = (s->pixels + local - 1) / local * local;
     const cl_uint ones = 0x01010101u;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_VALID, shs__cl_pad(px->slices[0].pixels), &pass->valid);
     if (status == SHS_OK && px->cube->mask)
         status = shs__cl_write(cl, 0, pass->valid, 0, s->pixels,
@@ -4901,92 +5151,71 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
     else if (status == SHS_OK)
         status = shs__cl_check(cl, SHS__CL(clEnqueueFillBuffer)(cl->queue[0], pass->valid, &ones, sizeof ones, 0,
                                                                 s->padded, 0, NULL, NULL));
-    if (status == SHS_OK) status = shs__cl_kernel(cl, shs__cl_source_pixels, options, "validity", &kernel);
-    a = shs__cl_args_of(cl, kernel, status);
-    shs__cl_put_buffer(&a, raw);
-    shs__cl_put_size(&a, s->origin);
-    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
-    shs__cl_put_buffer(&a, pass->shift);
-    shs__cl_put_buffer(&a, pass->valid);
-    shs__cl_put_size(&a, s->pixels);
-    shs__cl_put_size(&a, s->plane);
-    shs__cl_put_int(&a, px->view.samples);
-    shs__cl_put_int(&a, px->bands);
-    shs__cl_put_int(&a, px->view.used);
-    shs__cl_put_wide(&a, px->cube->has_nodata ? px->view.nodata : 0);
-    return a.status == SHS_OK ? shs__cl_run(cl, 0, kernel, 1, &global, &local, "validity") : a.status;
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(cl, shs__cl_source_pixels, pass->build.text, "validity");
+    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
+    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_size(&call, s->pixels), shs__cl_pass_size(&call, s->plane);
+    shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_wide(&call, px->cube->has_nodata ? px->view.nodata : 0);
+    return shs__cl_launch(&call, shs__chunk_count(s->pixels, 128), 128, 1, 1, "validity");
 }
 
 /* Bands pass->first .. pass->last - 1, with the last of all also the constant that counts pixels. */
-SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
-                                           cl_mem raw, size_t at, int count, size_t padded, const char *options) {
+SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
+                                           int count, size_t padded) {
+    size_t chunks = padded / SHS__CL_CHUNK_PIXELS, rows = (size_t)px->view.used + 1;
     int complete = pass->last == px->view.used;
-    size_t local[2] = {256, 1}, global[2], chunks = padded / SHS__CL_CHUNK_PIXELS, rows = (size_t)px->view.used + 1;
     size_t here = (size_t)(pass->last - pass->first + complete);
-    cl_kernel kernel = NULL;
     cl_mem sums = NULL;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS,
-                                     pass->ld / SHS__CL_CHUNK_PIXELS * rows * shs__cl_wide_bytes(px->cl), &sums);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_pixels, options, "load", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, raw);
-    shs__cl_put_size(&a, s->origin);
-    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
-    shs__cl_put_buffer(&a, pass->shift);
-    shs__cl_put_buffer(&a, pass->valid);
-    shs__cl_put_buffer(&a, pass->X);
-    shs__cl_put_buffer(&a, sums);
-    shs__cl_put_size(&a, at);
-    shs__cl_put_int(&a, count);
-    shs__cl_put_size(&a, s->plane);
-    shs__cl_put_int(&a, px->view.samples);
-    shs__cl_put_int(&a, px->bands);
-    shs__cl_put_int(&a, px->view.used);
-    shs__cl_put_int(&a, pass->first);
-    shs__cl_put_int(&a, (int)pass->ld);
-    global[0] = 256 * chunks;
-    global[1] = px->layout == 2 ? (here + 15) / 16 : here;
-    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "load");
-    return a.status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, 1) : a.status;
+                                     pass->ld / SHS__CL_CHUNK_PIXELS * rows * shs__cl_wide_size(px->cl), &sums);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(px->cl, shs__cl_source_pixels, pass->build.text, "load");
+    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
+    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_buffer(&call, pass->X), shs__cl_pass_buffer(&call, sums);
+    shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count), shs__cl_pass_size(&call, s->plane);
+    shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_int(&call, pass->first), shs__cl_pass_int(&call, (int)pass->ld);
+    status = shs__cl_launch(&call, chunks, SHS__CL_ITEMS,
+                            px->layout == SHS_BIP ? shs__chunk_count(here, SHS__CL_BIP_BANDS) : here, 1, "load");
+    return status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES) : status;
 }
 
 /* A panel: as soon as a step's bands are there, they are loaded and used. */
-SHS__PRIVATE shs_status shs__cl_pass_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
-                                           const char *options) {
+SHS__PRIVATE shs_status shs__cl_pass_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at) {
     size_t count = shs__zmin(pass->ld, s->pixels - at), padded = shs__cl_pad(count);
     int used = px->view.used, step = pass->step ? pass->step : used;
     shs_status status = SHS_OK;
     for (pass->first = 0; pass->first < used && status == SHS_OK; pass->first = pass->last) {
         pass->last = shs__imin(pass->first + step, used);
         if (pass->step) status = shs__cl_after(px->cl, 0, px->risen[pass->index & 1][(pass->last - 1) / px->group_bands]);
-        if (status == SHS_OK && !pass->direct)
-            status = shs__cl_load_panel(px, pass, s, pass->raw, at, (int)count, padded, options);
+        if (status == SHS_OK && !pass->direct) status = shs__cl_load_panel(px, pass, s, at, (int)count, padded);
         if (status == SHS_OK && pass->panel) status = pass->panel(px, pass, s, at, (int)count, padded);
     }
     return status;
 }
 
-SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
-                                           cl_mem raw, const char *options) {
+SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s) {
     shs_status status = SHS_OK;
     size_t at;
     pass->valid = NULL;
-    pass->raw = raw;
-    if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s, raw, options);
-    for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) status = shs__cl_pass_panel(px, pass, s, at, options);
+    pass->raw = px->kept ? s->raw : px->slot[pass->index & 1];
+    if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s);
+    for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) status = shs__cl_pass_panel(px, pass, s, at);
     return status == SHS_OK && pass->slice ? pass->slice(px, pass, s) : status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass *pass) {
-    char options[320] = "";
     shs_cl *cl = px->cl;
     size_t elem = shs__cl_elem_bytes(cl, pass->precise), pixels = (size_t)px->view.lines * (size_t)px->view.samples,
            done = 0;
     shs_status status = SHS_OK;
     int i;
     if (pass->precise && elem != sizeof(shs_wide)) return SHS_UNSUPPORTED;
-    shs__cl_load_options(px, pass, options, sizeof options);
+    pass->build = shs__cl_load_build(px, pass);
     if (!pass->direct) pass->pixel_bytes += (size_t)px->view.used * elem;
     pass->ld = shs__cl_panel_pixels(px, pass->pixel_bytes);
     status = shs__cl_bring(px, 0); /* on its way while memory is found */
@@ -4999,7 +5228,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
         pass->index = i;
         if (i + 1 < px->slice_count) status = shs__cl_bring(px, i + 1);
         if (status == SHS_OK && arrived && !pass->step) status = shs__cl_after(cl, 0, arrived);
-        if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s, px->kept ? s->raw : px->slot[i & 1], options);
+        if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s);
         shs__cl_forget(cl, px->done + (i & 1));
         if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
         done += s->pixels;
@@ -5039,14 +5268,14 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
     const shs__view *v = &px->view;
     ptrdiff_t S = v->samples, L = v->lines, B = v->bands;
     px->bands = v->bands;
-    px->layout = (int)px->cube->interleave;
+    px->layout = px->cube->interleave;
     if (px->cube->pixels) {
-        if (v->ss == 1 && v->ls == S && v->bs >= S * L) px->layout = 0;
-        else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = 1;
-        else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = 2;
+        if (v->ss == 1 && v->ls == S && v->bs >= S * L) px->layout = SHS_BSQ;
+        else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = SHS_BIL;
+        else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = SHS_BIP;
         else px->packed = 1;
     }
-    if (px->packed) px->layout = 2, px->bands = v->used;
+    if (px->packed) px->layout = SHS_BIP, px->bands = v->used;
 }
 
 /* Whether the device may read (or write) the values where they are: it shares the memory, and its loads need them aligned. */
@@ -5059,10 +5288,10 @@ SHS__PRIVATE void shs__cl_wrap_cube(shs__cl_pixels *px) {
     const shs__view *v = &px->view;
     size_t line = (size_t)v->samples * v->size, plane = (size_t)v->lines * line, bytes = plane * (size_t)v->bands;
     int groups = (v->used + 32 * SHS__CL_BAND_GROUPS - 1) / (32 * SHS__CL_BAND_GROUPS);
-    if (px->layout == 0 && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
+    if (px->layout == SHS_BSQ && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
     if (!px->packed && shs__cl_in_place(px->cl, px->cube->pixels, v->size, bytes))
         (void)shs__cl_wrap(px->cl, bytes, (void *)(uintptr_t)px->cube->pixels, &px->whole);
-    if (!px->whole && px->layout == 0 && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
+    if (!px->whole && px->layout == SHS_BSQ && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
 }
 
 /* Lines of the slice that begins with line `at`. The last ones of a cube that stays become smaller and smaller: what is left
@@ -5130,7 +5359,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     shs_status status;
     *session = NULL;
     if (cube->type == SHS_F64 && !cl->has_double) return SHS_UNSUPPORTED;
-    if (cl->max_group < 256) return SHS_UNSUPPORTED;
+    if (cl->max_group < SHS__CL_ITEMS) return SHS_UNSUPPORTED;
     px = (shs__cl_pixels *)shs__cl_alloc(cl, sizeof *px);
     if (!px) return SHS_NO_MEMORY;
     px->cl = cl;
@@ -5180,7 +5409,7 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     pass.panel = shs__cl_moments_panel;
     pass.job = &job;
     pass.pixel_bytes = shs__cl_tiling_bytes(px->cl, &job.tiling);
-    if (px->group_bands && !shs__cl_checked(px)) pass.step = 16 * job.tiling.r;
+    if (px->group_bands && !shs__cl_checked(px)) pass.step = SHS__CL_TILE_EDGE(job.tiling.r);
     pass.shift = px->room[SHS__CL_ROOM_SHIFT];
     status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
@@ -5191,32 +5420,25 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
 
-enum {
-    SHS__CL_BYTE_PIXELS = 4096, /* of a group: enough groups to fill a device, and few partial sums for each pixel */
-    SHS__CL_BYTE_TILE = 128
-};
-
 /* cl->bytes. Only matrix units make it worth while; tests ask for the same without. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
-SHS__PRIVATE shs_status shs__cl_byte_kernel(const shs__cl_pixels *px, cl_kernel *kernel) {
-    char options[96] = "";
-    shs__cl_append_int(options, sizeof options, "-D SLICE=", SHS__CL_BYTE_PIXELS);
-    shs__cl_append_int(options, sizeof options, " -D MMA=", px->cl->bytes == SHS__CL_BYTES_MMA);
-    shs__cl_append_int(options, sizeof options, " -D FROM=", px->layout);
-    return shs__cl_kernel(px->cl, shs__cl_source_bytes, options, "byte_products", kernel);
+SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, "MMA", px->cl->bytes == SHS__CL_BYTES_MMA);
+    shs__cl_define(&b, "FROM", (size_t)px->layout);
+    return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
 /* Whether byte_products can be used, into *can; a compiler that does not take its instruction is asked once. */
 SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
-    cl_kernel kernel;
     shs_status status;
     *can = 0;
     if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return SHS_OK;
-    status = shs__cl_byte_kernel(px, &kernel);
+    status = shs__cl_begin_bytes(px).status;
     *can = status == SHS_OK;
     if (status != SHS_BUILD_FAILED) return status;
     cl->bytes = SHS__CL_BYTES_NOT;
@@ -5226,29 +5448,21 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
 SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
                                            int count, size_t padded) {
     shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
-    size_t groups = shs__chunk_count((size_t)count, SHS__CL_BYTE_PIXELS), local[2] = {256, 1}, global[2];
+    size_t groups = shs__chunk_count((size_t)count, SHS__CL_BYTE_PIXELS);
     cl_mem partial = NULL;
-    cl_kernel kernel = NULL;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
                                      shs__chunk_count(pass->ld, SHS__CL_BYTE_PIXELS) * job->totals.size * sizeof(cl_int), &partial);
     (void)padded;
-    if (status == SHS_OK) status = shs__cl_byte_kernel(px, &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, pass->raw);
-    shs__cl_put_size(&a, s->origin);
-    shs__cl_put_buffer(&a, px->room[SHS__CL_ROOM_LIST]);
-    shs__cl_put_size(&a, at);
-    shs__cl_put_int(&a, count);
-    shs__cl_put_size(&a, s->plane);
-    shs__cl_put_int(&a, px->view.samples);
-    shs__cl_put_int(&a, px->bands);
-    shs__cl_put_int(&a, px->view.used);
-    shs__cl_put_buffer(&a, partial);
-    global[0] = 256 * job->tiling.tiles;
-    global[1] = groups;
-    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 2, global, local, "products");
-    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->totals, 0, job->totals.size, partial, groups, SHS__CL_INTS) : a.status;
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_bytes(px);
+    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count);
+    shs__cl_pass_size(&call, s->plane), shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands);
+    shs__cl_pass_int(&call, px->view.used), shs__cl_pass_buffer(&call, partial);
+    status = shs__cl_launch(&call, job->tiling.tiles, SHS__CL_ITEMS, groups, 1, "products");
+    if (status != SHS_OK) return status;
+    return shs__cl_totals_add(px, &job->totals, 0, job->totals.size, partial, groups, SHS__CL_INTS);
 }
 
 /* From the products of x and 1 to the sums about the shift c: sum (x_i - c_i)(x_j - c_j) = S_ij - c_i s_j - c_j s_i + N c_i c_j.
@@ -5319,7 +5533,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
 typedef struct shs__cl_map_job {
     cl_mem matrix, constant;
     int outputs, padded, block, written, squares; /* block: outputs of a work-item */
-    const char *options;
+    shs__cl_build build;
     cl_mem low, high, out;
     const shs_sink *sink;
     shs_wide missing;
@@ -5353,10 +5567,10 @@ SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_
         }
     }
     if (status == SHS_OK) status = shs__cl_room(px, room, cells * elem, &job->matrix);
-    if (status == SHS_OK) status = shs__cl_room(px, room + 1, k * shs__cl_wide_bytes(cl), &job->constant);
+    if (status == SHS_OK) status = shs__cl_room(px, room + 1, k * shs__cl_wide_size(cl), &job->constant);
     if (status == SHS_OK) status = shs__cl_room(px, shift_room, n * sizeof *centre, shift);
     if (status == SHS_OK) status = shs__cl_write_values(px, job->matrix, cells, matrix, elem);
-    if (status == SHS_OK) status = shs__cl_write_values(px, job->constant, k, constant, shs__cl_wide_bytes(cl));
+    if (status == SHS_OK) status = shs__cl_write_values(px, job->constant, k, constant, shs__cl_wide_size(cl));
     if (status == SHS_OK) status = shs__cl_write(cl, 0, *shift, 0, n * sizeof *centre, centre);
     shs__cl_free(cl, matrix);
     shs__cl_free(cl, constant);
@@ -5364,15 +5578,15 @@ SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_
     return status;
 }
 
-SHS__PRIVATE void shs__cl_map_options(const shs__cl_pixels *px, const shs__cl_map_job *job, int precise, int mode,
-                                      int direct, char *text, size_t size) {
-    shs__cl_append_elem(text, size, px->cl, precise);
-    shs__cl_append(text, size, shs__cl_elem_bytes(px->cl, precise) == 8 ? " -D VEC4=double4" : " -D VEC4=float4");
-    shs__cl_append_int(text, size, " -D DIRECT=", direct);
-    if (direct) shs__cl_value_options(px, text, size);
-    shs__cl_append_int(text, size, " -D OUTPUTS=", job->block);
-    shs__cl_append_int(text, size, " -D MODE=", mode);
-    shs__cl_append_int(text, size, " -D SQUARES=", job->squares != 0);
+SHS__PRIVATE shs__cl_build shs__cl_map_build(const shs__cl_pixels *px, const shs__cl_map_job *job, int precise, int mode,
+                                             int direct) {
+    shs__cl_build b = shs__cl_elem_build(px->cl, precise);
+    shs__cl_define(&b, "DIRECT", (size_t)direct);
+    if (direct) shs__cl_define_cube(px, &b);
+    shs__cl_define(&b, "OUTPUTS", (size_t)job->block);
+    shs__cl_define(&b, "MODE", (size_t)mode);
+    shs__cl_define(&b, "SQUARES", job->squares != 0);
+    return b;
 }
 
 /* Few outputs are made from the slice itself; many would convert each value again for every block of outputs. */
@@ -5380,39 +5594,24 @@ SHS__PRIVATE int shs__cl_directly(const shs__cl_pixels *px, int precise, int out
     return shs__cl_elem_bytes(px->cl, precise) == 4 && outputs <= 48;
 }
 
-/* The arguments that all three kernels begin with. */
-SHS__PRIVATE void shs__cl_put_map(shs__cl_args *a, const shs__cl_pixels *px, const shs__cl_pixel_pass *pass,
-                                  const shs__cl_map_job *job, const shs__cl_slice *s, size_t at, int count) {
+/* One of the kernels of map.cl, with the arguments that all three begin with. */
+SHS__PRIVATE shs__cl_call shs__cl_begin_map(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass, const shs__cl_map_job *job,
+                                            const shs__cl_slice *s, size_t at, int count, const char *name) {
+    shs__cl_call call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, name);
     if (pass->direct) {
-        shs__cl_put_buffer(a, pass->raw);
-        shs__cl_put_size(a, s->origin);
-        shs__cl_put_buffer(a, px->room[SHS__CL_ROOM_LIST]);
-        shs__cl_put_buffer(a, pass->shift);
-        shs__cl_put_size(a, at);
-        shs__cl_put_int(a, count);
-        shs__cl_put_size(a, s->plane);
-        shs__cl_put_int(a, px->view.samples);
-        shs__cl_put_int(a, px->bands);
-    } else {
-        shs__cl_put_buffer(a, pass->X);
-        shs__cl_put_int(a, (int)pass->ld);
-    }
-    shs__cl_put_int(a, px->view.used);
-    shs__cl_put_buffer(a, job->matrix);
-    shs__cl_put_buffer(a, job->constant);
-    shs__cl_put_int(a, job->outputs);
-    shs__cl_put_int(a, job->padded);
-    shs__cl_put_buffer(a, pass->valid);
-    shs__cl_put_size(a, at);
-    shs__cl_put_int(a, count);
+        shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
+        shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
+        shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count), shs__cl_pass_size(&call, s->plane);
+        shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands);
+    } else shs__cl_pass_buffer(&call, pass->X), shs__cl_pass_int(&call, (int)pass->ld);
+    shs__cl_pass_int(&call, px->view.used), shs__cl_pass_buffer(&call, job->matrix), shs__cl_pass_buffer(&call, job->constant);
+    shs__cl_pass_int(&call, job->outputs), shs__cl_pass_int(&call, job->padded);
+    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count);
+    return call;
 }
 
-SHS__PRIVATE shs_status shs__cl_map_launch(shs__cl_pixels *px, const shs__cl_map_job *job, shs__cl_args *a,
-                                           size_t padded, const char *stage) {
-    size_t local[2] = {256, 1}, global[2];
-    global[0] = padded;
-    global[1] = job->squares ? 1 : (size_t)(job->padded / job->block);
-    return a->status == SHS_OK ? shs__cl_run(px->cl, 0, a->kernel, 2, global, local, stage) : a->status;
+SHS__PRIVATE shs_status shs__cl_launch_map(const shs__cl_call *call, const shs__cl_map_job *job, size_t padded, const char *stage) {
+    return shs__cl_launch(call, padded / SHS__CL_ITEMS, SHS__CL_ITEMS, job->squares ? 1 : (size_t)(job->padded / job->block), 1, stage);
 }
 
 /* ---- extremes ----------------------------------------------------------------------------------------------------- */
@@ -5420,40 +5619,30 @@ SHS__PRIVATE shs_status shs__cl_map_launch(shs__cl_pixels *px, const shs__cl_map
 SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                             size_t at, int count, size_t padded) {
     shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
-    size_t bytes = pass->ld / 256 * (size_t)job->written * shs__cl_wide_bytes(px->cl),
-           local = shs__zmin(64, px->cl->max_group), global;
-    cl_kernel kernel = NULL;
+    size_t bytes = pass->ld / SHS__CL_ITEMS * (size_t)job->written * shs__cl_wide_size(px->cl);
     cl_mem low = NULL, high = NULL;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_LOW, bytes, &low);
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_HIGH, bytes, &high);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "extremes", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_map(&a, px, pass, job, s, at, count);
-    shs__cl_put_int(&a, job->written);
-    shs__cl_put_wide(&a, px->cl->has_double ? (shs_wide)SHS__REAL_MAX : (shs_wide)3.402823466e38f);
-    shs__cl_put_buffer(&a, low);
-    shs__cl_put_buffer(&a, high);
-    status = shs__cl_map_launch(px, job, &a, padded, "range");
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "widen", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, low);
-    shs__cl_put_buffer(&a, high);
-    shs__cl_put_int(&a, (int)(padded / 256));
-    shs__cl_put_int(&a, job->written);
-    shs__cl_put_buffer(&a, job->low);
-    shs__cl_put_buffer(&a, job->high);
-    global = ((size_t)job->written + local - 1) / local * local;
-    return a.status == SHS_OK ? shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "range") : a.status;
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_map(px, pass, job, s, at, count, "extremes");
+    shs__cl_pass_int(&call, job->written);
+    shs__cl_pass_wide(&call, px->cl->has_double ? (shs_wide)SHS__REAL_MAX : (shs_wide)3.402823466e38f);
+    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high);
+    status = shs__cl_launch_map(&call, job, padded, "range");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, "widen");
+    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high), shs__cl_pass_int(&call, (int)(padded / SHS__CL_ITEMS));
+    shs__cl_pass_int(&call, job->written), shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high);
+    return shs__cl_launch(&call, shs__chunk_count((size_t)job->written, 64), 64, 1, 1, "range");
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map *map, int precise, int squares,
                                              shs_wide *low, shs_wide *high) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
-    char options[320] = "";
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
-    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_bytes(px->cl), i;
+    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl), i;
     shs_status status;
     memset(&job, 0, sizeof job);
     memset(&pass, 0, sizeof pass);
@@ -5465,12 +5654,11 @@ SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map 
     if (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
     pass.direct = shs__cl_directly(px, precise, map->outputs);
-    shs__cl_map_options(px, &job, precise, 2, pass.direct, options, sizeof options);
-    job.options = options;
+    job.build = shs__cl_map_build(px, &job, precise, SHS__CL_MAP_EXTREMES, pass.direct);
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
-    if (status == SHS_OK) status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_bytes(px->cl));
-    if (status == SHS_OK) status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_bytes(px->cl));
+    if (status == SHS_OK) status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
+    if (status == SHS_OK) status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_size(px->cl));
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
     if (status == SHS_OK) status = shs__cl_read_values(px, job.low, n, low, 0);
     return status == SHS_OK ? shs__cl_read_values(px, job.high, n, high, 0) : status;
@@ -5482,8 +5670,7 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
                                           size_t at, int count, size_t padded) {
     shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
     int turn = pass->index & 1;
-    cl_kernel kernel = NULL;
-    shs__cl_args a;
+    shs__cl_call call;
     size_t bytes = px->slices[0].pixels * (size_t)job->written * shs_type_size(job->sink->type), plane = s->pixels, origin = 0;
     shs_status status = SHS_OK;
     if (job->whole) {
@@ -5492,20 +5679,13 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
         origin = (size_t)s->first_line * (size_t)px->view.samples * (job->sink->interleave == SHS_BSQ ? 1 : (size_t)job->written);
     } else status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
     if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->fetched[turn]);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->options, "store", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_map(&a, px, pass, job, s, at, count);
-    shs__cl_put_int(&a, job->written);
-    shs__cl_put_size(&a, plane);
-    shs__cl_put_int(&a, px->view.samples);
-    shs__cl_put_wide(&a, job->missing);
-    shs__cl_put_buffer(&a, job->low);
-    shs__cl_put_buffer(&a, job->high);
-    shs__cl_put_wide(&a, job->sink->low);
-    shs__cl_put_wide(&a, job->sink->high);
-    shs__cl_put_buffer(&a, job->out);
-    shs__cl_put_size(&a, origin);
-    return shs__cl_map_launch(px, job, &a, padded, "map");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_map(px, pass, job, s, at, count, "store");
+    shs__cl_pass_int(&call, job->written);
+    shs__cl_pass_size(&call, plane), shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_wide(&call, job->missing);
+    shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high), shs__cl_pass_wide(&call, job->sink->low);
+    shs__cl_pass_wide(&call, job->sink->high), shs__cl_pass_buffer(&call, job->out), shs__cl_pass_size(&call, origin);
+    return shs__cl_launch_map(&call, job, padded, "map");
 }
 
 /* The slice's outputs from the device: to the caller's memory on queue 1, while queue 0 goes on; to a stream at once. */
@@ -5546,19 +5726,22 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     return status == SHS_OK ? shs__cl_mark(cl, 1, px->fetched + turn) : status;
 }
 
-SHS__PRIVATE void shs__cl_sink_options(const shs_sink *sink, char *text, size_t size) {
-    const char *const real = sizeof(shs_real) == 8 ? " -D SINK=double -D INTEGER=0" : " -D SINK=float -D INTEGER=0";
-    const char *const types[SHS_TYPE_COUNT] = {real,
-                                               " -D SINK=uchar -D INTEGER=1 -D LEAST=0 -D MOST=255",
-                                               " -D SINK=short -D INTEGER=1 -D LEAST=(-32768) -D MOST=32767",
-                                               " -D SINK=ushort -D INTEGER=1 -D LEAST=0 -D MOST=65535",
-                                               " -D SINK=int -D INTEGER=1 -D LEAST=(-2147483647-1) -D MOST=2147483647",
-                                               " -D SINK=uint -D INTEGER=1 -D LEAST=0 -D MOST=4294967295u",
-                                               " -D SINK=float -D INTEGER=0",
-                                               " -D SINK=double -D INTEGER=0"};
-    shs__cl_append(text, size, types[sink->type]);
-    shs__cl_append_int(text, size, " -D LAYOUT=", (int)sink->interleave);
-    shs__cl_append_int(text, size, " -D RESCALE=", sink->rescale != 0);
+/* Types of OpenCL, and the values that they hold. */
+SHS__PRIVATE void shs__cl_define_sink(const shs_sink *sink, shs__cl_build *b) {
+    static const char *const types[SHS_TYPE_COUNT][3] = {{"real", "", ""},
+                                                         {"uchar", "0", "255"},
+                                                         {"short", "(-32768)", "32767"},
+                                                         {"ushort", "0", "65535"},
+                                                         {"int", "(-2147483647-1)", "2147483647"},
+                                                         {"uint", "0", "4294967295u"},
+                                                         {"float", "", ""},
+                                                         {"double", "", ""}};
+    const char *const *type = types[sink->type];
+    shs__cl_define_as(b, "SINK", type[0]);
+    shs__cl_define(b, "INTEGER", type[1][0] != 0);
+    if (type[1][0]) shs__cl_define_as(b, "LEAST", type[1]), shs__cl_define_as(b, "MOST", type[2]);
+    shs__cl_define(b, "LAYOUT", (size_t)sink->interleave);
+    shs__cl_define(b, "RESCALE", sink->rescale != 0);
 }
 
 SHS__PRIVATE size_t shs__cl_sink_bytes(const shs__cl_pixels *px, const shs__cl_map_job *job) {
@@ -5598,10 +5781,9 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
                                            const shs_sink *sink, const shs_wide *low, const shs_wide *high,
                                            shs_wide missing) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
-    char options[320] = "";
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
-    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_bytes(px->cl);
+    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl);
     shs_status status;
     if ((sink->type == SHS_F64 && !px->cl->has_double) ||
         (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
@@ -5617,15 +5799,14 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     pass.pixel_bytes = 1;
     status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
     pass.direct = shs__cl_directly(px, precise, map->outputs);
-    shs__cl_map_options(px, &job, precise, 0, pass.direct, options, sizeof options);
-    shs__cl_sink_options(sink, options, sizeof options);
-    job.options = options;
+    job.build = shs__cl_map_build(px, &job, precise, SHS__CL_MAP_STORE, pass.direct);
+    shs__cl_define_sink(sink, &job.build);
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
     if (status == SHS_OK && sink->rescale)
-        status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_bytes(px->cl));
+        status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
     if (status == SHS_OK && sink->rescale)
-        status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_bytes(px->cl));
+        status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_size(px->cl));
     if (status == SHS_OK && !sink->pixels) {
         job.host = (unsigned char *)shs_cl_host_alloc(px->cl, px->slices[0].pixels * n * shs_type_size(sink->type));
         if (!job.host) status = SHS_NO_MEMORY;
@@ -5649,29 +5830,25 @@ typedef struct shs__cl_white_job {
 SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                             size_t at, int count, size_t padded) {
     shs__cl_white_job *job = (shs__cl_white_job *)pass->job;
-    cl_kernel kernel = NULL;
     shs__cl_planes z;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status = SHS_OK;
     z.buffer = s->z;
     z.from = s->z ? at : 0;
     z.ld = s->z ? s->padded : pass->ld;
     z.rows = px->m;
     if (!z.buffer) status = shs__cl_room(px, SHS__CL_ROOM_Z, pass->ld * (size_t)px->m * sizeof(shs_real), &z.buffer);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_map, job->map.options, "whiten", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_map(&a, px, pass, &job->map, s, at, count);
-    shs__cl_put_buffer(&a, z.buffer);
-    shs__cl_put_size(&a, z.from);
-    shs__cl_put_size(&a, z.ld);
-    status = shs__cl_map_launch(px, &job->map, &a, padded, "whiten");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_map(px, pass, &job->map, s, at, count, "whiten");
+    shs__cl_pass_buffer(&call, z.buffer);
+    shs__cl_pass_size(&call, z.from), shs__cl_pass_size(&call, z.ld);
+    status = shs__cl_launch_map(&call, &job->map, padded, "whiten");
     return status == SHS_OK && job->use ? job->use(px, job->job, &z, padded) : status;
 }
 
 /* A pass that whitens; the map must stand in its rooms. count gets the number of valid pixels. */
 SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *map, size_t pixel_bytes,
                                            shs__cl_white_fn use, void *job, shs_wide *count) {
-    char options[320] = "";
     shs__cl_white_job white;
     shs__cl_pixel_pass pass;
     size_t n = (size_t)px->view.used;
@@ -5686,8 +5863,7 @@ SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *
     map->constant = px->room[SHS__CL_ROOM_WHITE_CONSTANT];
     pass.direct =
         !shs__cl_checked(px) && shs__cl_directly(px, 0, px->m); /* otherwise loading counts the valid pixels */
-    shs__cl_map_options(px, map, 0, 1, pass.direct, options, sizeof options);
-    map->options = options;
+    map->build = shs__cl_map_build(px, map, 0, SHS__CL_MAP_WHITEN, pass.direct);
     white.map = *map, white.use = use, white.job = job;
     pass.phase = "whitening", pass.panel = shs__cl_white_panel, pass.job = &white;
     pass.pixel_bytes = pixel_bytes + (size_t)px->m * sizeof(shs_real);
@@ -5737,23 +5913,18 @@ SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
 
 SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
     shs__cl_products_job *job = (shs__cl_products_job *)arg;
-    size_t local = shs__zmin(256, px->cl->max_group);
-    cl_kernel kernel = NULL;
     shs__cl_planes q;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status =
         shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->tiling.rows_a * sizeof(shs_real), &q.buffer);
+    if (status != SHS_OK) return status;
     q.from = 0, q.ld = padded, q.rows = job->tiling.rows_a;
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_fourth, "", "pairs", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, z->buffer);
-    shs__cl_put_size(&a, z->from);
-    shs__cl_put_size(&a, z->ld);
-    shs__cl_put_int(&a, px->m);
-    shs__cl_put_buffer(&a, q.buffer);
-    shs__cl_put_size(&a, q.ld);
-    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &padded, &local, "fourth");
-    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, &q, NULL, padded, 0, job->tiling.tiles, &job->totals) : a.status;
+    call = shs__cl_begin(px->cl, shs__cl_source_fourth, "", "pairs");
+    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
+    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, q.buffer), shs__cl_pass_size(&call, q.ld);
+    status = shs__cl_launch(&call, padded / SHS__CL_ITEMS, SHS__CL_ITEMS, 1, 1, "fourth");
+    if (status != SHS_OK) return status;
+    return shs__cl_products(px, &job->tiling, &q, NULL, padded, 0, job->tiling.tiles, &job->totals);
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map *whitening, int fourth,
@@ -5786,36 +5957,29 @@ typedef struct shs__cl_sweep_job {
     shs__cl_totals totals, slopes;
     cl_mem W;
     int directions;
-    const char *options;
+    shs__cl_build build;
 } shs__cl_sweep_job;
 
 SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
     shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
-    size_t groups = padded / SHS__CL_CHUNK_PIXELS, global = groups * 256, local = 256;
-    cl_kernel kernel = NULL;
+    size_t groups = padded / SHS__CL_CHUNK_PIXELS;
     cl_mem slopes = NULL;
     shs__cl_planes g;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status =
         shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->directions * sizeof(shs_real), &g.buffer);
     g.from = 0, g.ld = padded, g.rows = job->directions;
     if (status == SHS_OK)
-        status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS,
-                              groups * (size_t)job->directions * shs__cl_wide_bytes(px->cl), &slopes);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_sweep, job->options, "contrast", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, z->buffer);
-    shs__cl_put_size(&a, z->from);
-    shs__cl_put_size(&a, z->ld);
-    shs__cl_put_int(&a, px->m);
-    shs__cl_put_buffer(&a, job->W);
-    shs__cl_put_int(&a, job->directions);
-    shs__cl_put_buffer(&a, g.buffer);
-    shs__cl_put_size(&a, g.ld);
-    shs__cl_put_buffer(&a, slopes);
-    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "sweep");
-    if (a.status == SHS_OK) a.status = shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, slopes, groups, 1);
-    return a.status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, 0, job->tiling.tiles, &job->totals) : a.status;
+        status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * (size_t)job->directions * shs__cl_wide_size(px->cl), &slopes);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(px->cl, shs__cl_source_sweep, job->build.text, "contrast");
+    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
+    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_int(&call, job->directions);
+    shs__cl_pass_buffer(&call, g.buffer), shs__cl_pass_size(&call, g.ld), shs__cl_pass_buffer(&call, slopes);
+    status = shs__cl_launch(&call, groups, SHS__CL_ITEMS, 1, 1, "sweep");
+    if (status == SHS_OK)
+        status = shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, slopes, groups, SHS__CL_WIDES);
+    return status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, 0, job->tiling.tiles, &job->totals) : status;
 }
 
 SHS__PRIVATE shs_status shs__cl_write_directions(shs__cl_pixels *px, size_t cells, const shs_wide *W, cl_mem *buffer) {
@@ -5826,16 +5990,14 @@ SHS__PRIVATE shs_status shs__cl_write_directions(shs__cl_pixels *px, size_t cell
 SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W,
                                              shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
-    char options[32] = "";
     shs__cl_sweep_job job;
     size_t bytes;
     shs_real zeros[16] = SHS_ZERO; /* the kernels take whole vectors */
     shs_wide slope_at_zero;
     int d;
     shs_status status = shs__cl_write_directions(px, (size_t)px->m * (size_t)c, W, &job.W);
-    shs__cl_append(options, sizeof options, "-D CONTRAST_");
-    shs__cl_append(options, sizeof options, shs_contrast_name(contrast));
-    job.options = options;
+    job.build.text[0] = 0;
+    shs__cl_define_name(&job.build, "CONTRAST_", shs_contrast_name(contrast));
     job.directions = c;
     job.tiling = shs__cl_tiling_of(px->cl, 0, 0, px->m, c);
     bytes = (size_t)c * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling);
@@ -5854,22 +6016,18 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
 
 SHS__PRIVATE shs_status shs__cl_rate_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
     shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
-    size_t groups = padded / SHS__CL_CHUNK_PIXELS, global = groups * 256, local = 256;
-    cl_kernel kernel = NULL;
+    size_t groups = padded / SHS__CL_CHUNK_PIXELS;
     cl_mem rates = NULL;
-    shs__cl_args a;
+    shs__cl_call call;
     shs_status status =
-        shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * job->slopes.size * shs__cl_wide_bytes(px->cl), &rates);
-    if (status == SHS_OK) status = shs__cl_kernel(px->cl, shs__cl_source_sweep, "", "rate", &kernel);
-    a = shs__cl_args_of(px->cl, kernel, status);
-    shs__cl_put_buffer(&a, z->buffer);
-    shs__cl_put_size(&a, z->from);
-    shs__cl_put_size(&a, z->ld);
-    shs__cl_put_int(&a, px->m);
-    shs__cl_put_buffer(&a, job->W);
-    shs__cl_put_buffer(&a, rates);
-    if (a.status == SHS_OK) a.status = shs__cl_run(px->cl, 0, kernel, 1, &global, &local, "rate");
-    return a.status == SHS_OK ? shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, rates, groups, 1) : a.status;
+        shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * job->slopes.size * shs__cl_wide_size(px->cl), &rates);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(px->cl, shs__cl_source_sweep, "", "rate");
+    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
+    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_buffer(&call, rates);
+    status = shs__cl_launch(&call, groups, SHS__CL_ITEMS, 1, 1, "rate");
+    if (status != SHS_OK) return status;
+    return shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, rates, groups, SHS__CL_WIDES);
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {
@@ -6172,11 +6330,12 @@ SHS__PRIVATE const char *const shs__cl_source_probe[] = {
 SHS__PRIVATE shs_status shs__cl_run_probe(shs_cl *cl, cl_uint *got) {
     const size_t size = 32;
     cl_mem buffer = NULL;
-    cl_kernel kernel = NULL;
-    shs_status status = shs__cl_kernel(cl, shs__cl_source_probe, "", "probe", &kernel);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, size * sizeof *got, &buffer);
-    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer);
-    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &size, &size, "probe");
+    shs__cl_call call;
+    shs_status status = shs__cl_buffer(cl, size * sizeof *got, &buffer);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(cl, shs__cl_source_probe, "", "probe");
+    shs__cl_pass_buffer(&call, buffer);
+    status = shs__cl_launch(&call, 1, size, 1, 1, "probe");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, size * sizeof *got, got);
     shs__cl_release(cl, &buffer);
     return status;

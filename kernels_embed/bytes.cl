@@ -3,7 +3,7 @@
 
    To the `used` bands comes one that is 1 in every pixel: its products with the others are their sums, that with itself counts.
    Work-group (t, s) makes the T x T tile t of the lower triangle from the SLICE pixels s, in whole numbers: 255^2 SLICE fits
-   an int, and `accumulate` of moments.cl adds the slices in double, exactly too.
+   an int, and `accumulate` (totals.cl) adds the slices in double, exactly too.
 
        B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks
      A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles
@@ -12,12 +12,23 @@
 
    On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.
 
-   The build says: SLICE (at most 32768), MMA, and FROM (the slice's interleave: 0 BSQ, 1 BIL, 2 BIP). */
+   The textbook twin is shs_moments_naive. */
 
-#define T 128
+#include "device.cl"
+
+#ifndef MMA
+#define MMA 0 /* 1: by the matrix unit, in PTX */
+#endif
+#ifndef FROM
+#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */
+#endif
+
+#define ITEMS SHS__CL_ITEMS
+#define SLICE SHS__CL_BYTE_PIXELS
+#define T SHS__CL_BYTE_TILE
 #define KB 64
 #define WORDS (KB / 4)
-#define EACH (T * WORDS / 256) /* words of a tile that an item fetches */
+#define EACH (T * WORDS / ITEMS) /* words of a tile that an item fetches */
 
 /* Word w of band b in local memory. The places are mixed so that the 32 bands that a warp writes at a time, and the 8 bands of
    4 words that it reads, lie in different banks. */
@@ -77,7 +88,7 @@ inline int dot4(uint a, uint b) {
 }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void byte_products(__global const uchar *raw, ulong origin, __global const int *list, ulong first, int count, ulong plane,
                    int samples, int bands, int used, __global int *partial) {
     __local uint tile_a[T * WORDS], other[T * WORDS];
@@ -97,7 +108,7 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
 #if FROM == 2
 #define FETCH(from)                                                                                                   \
     _Pragma("unroll") for (e = 0; e < EACH; e++) {                                                                    \
-        int p = (from) + 4 * WORD_OF(id + e * 256), b = BAND_OF(id);                                                  \
+        int p = (from) + 4 * WORD_OF(id + e * ITEMS), b = BAND_OF(id);                                                  \
         uint at[4], mask = count_mask(p, count);                                                                      \
         places(at, (uint)first, p, count, samples, bands);                                                            \
         next_a[e] = four_pixels(raw, at, row_a, ti * T + b, used) & mask;                                             \
@@ -112,14 +123,14 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
         uint at[4], mask = count_mask(p, count);                                                                      \
         places(at, (uint)first, p, count, samples, bands);                                                            \
         _Pragma("unroll") for (e = 0; e < EACH; e++) {                                                                \
-            next_a[e] = four_pixels(raw, at, row_a[e], ti * T + BAND_OF(id + e * 256), used) & mask;                  \
-            if (ti != tj) next_b[e] = four_pixels(raw, at, row_b[e], tj * T + BAND_OF(id + e * 256), used) & mask;    \
+            next_a[e] = four_pixels(raw, at, row_a[e], ti * T + BAND_OF(id + e * ITEMS), used) & mask;                  \
+            if (ti != tj) next_b[e] = four_pixels(raw, at, row_b[e], tj * T + BAND_OF(id + e * ITEMS), used) & mask;    \
         }                                                                                                             \
     }
     uint row_a[EACH], row_b[EACH];
     for (e = 0; e < EACH; e++) {
-        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * 256), used, plane, samples);
-        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * 256), used, plane, samples);
+        row_a[e] = row_of(list, ti * T + BAND_OF(id + e * ITEMS), used, plane, samples);
+        row_b[e] = row_of(list, tj * T + BAND_OF(id + e * ITEMS), used, plane, samples);
     }
 #endif
 
@@ -127,7 +138,7 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
     for (k = begin; k < end; k += KB) {
         barrier(CLK_LOCAL_MEM_FENCE);
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
-            int word = id + e * 256, at = PLACE(BAND_OF(word), WORD_OF(word));
+            int word = id + e * ITEMS, at = PLACE(BAND_OF(word), WORD_OF(word));
             tile_a[at] = next_a[e];
             if (ti != tj) other[at] = next_b[e];
         }

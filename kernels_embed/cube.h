@@ -1,7 +1,23 @@
 /* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.
 
-   The build says: VALUE and WORK (types of a value, and of value - shift), AS_VALUE, BYTES, SWAP, FROM (the slice's
-   interleave: 0 BSQ, 1 BIL, 2 BIP), ELEM (what the value becomes). */
+   The file that includes it says ELEM, what a value becomes. */
+
+#ifndef VALUE
+#define VALUE short /* the type of a value */
+#endif
+#ifndef BYTES
+#define BYTES 2 /* its size */
+#endif
+#ifndef SWAP
+#define SWAP 0 /* 1: the bytes stand in the other order */
+#endif
+#ifndef WORK
+#define WORK ELEM /* the type of value - shift: wide where ELEM may not hold a value */
+#endif
+#ifndef FROM
+#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */
+#endif
+#define AS_VALUE VECTOR(as_, VALUE)
 
 inline VALUE value_of(VALUE v) {
 #if !SWAP || BYTES == 1

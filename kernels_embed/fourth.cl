@@ -1,6 +1,9 @@
 /* fourth.cl - all products z_a z_b, a <= b, of whitened pixels: their Gram matrix (moments.cl) is the fourth moments of z,
    after which FastICA with g(y) = y^3 needs no pixel again. One work-item a pixel; neighbours read and write neighbours.
-   Q: plane b (b + 1) / 2 + a holds z_a z_b of ld pixels. Missing pixels are zero and stay so. */
+   Q: plane b (b + 1) / 2 + a holds z_a z_b of ld pixels. Missing pixels are zero and stay so. The textbook twin is shs_ica_naive,
+   which takes E[z g(w'z)] from the pixels themselves. */
+#include "device.cl"
+
 __kernel void pairs(__global const real *Z, ulong from, ulong ldz, int m, __global real *Q, ulong ld) {
     const size_t p = get_global_id(0);
     int a, b;

@@ -1,7 +1,6 @@
 /* gemm.cl: C = alpha op(A) op(B) + beta C, column-major, op(A) M x K, op(B) K x N; beta = 0 never reads C.
 
-   Build options: TRANS_A, TRANS_B (0 or 1); VECTOR_A, VECTOR_B: 1 where the leading dimension is a multiple of four, so that
-   four neighbours may be read at once.
+   Its textbook twin is shs_gemm_naive.
 
    A group of 16 x 16 work-items computes a tile of 128 x 128 of C, each item 8 x 8 of it in registers:
 
@@ -21,15 +20,28 @@
    Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
    product has the same bits wherever it is computed, in gemm_plain too. */
 
+#include "device.cl"
+
+#ifndef TRANS_A
+#define TRANS_A 0 /* 1: op(A) is the transpose of A */
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0 /* 1: op(B) is the transpose of B */
+#endif
+#ifndef VECTOR_A
+#define VECTOR_A 0 /* 1: the leading dimension is a multiple of four: four neighbours may be read at once */
+#endif
+#ifndef VECTOR_B
+#define VECTOR_B 0 /* likewise */
+#endif
+
 #pragma OPENCL FP_CONTRACT OFF
 
-#define REAL4_(type) type##4
-#define REAL4(type) REAL4_(type)
-typedef REAL4(real) quad;
+typedef VECTOR(real, 4) quad;
 
-#define TILE 128
-#define STEP 16
-#define EDGE (TILE + 4) /* rows of a local tile start in different banks, and still on 16 bytes */
+#define TILE SHS__CL_GEMM_TILE
+#define STEP SHS__CL_GEMM_STEP
+#define EDGE SHS__CL_GEMM_PITCH
 
 /* Whether k runs along the memory of a factor. */
 #define ALONG_A TRANS_A

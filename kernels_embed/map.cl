@@ -4,11 +4,42 @@
    register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
    Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
 
-   The build says: ELEM (of panel and matrix; VEC4 four of them), OUTPUTS (a multiple of 4), DIRECT (with it what cube.h wants),
-   MODE (0 store, 1 whiten, 2 extremes), SQUARES, and for MODE 0 SINK (the sink's type), INTEGER with LEAST and MOST, LAYOUT (of
-   the sink: 0 BSQ, 1 BIL, 2 BIP), RESCALE. */
+   The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */
+
+#include "device.cl"
+
+#ifndef ELEM
+#define ELEM real /* of panel and matrix */
+#endif
+#ifndef OUTPUTS
+#define OUTPUTS 12 /* a multiple of 4 */
+#endif
+#ifndef DIRECT
+#define DIRECT 1 /* 1: from the slice; 0: from a panel */
+#endif
+#ifndef MODE
+#define MODE SHS__CL_MAP_STORE /* or whiten, or extremes */
+#endif
+#ifndef SQUARES
+#define SQUARES 0 /* 1: the squared length of the outputs is the one that counts */
+#endif
+
+/* SHS__CL_MAP_STORE */
+#ifndef SINK
+#define SINK float /* the sink's type */
+#endif
+#ifndef INTEGER
+#define INTEGER 0 /* 1: an integer, from LEAST to MOST */
+#endif
+#ifndef LAYOUT
+#define LAYOUT 0 /* of the sink, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */
+#endif
+#ifndef RESCALE
+#define RESCALE 0 /* 1: from low .. high to new_low .. new_high */
+#endif
 
 #define BLOCKS (OUTPUTS / 4)
+typedef VECTOR(ELEM, 4) VEC4;
 
 #if DIRECT
 #include "cube.h"
@@ -80,7 +111,7 @@ inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int
     }
 }
 
-#if MODE == 1
+#if MODE == SHS__CL_MAP_WHITEN
 /* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
@@ -125,7 +156,7 @@ inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __gl
 #define VALUES OUTPUTS
 #endif
 
-#if MODE == 2
+#if MODE == SHS__CL_MAP_EXTREMES
 /* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
@@ -171,7 +202,7 @@ __kernel void widen(__global const wide *low, __global const wide *high, int cou
 }
 #endif
 
-#if MODE == 0
+#if MODE == SHS__CL_MAP_STORE
 /* To nearest, half away from zero, within the type. */
 inline SINK to_sink(wide x) {
 #if INTEGER

@@ -1,31 +1,53 @@
 /* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.
 
    The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the
-   SLICE pixels s, in ELEM; `accumulate` then adds the slices in their order, in double (or as a sum and its rounding
-   errors). The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.
+   SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.
 
-   Three kernels, one a program: `products` for many rows, `skewed` for the few of a symmetric result (SKEWED), `accumulate`
-   (neither R nor SKEWED). All are told ELEM and SLICE. */
+   Two kernels: `products` for many rows, `skewed` for the few of a symmetric result. The textbook twin is shs_moments_naive. */
 
-#if defined R
+#include "device.cl"
+
+#ifndef ELEM
+#define ELEM real /* of planes and partial sums */
+#endif
+#ifndef SKEWED
+#define SKEWED 0 /* 1: the program holds `skewed`, not `products` */
+#endif
+
+#define ITEMS SHS__CL_ITEMS
+#define SLICE SHS__CL_CHUNK_PIXELS
+
+#if !SKEWED
 /* Work-group (t, s) makes the T x T tile first_tile + t.
 
        B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows
      A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x
      | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;
      v +---+   the next KB are on their way to registers meanwhile
+ */
 
-   The build says: ELEM2 or ELEM4 as vec, R (2, 4, 8), W (2 or 4), KB (a multiple of 16 / R), SAME (B is A: the lower triangle
-   of tiles, row by row). */
+#ifndef R
+#define R 8 /* 2, 4 or 8 */
+#endif
+#ifndef W
+#define W 4 /* 2 or 4, a divisor of R */
+#endif
+#ifndef KB
+#define KB 16 /* a multiple of 16 / R */
+#endif
+#ifndef SAME
+#define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */
+#endif
 
-#define T (16 * R)
+#define T SHS__CL_TILE_EDGE(R)
 #define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */
-#define EACH (T * KB / 256)   /* elements of a tile that an item fetches */
+#define EACH (T * KB / ITEMS) /* elements of a tile that an item fetches */
+typedef VECTOR(ELEM, W) vec;
 
 #define ROW(l, part)                                                                                                  \
     _Pragma("unroll") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,
               int rows_b, int first_tile, __global ELEM *partial) {
     __local vec tile_a[KB * PITCH];
@@ -52,7 +74,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
 
 #define FETCH(at)                                                                                                     \
     _Pragma("unroll") for (e = 0; e < EACH; e++) {                                                                    \
-        int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;                                                      \
+        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                      \
         int ra = ti * T + row, rb = tj * T + row;                                                                     \
         next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \
         if (!SAME || ti != tj)                                                                                        \
@@ -63,7 +85,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
     for (k = 0; k < SLICE; k += KB) {
         barrier(CLK_LOCAL_MEM_FENCE);
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
-            int kk = (id + e * 256) % KB, row = (id + e * 256) / KB;
+            int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;
             ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];
             if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];
         }
@@ -91,7 +113,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
     }
 }
 
-#elif defined SKEWED
+#else
 /* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal
    d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the
    other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the
@@ -103,20 +125,31 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
      v  2    22  23  24              BLOCKS items make one copy of the array; PARTS copies take turns with the pixels, and the
         3    33  34  30 (30 = 03)    group adds them up at the end.
         4    44  40  41
+ */
 
-   The build says: N, ELEM4 as vec, KB, PARTS (a divisor of KB). */
-#define ACROSS ((N + 7) / 8)          /* blocks along c */
-#define DOWN ((N / 2 + 8) / 8)        /* and along d */
+#ifndef N
+#define N 55 /* rows */
+#endif
+#ifndef KB
+#define KB 32 /* pixels */
+#endif
+#ifndef PARTS
+#define PARTS 8 /* a divisor of KB */
+#endif
+
+#define ACROSS SHS__CL_SKEWED_ACROSS(N)
+#define DOWN SHS__CL_SKEWED_DOWN(N)
 #define BLOCKS (ACROSS * DOWN)
-#define ITEMS (BLOCKS * PARTS)
+#define ALL (BLOCKS * PARTS)        /* items of a group */
 #define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */
 #define PITCH (WIDTH / 4 + 1)         /* in vectors; odd, for the banks */
-#define EACH ((N * KB + ITEMS - 1) / ITEMS)
+#define EACH ((N * KB + ALL - 1) / ALL)
+typedef VECTOR(ELEM, 4) vec;
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ALL, 1, 1)))
 void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {
     __local vec tile[KB * PITCH];
-    __local vec row[2 * ITEMS];
+    __local vec row[2 * ALL];
     __local ELEM *put = (__local ELEM *)tile;
     const int id = (int)get_local_id(0), block = id % BLOCKS, part = id / BLOCKS, c = block % ACROSS, d = block / ACROSS;
     int k, q, e, l;
@@ -127,14 +160,14 @@ void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial
     for (l = 0; l < 8; l++) sum[l][0] = sum[l][1] = (vec)(0);
 
 #define FETCH(at)                                                                                                     \
-    _Pragma("unroll") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)                                         \
-        next[e] = A[(ulong)((id + e * ITEMS) / KB) * ld + (ulong)((at) + (id + e * ITEMS) % KB)];
+    _Pragma("unroll") for (e = 0; e < EACH; e++) if (id + e * ALL < N * KB)                                         \
+        next[e] = A[(ulong)((id + e * ALL) / KB) * ld + (ulong)((at) + (id + e * ALL) % KB)];
 
     FETCH(0)
     for (k = 0; k < SLICE; k += KB) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        _Pragma("unroll") for (e = 0; e < EACH; e++) if (id + e * ITEMS < N * KB)
-            for (l = (id + e * ITEMS) / KB; l < WIDTH; l += N) put[(id + e * ITEMS) % KB * PITCH * 4 + l] = next[e];
+        _Pragma("unroll") for (e = 0; e < EACH; e++) if (id + e * ALL < N * KB)
+            for (l = (id + e * ALL) / KB; l < WIDTH; l += N) put[(id + e * ALL) % KB * PITCH * 4 + l] = next[e];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + KB < SLICE) FETCH(k + KB)
         for (q = part; q < KB; q += PARTS) {
@@ -154,41 +187,11 @@ void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial
         barrier(CLK_LOCAL_MEM_FENCE);
         row[2 * id] = sum[l][0], row[2 * id + 1] = sum[l][1];
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (e = id; e < BLOCKS * 8; e += ITEMS) {
+        for (e = id; e < BLOCKS * 8; e += ALL) {
             ELEM x = 0;
             for (q = 0; q < PARTS; q++) x += ((__local const ELEM *)row)[q * BLOCKS * 8 + e];
             partial[e / 8 * 64 + l * 8 + e % 8] = x;
         }
     }
-}
-
-#else
-/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. Without
-   doubles lost holds what rounding took away (Knuth's two-sum), and total + lost is the sum. */
-inline void add(wide *sum, wide *rest, wide x) {
-#if HAS_DOUBLE
-    *sum += x;
-#else
-    wide s = *sum + x, was = s - x;
-    *rest += (*sum - was) + (x - (s - was));
-    *sum = s;
-#endif
-}
-
-__kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,
-                         __global wide *lost) {
-    const size_t i = get_global_id(0);
-    ELEM x[8];
-    int c, j;
-    wide sum, rest;
-    if (i >= size) return;
-    partial += i;
-    sum = total[first + i], rest = lost[first + i];
-    for (c = 0; c + 8 <= count; c += 8) {
-        _Pragma("unroll") for (j = 0; j < 8; j++) x[j] = partial[(size_t)(c + j) * size];
-        _Pragma("unroll") for (j = 0; j < 8; j++) add(&sum, &rest, (wide)x[j]);
-    }
-    for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);
-    total[first + i] = sum, lost[first + i] = rest;
 }
 #endif

@@ -33,45 +33,62 @@
    All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
    a first), so on one device they give the same bits, and it does not matter who codes a signal.
 
-   What the recurrence of |r|^2 cannot decide, the first two mark in state[], and omp_general settles it:
-       1  above its tolerance       2  in doubt: pursue again, with the explicit residual
-       4  the codes are good, but |r|^2 is too small for the recurrence to tell: form it explicitly
+   What the recurrence of |r|^2 cannot decide, the first two mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
+   omp_general settles it.
 
-   Build options, besides those of every program (real, wide, HAS_DOUBLE, IS_CPU, NV_PTX):
-       OMP_WARP, OMP_ITEM or OMP_GENERAL   which kernel
-       REAL_BITS                           32 or 64: of real
-       TOLERANT                            0: no signal has a tolerance, and all that decides about one falls away
-       N, S          omp_warp, omp_item    n padded to a multiple of 32 by zero atoms; places in the codes
-       SIGNALS       omp_warp              warps, that is signals, a group; more than one only with SHUFFLES
-       KEEP          omp_warp              1: all b_k in registers too, and the loop over k unrolled
-       SHUFFLES      omp_warp              1: warps exchange registers by PTX; 0: through local memory, with barriers
-       REDUX         omp_warp              1: the warp reduces integers in one instruction
-       GROUP         omp_general           items a group: a power of two
-       USE_GRAM      omp_general           0: elements of G are formed as they are needed */
+   Their textbook twin is shs_omp_naive. */
+
+#include "device.cl"
+
+/* Which kernel: OMP_WARP, OMP_ITEM or OMP_GENERAL. */
+#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GENERAL)
+#define OMP_WARP
+#endif
+#ifndef TOLERANT
+#define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */
+#endif
+
+/* omp_warp and omp_item */
+#ifndef N
+#define N 256 /* n, padded to a multiple of 32 by zero atoms */
+#endif
+#ifndef S
+#define S 8 /* places in the codes */
+#endif
+
+/* omp_warp */
+#ifndef SIGNALS
+#define SIGNALS 1 /* warps, that is signals, a group; more than one only with SHUFFLES */
+#endif
+#ifndef KEEP
+#define KEEP 0 /* 1: all b_k in registers too, and the loop over k unrolled */
+#endif
+#ifndef SHUFFLES
+#define SHUFFLES 0 /* 1: warps exchange registers by PTX; 0: through local memory, with barriers */
+#endif
+#ifndef REDUX
+#define REDUX 0 /* 1: the warp reduces integers in one instruction */
+#endif
+
+/* omp_general */
+#ifndef GROUP
+#define GROUP 64 /* items a group: a power of two */
+#endif
+#ifndef USE_GRAM
+#define USE_GRAM 1 /* 0: elements of G are formed as they are needed */
+#endif
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#define WARP 32
-#define UNREACHED 1
-#define DOUBTFUL 2
-#define UNPROVEN 4
+#define WARP SHS__CL_WARP_ITEMS
+#define UNREACHED SHS__CL_UNREACHED
+#define DOUBTFUL SHS__CL_DOUBTFUL
+#define UNPROVEN SHS__CL_UNPROVEN
 #define NONE 0xffffffffu
-
-#if REAL_BITS == 64
-#define GUARD ((real)1e-12)
-#define TRUST2 ((wide)1e-12)
-#define EPSILON ((wide)2.220446049250313e-16)
-#else
-#define GUARD ((real)1e-5f)
-#define TRUST2 ((wide)1e-4f)
-#define EPSILON ((wide)1.1920929e-7f)
-#endif
-
-#if HAS_DOUBLE
-#define WIDE_EPSILON ((wide)2.220446049250313e-16)
-#else
-#define WIDE_EPSILON ((wide)1.1920929e-7f)
-#endif
+#define GUARD SHS__OMP_GUARD
+#define TRUST2 SHS__OMP_TRUST2
+#define EPSILON ((wide)SHS__EPS)
+#define WIDE_EPSILON ((wide)SHS__WIDE_EPS)
 
 /* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
@@ -103,7 +120,7 @@ wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {
 #define VALUES (N / WARP)
 #define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)
 #define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)
-#define EDGE (N + 4) /* rows of b: those of different k start in different banks */
+#define EDGE SHS__CL_WARP_PITCH(N) /* of a row of b */
 #define KEPT (S > 1 ? S - 1 : 1)
 
 #if N % (4 * WARP) == 0
@@ -462,7 +479,7 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
 #else
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #endif
-#define REFRESHES 4
+#define REFRESHES SHS__OMP_REFRESHES
 
 /* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global
    memory, x and atoms the codes themselves. */

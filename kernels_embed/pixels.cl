@@ -8,14 +8,33 @@
    Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs
    four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.
 
-   The build says what cube.h wants (ELEM is the panel's), FLOATING, NODATA, CHECKED (pixels may be missing), DIFFERENCE (right
-   neighbour less pixel). */
+   The sums of the textbook are shs_moments_naive. */
 
-#ifndef CHUNK
-#define CHUNK 1024 /* pixels of a work-group */
+#include "device.cl"
+
+#ifndef ELEM
+#define ELEM real /* of the panel */
+#endif
+#ifndef ELEM_BYTES
+#define ELEM_BYTES (REAL_BITS / 8) /* its size */
+#endif
+#include "cube.h"
+#ifndef FLOATING
+#define FLOATING 0 /* 1: values are floating-point numbers: NaN and infinity are missing */
+#endif
+#ifndef NODATA
+#define NODATA 1 /* 1: a value says that a pixel is missing */
+#endif
+#ifndef CHECKED
+#define CHECKED 1 /* 1: pixels may be missing */
+#endif
+#ifndef DIFFERENCE
+#define DIFFERENCE 0 /* 1: right neighbour less pixel, for the noise */
 #endif
 
-#include "cube.h"
+#define ITEMS SHS__CL_ITEMS
+#define CHUNK SHS__CL_CHUNK_PIXELS
+#define TURN SHS__CL_BIP_BANDS
 
 /* The bits decide: compilers may fold a comparison away. */
 inline int finite_elem(ELEM x) {
@@ -68,36 +87,36 @@ inline ELEM element(__global const VALUE *raw, __global const int *list, __globa
 #endif
 }
 
-/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + 256, ...
-   BIP: of bands first_band + 16 g and the next 15; a tile of 16 pixels x 16 bands is read along the bands and written along the
+/* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + ITEMS, ...
+   BIP: of bands first_band + TURN g and the next; a tile of TURN pixels x TURN bands is read along the bands and written along the
    pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
           __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,
           int bands, int used, int first_band, int ld) {
-    __local wide add[256];
+    __local wide add[ITEMS];
     const int i = (int)get_local_id(0), chunk = (int)get_group_id(0);
     int step, span;
     wide sum = 0;
     raw += origin;
 #if FROM != 2
     const int b = first_band + (int)get_group_id(1);
-    for (step = i; step < CHUNK; step += 256) {
+    for (step = i; step < CHUNK; step += ITEMS) {
         int p = chunk * CHUNK + step;
         ELEM x = p < count ? element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used) : (ELEM)0;
         if (b < used) panel[(size_t)b * (size_t)ld + (size_t)p] = x;
         sum += (wide)x;
     }
     add[i] = sum;
-    for (span = 128; span > 0; span >>= 1) {
+    for (span = ITEMS / 2; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i < span) add[i] += add[i + span];
     }
     if (i == 0) sums[(size_t)chunk * (size_t)(used + 1) + (size_t)b] = add[0];
 #else
-    __local ELEM tile[16][17];
-    const int row = i >> 4, column = i & 15, base = first_band + (int)get_group_id(1) * 16;
-    for (step = 0; step < CHUNK; step += 16) {
+    __local ELEM tile[TURN][TURN + 1];
+    const int row = i / TURN, column = i % TURN, base = first_band + (int)get_group_id(1) * TURN;
+    for (step = 0; step < CHUNK; step += TURN) {
         int p = chunk * CHUNK + step + row, b = base + column;
         ELEM x = 0;
         if (p < count && b <= used) x = element(raw, list, shift, valid, first + (ulong)p, b, plane, samples, bands, used);
@@ -109,7 +128,7 @@ void load(__global const VALUE *raw, ulong origin, __global const int *list, __g
         sum += (wide)x;
     }
     add[i] = sum;
-    for (span = 8; span > 0; span >>= 1) {
+    for (span = TURN / 2; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (column < span) add[i] += add[i + span];
     }

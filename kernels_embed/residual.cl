@@ -1,7 +1,17 @@
 /* residual.cl: E = Y - DX and its squares; lengths of signals; sums over all signals.
+   `residual` is what shs_ksvd_naive calls E. */
 
-   Build options: LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has in hand;
-   STRIDE, the places a signal has in the codes. */
+#include "device.cl"
+
+#ifndef LANES
+#define LANES 32 /* work-items that share a signal; 1 on a processor */
+#endif
+#ifndef ROWS
+#define ROWS 8 /* signals that a group has in hand */
+#endif
+#ifndef STRIDE
+#define STRIDE 8 /* places that a signal has in the codes */
+#endif
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -63,7 +73,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulon
 
 /* ---- sums over all signals ---------------------------------------------------------------------------------------- */
 
-#define TEAM 64
+#define TEAM SHS__CL_SUM_ITEMS
 
 /* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */
 wide over_team(wide value, __local wide *room) {
@@ -103,7 +113,7 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, _
     for (i = get_global_id(0); i < m; i += get_global_size(0)) {
         sum += (wide)errors2[i];
         nonzeros += (ulong)used[i];
-        not_reached += (ulong)(state[i] & 1);
+        not_reached += (ulong)(state[i] & SHS__CL_UNREACHED);
     }
     tallies[id][0] = nonzeros, tallies[id][1] = not_reached;
     sum = over_team(sum, room);

@@ -5,8 +5,13 @@
    Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing
    either: the host adds g'(0) for each pixel that is there.
 
-   CONTRAST_name, a name of SHS_CONTRAST_LIST: which g. W: m x c, a direction a column. */
-#define EACH 4
+   W: m x c, a direction a column. The textbook twin is shs_ica_naive. */
+
+#include "device.cl"
+
+/* CONTRAST_name, a name of SHS_CONTRAST_LIST: which g; none: the program rates sources. */
+#define ITEMS SHS__CL_ITEMS
+#define EACH (SHS__CL_CHUNK_PIXELS / ITEMS)
 
 #if defined(CONTRAST_pow3)
 #define CONTRAST
@@ -29,13 +34,13 @@ inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __gl
     return y;
 }
 
-/* The sum of x over the group of 256, valid in item 0. */
+/* The sum of x over the group, valid in item 0. */
 inline wide group_sum(wide x, __local wide *add) {
     const int i = (int)get_local_id(0);
     int span;
     barrier(CLK_LOCAL_MEM_FENCE);
     add[i] = x;
-    for (span = 128; span > 0; span >>= 1) {
+    for (span = ITEMS / 2; span > 0; span >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i < span) add[i] += add[i + span];
     }
@@ -43,17 +48,17 @@ inline wide group_sum(wide x, __local wide *add) {
 }
 
 #ifdef CONTRAST
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,
               __global wide *slopes) {
-    __local wide add[256];
+    __local wide add[ITEMS];
     real at_zero;
     int d, e;
     (void)contrast_of(0, &at_zero);
     for (d = 0; d < c; d++) {
         wide slopes_here = 0;
         for (e = 0; e < EACH; e++) {
-            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
+            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);
             real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);
             slopes_here += (wide)(slope - at_zero);
             G[(size_t)d * ld + p] = g;
@@ -64,14 +69,14 @@ void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global con
 }
 #else
 /* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {
-    __local wide add[256];
+    __local wide add[ITEMS];
     int d, e;
     for (d = 0; d < m; d++) {
         wide fourth = 0, negentropy = 0;
         for (e = 0; e < EACH; e++) {
-            size_t p = get_group_id(0) * (size_t)(256 * EACH) + (size_t)(e * 256) + get_local_id(0);
+            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);
             real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);
             fourth += (wide)(y * y) * (wide)(y * y);
             if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));

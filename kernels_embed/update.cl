@@ -5,20 +5,30 @@
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
 
-   Build options: STRIDE; LANES, the work-items that share a signal (1 on a processor); ROWS, the signals a group has (1 for
-   update_signals without SHUFFLES, which says whether a warp can exchange registers); UPDATE_name, a name of SHS_UPDATE_LIST, for
-   update_signals and update_uses. TILE and STRETCH are known to the host too, as SHS__CL_TILE and SHS__CL_STRETCH. */
+   The textbook twin of the update is shs_ksvd_naive. */
+
+#include "device.cl"
+
+#ifndef STRIDE
+#define STRIDE 8 /* places that a signal has in the codes */
+#endif
+#ifndef LANES
+#define LANES 32 /* work-items that share a signal; 1 on a processor */
+#endif
+#ifndef ROWS
+#define ROWS 1 /* signals a group; 1 for update_signals without SHUFFLES */
+#endif
+#ifndef SHUFFLES
+#define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */
+#endif
+/* And UPDATE_name, a name of SHS_UPDATE_LIST, for update_signals and update_uses. */
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#ifndef SHUFFLES
-#define SHUFFLES 0
-#endif
-
-#define TEAM 128
-#define TILE 2048     /* atoms that a group counts: 16 KB of local memory */
-#define SET 32        /* signals that are placed at a time: a bit each */
-#define STRETCH 256   /* uses whose sum is formed in one go */
+#define TEAM SHS__CL_USES_ITEMS
+#define TILE SHS__CL_USES_TILE
+#define STRETCH SHS__CL_USES_STRETCH
+#define SET 32 /* signals that are placed at a time: a bit each */
 
 /* ---- the lists ---------------------------------------------------------------------------------------------------- */
 

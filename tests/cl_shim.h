@@ -179,9 +179,6 @@ SHIM_CALL(clGetProgramInfo, (cl_program p, cl_program_info what, size_t size, vo
 SHIM_CALL(clGetProgramBuildInfo,
           (cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *value, size_t *needed),
           (p, shim_real(d), what, size, value, needed))
-SHIM_CALL(clGetKernelWorkGroupInfo,
-          (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t size, void *value, size_t *needed),
-          (k, shim_real(d), what, size, value, needed))
 SHIM_CALL(clGetEventProfilingInfo, (cl_event e, cl_profiling_info what, size_t size, void *value, size_t *needed),
           (e, what, size, value, needed))
 SHIM_CALL(clSetKernelArg, (cl_kernel k, cl_uint index, size_t size, const void *value), (k, index, size, value))

@@ -29,20 +29,16 @@ static void end_cl(shs_cl *cl) {
 
 /* x[i] = i on the way there, i + 2 * factor on the way back. */
 static shs_status run_add(shs_cl *cl, const char *options, shs_real *x) {
-    const size_t bytes = COUNT * sizeof *x, global = GLOBAL, local = 64;
-    const cl_uint n = COUNT;
-    const shs_real by = 2;
-    cl_kernel kernel;
+    const size_t bytes = COUNT * sizeof *x;
+    shs__cl_call call = shs__cl_begin(cl, source_add, options, "add");
     cl_mem buffer = NULL;
     int i;
-    shs_status status = shs__cl_kernel(cl, source_add, options, "add", &kernel);
+    shs_status status = call.status;
     for (i = 0; i < COUNT; i++) x[i] = (shs_real)i;
     if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &buffer);
     if (status == SHS_OK) status = shs__cl_write(cl, 0, buffer, 0, bytes, x);
-    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer);
-    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 1, sizeof n, &n);
-    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 2, sizeof by, &by);
-    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &global, &local, "add");
+    shs__cl_pass_buffer(&call, buffer), shs__cl_pass_uint(&call, COUNT), shs__cl_pass_real(&call, 2);
+    if (status == SHS_OK) status = shs__cl_launch(&call, GLOBAL / 64, 64, 1, 1, "add");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, bytes, x);
     shs__cl_release(cl, &buffer);
     return status;
@@ -341,7 +337,6 @@ static void test_programs_are_kept(void **state) {
     assert_ptr_equal(add, again);
     assert_ptr_not_equal(add, twice);
     assert_int_equal(shim.builds, builds + 2);
-    assert_in_range(shs__cl_group_limit(cl, add), 1, cl->max_group);
     end_cl(cl);
 }
 
@@ -395,13 +390,12 @@ static void test_defines(void **state) {
     static const char *const source[] = {
         "#if HAS_DOUBLE != EXPECTED || !defined(IS_CPU) || !defined(NV_PTX)\n", "#error a define is wrong\n", "#endif\n",
         "__kernel void sizes(__global uint *out) { out[0] = sizeof(real); out[1] = sizeof(wide); }\n", NULL};
-    const size_t one = 1;
     shs_cl_options o = SHS_ZERO;
     int single;
     (void)state;
     for (single = 0; single < 2; single++) {
         cl_uint sizes[2] = {0, 0};
-        cl_kernel kernel;
+        shs__cl_call call;
         cl_mem buffer = NULL;
         shs_cl *cl;
         int expected;
@@ -409,10 +403,10 @@ static void test_defines(void **state) {
         cl = new_cl(&o);
         expected = cl->about.has_double && sizeof(shs_wide) == 8 && BY_TYPE(!single, 1);
         assert_int_equal(cl->has_double, expected);
-        assert_ok(shs__cl_kernel(cl, source, expected ? "-D EXPECTED=1" : "-D EXPECTED=0", "sizes", &kernel));
+        call = shs__cl_begin(cl, source, expected ? "-D EXPECTED=1" : "-D EXPECTED=0", "sizes");
         assert_ok(shs__cl_buffer(cl, sizeof sizes, &buffer));
-        assert_ok(shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer));
-        assert_ok(shs__cl_run(cl, 0, kernel, 1, &one, NULL, "sizes"));
+        shs__cl_pass_buffer(&call, buffer);
+        assert_ok(shs__cl_launch(&call, 1, 1, 1, 1, "sizes"));
         assert_ok(shs__cl_read(cl, 0, buffer, 0, sizeof sizes, sizes));
         assert_int_equal(sizes[0], sizeof(shs_real));
         assert_int_equal(sizes[1], expected ? 8 : 4);
@@ -707,18 +701,18 @@ static void test_pinned(void **state) {
 
 /* A transfer in one queue, work in the other, in the order that the events say. */
 static shs_status run_overlapped(shs_cl *cl, shs_real *x) {
-    const size_t bytes = GLOBAL * sizeof *x, half = bytes / 2, global = GLOBAL;
+    const size_t bytes = GLOBAL * sizeof *x, half = bytes / 2;
     cl_event sent = NULL, done = NULL;
     cl_mem there = NULL, copied = NULL;
-    cl_kernel kernel;
-    shs_status status = shs__cl_kernel(cl, source_add, "-D FACTOR=2", "twice", &kernel);
+    shs__cl_call call = shs__cl_begin(cl, source_add, "-D FACTOR=2", "twice");
+    shs_status status = call.status;
     if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &there);
     if (status == SHS_OK) status = shs__cl_buffer(cl, bytes, &copied);
     if (status == SHS_OK) status = shs__cl_write_later(cl, 1, there, 0, bytes, x);
     if (status == SHS_OK) status = shs__cl_mark(cl, 1, &sent);
     if (status == SHS_OK) status = shs__cl_after(cl, 0, sent);
-    if (status == SHS_OK) status = shs__cl_arg(cl, kernel, 0, sizeof there, &there);
-    if (status == SHS_OK) status = shs__cl_run(cl, 0, kernel, 1, &global, NULL, "twice");
+    shs__cl_pass_buffer(&call, there);
+    if (status == SHS_OK) status = shs__cl_launch(&call, GLOBAL / 64, 64, 1, 1, "twice");
     if (status == SHS_OK) status = shs__cl_clear(cl, 0, copied, 0, bytes);
     if (status == SHS_OK) status = shs__cl_copy(cl, 0, there, half, copied, half, half);
     if (status == SHS_OK) status = shs__cl_mark(cl, 0, &done);
@@ -742,7 +736,7 @@ static void check_overlapped(const shs_real *x) {
 static void test_queues(void **state) {
     shs_cl *cl = new_cl(NULL);
     shs_real *x = (shs_real *)malloc(GLOBAL * sizeof *x);
-    const size_t none[2] = {64, 0};
+    shs__cl_call nothing = SHS_ZERO;
     int i;
     (void)state;
     assert_non_null(x);
@@ -752,7 +746,8 @@ static void test_queues(void **state) {
     assert_ok(shs__cl_wait(cl, NULL));
     assert_ok(shs__cl_after(cl, 0, NULL));
     assert_ok(shs__cl_flush(cl, 0));
-    assert_ok(shs__cl_run(cl, 0, NULL, 2, none, NULL, "nothing"));
+    nothing.cl = cl;
+    assert_ok(shs__cl_launch(&nothing, 1, 64, 0, 1, "nothing"));
     assert_ok(shs__cl_write(cl, 0, NULL, 0, 0, NULL));
     assert_ok(shs__cl_read(cl, 0, NULL, 0, 0, NULL));
     free(x);
@@ -761,20 +756,20 @@ static void test_queues(void **state) {
 
 static void test_wrap(void **state) {
     shs_cl *cl = new_cl(NULL);
-    const size_t global = GLOBAL, bytes = GLOBAL * sizeof(shs_real);
+    const size_t bytes = GLOBAL * sizeof(shs_real);
     unsigned char *block = (unsigned char *)malloc(bytes + 4096);
     shs_real *x = (shs_real *)(void *)(block + (4096 - (uintptr_t)block % 4096)), *seen;
-    cl_kernel kernel;
+    shs__cl_call call;
     cl_mem buffer = NULL;
     int i;
     (void)state;
     assert_non_null(block);
     for (i = 0; i < GLOBAL; i++) x[i] = (shs_real)i;
-    assert_ok(shs__cl_kernel(cl, source_add, "-D FACTOR=2", "twice", &kernel));
+    call = shs__cl_begin(cl, source_add, "-D FACTOR=2", "twice");
     assert_ok(shs__cl_wrap(cl, bytes, x, &buffer));
     assert_int_equal(cl->in_use, 0);
-    assert_ok(shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer));
-    assert_ok(shs__cl_run(cl, 0, kernel, 1, &global, NULL, "twice"));
+    shs__cl_pass_buffer(&call, buffer);
+    assert_ok(shs__cl_launch(&call, GLOBAL / 64, 64, 1, 1, "twice"));
     seen = (shs_real *)malloc(bytes);
     assert_non_null(seen);
     assert_ok(shs__cl_read(cl, 0, buffer, 0, bytes, seen));

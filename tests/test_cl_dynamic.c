@@ -50,9 +50,8 @@ static void test_other_library(void **state) {
 static void test_library(void **state) {
     static const char *const source[] = {"__kernel void put(__global int *x) { x[get_global_id(0)] = get_global_id(0); }\n",
                                          NULL};
-    const size_t global = 64;
     cl_int x[64];
-    cl_kernel kernel;
+    shs__cl_call call;
     cl_mem buffer = NULL;
     shs_cl *cl;
     int count = 0, i;
@@ -64,10 +63,10 @@ static void test_library(void **state) {
         skip();
     }
     assert_ok(shs_cl_create(NULL, NULL, &cl));
-    assert_ok(shs__cl_kernel(cl, source, "", "put", &kernel));
+    call = shs__cl_begin(cl, source, "", "put");
     assert_ok(shs__cl_buffer(cl, sizeof x, &buffer));
-    assert_ok(shs__cl_arg(cl, kernel, 0, sizeof buffer, &buffer));
-    assert_ok(shs__cl_run(cl, 0, kernel, 1, &global, NULL, "put"));
+    shs__cl_pass_buffer(&call, buffer);
+    assert_ok(shs__cl_launch(&call, 1, 64, 1, 1, "put"));
     assert_ok(shs__cl_read(cl, 0, buffer, 0, sizeof x, x));
     for (i = 0; i < 64; i++) assert_int_equal(x[i], i);
     shs__cl_release(cl, &buffer);

@@ -4,7 +4,8 @@
 
    What stands between the lines that begin with "[kernels]" and "[/kernels]" (in comments) is replaced: a file
    kernels_embed/gemm.cl becomes shs__cl_source_gemm, one string a line, NULL at the end. The order is that of the arguments.
-   A line #include "other.h" becomes what stands in that file of the same folder: a program is one text.
+   A line #include "other.h" becomes what stands in that file of the same folder, while #include "other.cl" becomes an empty line:
+   a program is one text, whose parts the host joins. A FILE that ends in .h becomes C as it stands: for host and kernels.
    A header that is up to date is left alone, so that its date does not change. Lines, because a C compiler need take no
    literal beyond 4095 bytes, and because changes then show line by line. */
 #include <stdio.h>
@@ -108,6 +109,10 @@ static void append_line(text *out, const char *path, const char *line, size_t le
 
 static void append_file(text *out, const char *path);
 
+static int ends_in(const char *name, size_t length, const char *end) {
+    return length >= strlen(end) && !strncmp(name + length - strlen(end), end, strlen(end));
+}
+
 /* The length of the name in #include "name", 0 for any other line. */
 static size_t included(const char *line, size_t length) {
     const size_t before = strlen(INCLUDE);
@@ -134,13 +139,21 @@ static void append_file(text *out, const char *path) {
         end = strchr(at, '\n');
         if (!end) end = stop;
         name = included(at, (size_t)(end - at));
-        if (name) append_included(out, path, at + strlen(INCLUDE), name);
+        if (name && ends_in(at + strlen(INCLUDE), name, ".cl")) append_line(out, path, "", 0);
+        else if (name) append_included(out, path, at + strlen(INCLUDE), name);
         else append_line(out, path, at, (size_t)(end - at));
     }
     free(source.at);
 }
 
 static void append_source(text *out, const char *path) {
+    if (ends_in(path, strlen(path), ".h")) {
+        text header = read_file(path);
+        append(out, header.at, header.used);
+        append_string(out, "\n");
+        free(header.at);
+        return;
+    }
     append_string(out, "SHS__PRIVATE const char *const shs__cl_source_");
     append_name(out, path);
     append_string(out, "[] = {\n");

@@ -1,0 +1,52 @@
+/* contract.h - what host and kernels must agree on, each number once: `make embed` puts these lines into sparsehs_cl.h, and every
+   kernel begins with them (device.cl), so that a name means the same on both sides. In a program for a device that has, or is to
+   use, no doubles SPARSEHS_NO_DOUBLE is defined whatever the library is built with. */
+
+/* ---- numbers of sparsehs.h: a macro can be defined again with the same text only, so that compilers tell a difference ---- */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__EPS 2.220446049250313080847263e-16
+#define SHS__OMP_GUARD ((shs_real)1e-12)
+#define SHS__OMP_TRUST2 ((shs_wide)1e-12)
+#else
+#define SHS__EPS 1.1920928955078125e-7f
+#define SHS__OMP_GUARD ((shs_real)1e-5f)
+#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
+#endif
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__WIDE_EPS 1.1920928955078125e-7f
+#else
+#define SHS__WIDE_EPS 2.220446049250313080847263e-16
+#endif
+#define SHS__OMP_REFRESHES 4
+
+/* ---- the matrix product (gemm.cl) ---- */
+#define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */
+#define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */
+#define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */
+#define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */
+
+/* ---- sparse coding (omp.cl) ---- */
+#define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
+#define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */
+#define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
+#define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
+#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+
+/* ---- sums over signals, and the update (residual.cl, update.cl) ---- */
+#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
+#define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
+#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
+#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
+
+/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
+#define SHS__CL_ITEMS 256           /* of a group */
+#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */
+#define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
+#define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
+#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */
+#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
+#define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
+#define SHS__CL_BYTE_TILE 128       /* bands of one */
+#define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */
+#define SHS__CL_MAP_WHITEN 1
+#define SHS__CL_MAP_EXTREMES 2

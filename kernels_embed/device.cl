@@ -1,0 +1,34 @@
+/* device.cl - stands before every program: the types, and what the host says of the device. Each file includes it, and has a
+   default for each of its build options, so that it can be compiled and read by itself (make check-embed does so).
+
+   The host says SPARSEHS_DOUBLE (shs_real is double), SPARSEHS_NO_DOUBLE (no doubles in the library, or on the device) and: */
+#ifndef IS_CPU
+#define IS_CPU 0 /* 1: a processor, for whose compiler loops are written otherwise here and there */
+#endif
+#ifndef NV_PTX
+#define NV_PTX 0 /* 1: inline PTX works */
+#endif
+
+#ifdef SPARSEHS_DOUBLE
+#define real double /* shs_real */
+#define REAL_BITS 64
+#else
+#define real float
+#define REAL_BITS 32
+#endif
+#ifdef SPARSEHS_NO_DOUBLE
+#define wide float /* what sums are made in */
+#define HAS_DOUBLE 0
+#else
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define wide double
+#define HAS_DOUBLE 1
+#endif
+#define shs_real real
+#define shs_wide wide
+
+/* VECTOR(float, 4) is float4; the type may be a macro. */
+#define VECTOR_(type, n) type##n
+#define VECTOR(type, n) VECTOR_(type, n)
+
+#include "contract.h"
