@@ -247,7 +247,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                         \
     X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                             \
     X(SHS_RANKS_DIFFER, 11, "ranks: they differ in sizes, options or the call they make, or two have one number")      \
-    X(SHS_BAD_CONTEXT, 12, "context: callbacks that go together are not both set, or rank, ranks or threads is off")   \
+    X(SHS_BAD_CONTEXT, 12, "context: never zeroed, one of two callbacks that go together, or rank, ranks or threads off") \
     X(SHS_BAD_OPTIONS, 13, "options: NULL where they are needed, never zeroed, or a member out of its range")          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                               \
     X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                 \
@@ -294,14 +294,14 @@ extern "C" {
     X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                          \
     X(SHS_BAD_SCHEDULE, 57, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")    \
     X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                              \
-    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type") \
+    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")\
     X(SHS_IMAGE_NOT_FINITE, 60, "image: it holds NaN or infinity")                                                     \
-    X(SHS_BAD_PATCHES, 61, "patches: larger than the image, a negative size or step, or a range outside the set")      \
-    X(SHS_BAD_CUBE, 62, "cube: no pixels and no read_fn, a size that is not positive, or an unknown type or interleave") \
+    X(SHS_BAD_PATCHES, 61, "patches: never zeroed, larger than the image, a negative size or step, or a range beyond the set") \
+    X(SHS_BAD_CUBE, 62, "cube: never zeroed, no pixels and no read_fn, no positive size, or an unknown type or interleave") \
     X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
     X(SHS_READ_FAILED, 64, "read_fn: it returned non-zero; the stream could not be read")                              \
     X(SHS_WRITE_FAILED, 65, "write_fn: it returned non-zero; the output is incomplete")                                \
-    X(SHS_BAD_SINK, 66, "sink: no pixels and no write_fn, an unknown type or interleave, or low > high")               \
+    X(SHS_BAD_SINK, 66, "sink: never zeroed, no pixels and no write_fn, an unknown type or interleave, or low > high") \
     X(SHS_BAD_MAP, 67, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                   \
     X(SHS_BAD_MOMENTS, 68, "moments: NULL, or not those of as many bands")                                             \
     X(SHS_NO_PIXELS, 69, "pixels: too few valid ones")                                                                 \
@@ -330,10 +330,14 @@ typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN, SHS_REDUCE_MAX 
 
 struct shs_engine;
 
+/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The first and
+   the last member of those with many stay zero: what they hold in a struct that never was zeroed is noticed, and refused. */
+
 /* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The struct is only read;
    several threads may share one as long as its callbacks allow it. No callback, here or in a cube, a sink or an engine, may
    leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks wait. */
 typedef struct shs_context {
+    uint32_t start_canary;
     /* Memory: malloc and free when both are NULL. Set both or neither. Blocks need malloc's alignment only. */
     void *(*alloc_fn)(void *user, size_t size);
     void (*free_fn)(void *user, void *block);
@@ -368,6 +372,7 @@ typedef struct shs_context {
 
     /* Where the stages run; NULL: here, on the CPU. */
     const struct shs_engine *engine;
+    uint32_t end_canary;
 } shs_context;
 
 /* A stack of blocks in the caller's buffer: no heap at all. A block that is given back before later ones becomes free when
@@ -551,6 +556,7 @@ typedef enum shs_gram_mode {
 } shs_gram_mode;
 
 typedef struct shs_omp_options {
+    uint32_t start_canary;
     int sparsity;                   /* atoms a signal at most, clamped to min(p, n); 0 = as many as fit, codes->stride too */
     shs_real tolerance;             /* stop at ||y - Dx|| <= tolerance (an L2 norm, in the unit of y); 0 = at sparsity only */
     const int *sparsity_each;       /* m limits, one a signal, in place of sparsity (0 = no atom); NULL = the same for all */
@@ -559,6 +565,7 @@ typedef struct shs_omp_options {
     const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
     int ldg;
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024); same codes */
+    uint32_t end_canary;
 } shs_omp_options;
 
 typedef struct shs_omp_report {
@@ -675,6 +682,7 @@ typedef struct shs_ksvd_record {
 } shs_ksvd_record;
 
 typedef struct shs_ksvd_options {
+    uint32_t start_canary;
     int iterations;                 /* K; 0 = 10 */
     shs_omp_options coding;         /* sparsity (0 = max(1, p/10) without a tolerance), tolerance, limits a signal, m~ */
     shs_update update;              /* the rule */
@@ -697,6 +705,7 @@ typedef struct shs_ksvd_options {
     int stop_patience;              /* ... in this many iterations; 0 = run all */
     shs_ksvd_record *history;       /* output: one record an iteration; NULL = not wanted */
     size_t *usage_history;          /* output: n x iterations, uses of each atom by all signals; NULL = not wanted */
+    uint32_t end_canary;
 } shs_ksvd_options;
 
 typedef struct shs_ksvd_report {
@@ -757,6 +766,7 @@ typedef enum shs_patch_mode {
 /* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel
    after channel, in each row after row. */
 typedef struct shs_patches {
+    uint32_t start_canary;
     int width, height;   /* of a patch; 0 = 8 */
     shs_patch_mode mode;
     int step_x, step_y;  /* SHS_PATCHES_GRID: 0 = 1, that is all patches */
@@ -764,6 +774,7 @@ typedef struct shs_patches {
     uint64_t seed;       /* SHS_PATCHES_RANDOM */
     int keep_mean;       /* non-zero: do not remove the mean of each channel */
     int unit_norm;       /* non-zero: scale to unit norm (a zero patch stays zero) */
+    uint32_t end_canary;
 } shs_patches;
 
 /* The number of patches in the set; *p (may be NULL) gets their length. Both 0 where image and set do not fit each other. */
@@ -826,6 +837,7 @@ typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL, SHS_BIP, SHS_INTERLEAVE_COUN
    outputs such a pixel gets the no-data value in every band. `lines` may be 0, without pixels or a read_fn, as some ranks may
    have none: then sums stay as they are and nothing is written. */
 typedef struct shs_cube {
+    uint32_t start_canary;
     const void *pixels;
     shs_type type;
     int samples, lines, bands;
@@ -845,10 +857,12 @@ typedef struct shs_cube {
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
+    uint32_t end_canary;
 } shs_cube;
 
 /* Where an output cube goes: memory (lines x samples x outputs values, contiguous as interleave says) or a stream of blocks. */
 typedef struct shs_sink {
+    uint32_t start_canary;
     void *pixels;
     shs_type type;             /* integer types: rounded to nearest, half away from zero, and clamped to their range */
     shs_interleave interleave;
@@ -858,6 +872,7 @@ typedef struct shs_sink {
     shs_wide low, high;
     int (*write_fn)(void *user, int first_line, int lines, const void *block); /* for pixels NULL; non-zero: SHS_WRITE_FAILED */
     void *write_user;
+    uint32_t end_canary;
 } shs_sink;
 
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
@@ -920,12 +935,14 @@ SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cu
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the
    k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive. */
 typedef struct shs_pca_options {
+    uint32_t start_canary;
     int components;               /* k; 0 = by the rules below, or all bands */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     int sample;                   /* non-zero: divide by n - 1 instead of n */
     shs_precision precise;
+    uint32_t end_canary;
 } shs_pca_options;
 
 /* The result; shs_pca_free frees it. */
@@ -1019,6 +1036,7 @@ typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS, SHS_ROUTE_SW
 typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY, SHS_BY_EXTRACTION } shs_ica_order;
 
 typedef struct shs_ica_options {
+    uint32_t start_canary;
     int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper: keep principal components with at least this eigenvalue */
     shs_contrast contrast;
@@ -1036,6 +1054,7 @@ typedef struct shs_ica_options {
     shs_ica_order order;          /* of the components in the result */
     int sample;                   /* as for PCA, */
     shs_precision precise;        /* and this: whitened pixels are shs_real all the same */
+    uint32_t end_canary;
 } shs_ica_options;
 
 /* What became of one component. */
@@ -1496,8 +1515,12 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
 
 /* ---- threads, progress, ranks ------------------------------------------------------------------------------------- */
 
+/* Whether a struct was zeroed before it was filled, as far as its ends tell. */
+#define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
+
 SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
+    if (!SHS__ZEROED(ctx)) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
     if (ctx->reduce_fn && (ctx->ranks < 1 || ctx->rank < 0 || ctx->rank >= ctx->ranks)) return SHS_BAD_CONTEXT;
     return SHS_OK;
@@ -6947,6 +6970,7 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
 SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
     size_t i;
     int limit = o->sparsity > 0 ? shs__imin(o->sparsity, most) : 0;
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
     if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
@@ -8099,6 +8123,7 @@ SHS__PRIVATE int shs__schedule_ok(const shs_step *steps, int count) {
 }
 
 SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->iterations < 0 || o->first_iteration < 0) return SHS_BAD_ITERATIONS;
     if (o->parallel_atoms < 0) return SHS_BAD_PARALLEL_ATOMS;
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
@@ -8400,7 +8425,7 @@ SHS__PRIVATE size_t shs__positions(int room, int step) {
 SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) {
     int rx, ry;
     size_t all;
-    if (!set || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0) return SHS_BAD_PATCHES;
+    if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0) return SHS_BAD_PATCHES;
     if ((unsigned)set->mode > SHS_PATCHES_RANDOM) return SHS_BAD_PATCHES;
     g->pw = set->width > 0 ? set->width : 8;
     g->ph = set->height > 0 ? set->height : 8;
@@ -9060,7 +9085,7 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     size_t line_bytes;
     int i;
     memset(v, 0, sizeof *v);
-    if (!c || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_CUBE;
+    if (!c || !SHS__ZEROED(c) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_CUBE;
     if (c->samples < (c->lines != 0) || c->lines < 0 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && !c->read_fn) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
@@ -10719,7 +10744,7 @@ SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_w
 
 /* Where there are no lines the sink needs no room for them. */
 SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
-    if (!sink || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
+    if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
     if ((unsigned)sink->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_SINK;
     if (sink->rescale && (!shs__wide_finite(1, &sink->low) || !shs__wide_finite(1, &sink->high) || sink->low > sink->high))
         return SHS_BAD_SINK;
@@ -11034,6 +11059,7 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
 static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
 SHS__PRIVATE shs_status shs__check_pca(const shs_pca_options *o, int bands) {
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0 || o->components > bands) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->variance) || o->variance < 0 || o->variance > 1) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
@@ -12267,6 +12293,7 @@ SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
 }
 
 SHS__PRIVATE shs_status shs__check_ica(const shs_ica_options *o) {
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
     if ((unsigned)o->contrast >= SHS_CONTRAST_COUNT || (unsigned)o->approach > SHS_SYMMETRIC || (unsigned)o->route > SHS_ROUTE_SWEEP ||

@@ -576,6 +576,50 @@ static void test_options_of_ica(void **state) {
     cube_free(&cube), free(p.x);
 }
 
+/* Structs that never were zeroed: their first or last member is not 0. */
+#define NEVER_ZEROED(of, call, expected)                                                                               \
+    do {                                                                                                               \
+        (of).start_canary = 0xcccccccc, assert_status(call, expected), (of).start_canary = 0;                          \
+        (of).end_canary = 1, assert_status(call, expected), (of).end_canary = 0;                                       \
+        assert_ok(call);                                                                                               \
+    } while (0)
+
+static void test_never_zeroed(void **state) {
+    shs_context ctx = SHS_ZERO;
+    shs_omp_options omp = SHS_ZERO;
+    shs_ksvd_options ksvd = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options pca = SHS_ZERO;
+    shs_ica_options ica = SHS_ZERO;
+    shs_image image = SHS_ZERO;
+    shs_codes codes;
+    shs_real D[8], Y[4 * 6], out[64];
+    unsigned char pixels[64];
+    int i, x, y;
+    (void)state;
+    for (i = 0; i < 8; i++) D[i] = (shs_real)(i % 3 - 1), D[i / 2] += 1;
+    for (i = 0; i < 24; i++) Y[i] = (shs_real)(i * i % 7) - 3;
+    for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
+    assert_ok(shs_codes_create(NULL, 6, 2, &codes));
+    omp.sparsity = 1, ksvd.iterations = 1, ksvd.coding.sparsity = 1;
+    NEVER_ZEROED(ctx, shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
+    NEVER_ZEROED(omp, shs_omp_ex(NULL, 4, 2, D, 4, 6, Y, 4, &omp, &codes, NULL, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
+    image.pixels = pixels, image.type = SHS_U8, image.width = image.height = 8;
+    set.width = set.height = 2;
+    NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);
+    cube.pixels = pixels, cube.type = SHS_U8, cube.samples = cube.lines = 4, cube.bands = 4;
+    sink.pixels = out, pca.components = ica.components = 2, ica.iterations = 2;
+    NEVER_ZEROED(cube, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_CUBE);
+    NEVER_ZEROED(sink, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_SINK);
+    NEVER_ZEROED(pca, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(ica, shs_ica_run(NULL, &cube, &ica, &sink, NULL), SHS_BAD_OPTIONS);
+    shs_codes_free(NULL, &codes);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contexts),
@@ -598,6 +642,7 @@ int main(void) {
         cmocka_unit_test(test_maps_and_sinks),
         cmocka_unit_test(test_results_of_fits),
         cmocka_unit_test(test_options_of_ica),
+        cmocka_unit_test(test_never_zeroed),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }
