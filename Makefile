@@ -122,21 +122,31 @@ test: build/float/test_$(firstword $(subst /, ,$(T)))
 	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
 endif
 
-# Suites of private functions hold the implementation; the others use the API and share one object of it.
-INSIDE := $(addprefix test_,context dense eigen ica inside pixels threads)
+# Suites that look inside are part of the library's object; the others use the API and are linked with it.
+INSIDE := $(addprefix test_,context dense eigen inside kernels)
 LINKED := $(filter-out $(INSIDE),$(TESTS))
-TEST_TOOLS := $(addprefix tests/,library.c library.h test.h test_cube_tools.h)
-test_cc = $(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_$(1)) $(OPENMP)
+test_cc = $(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_$(1)) $(OPENMP) $(TRACK) -o $@
+# What was read is noted beside the output, and read again at the next run of make.
+TRACK = -MMD -MP -MF $@.d -MT $@
+-include $(shell find build -name '*.d' 2>/dev/null)
 
+LIBCMOCKA := -lcmocka
 define variant
-build/$(1)/library.o: tests/library.c tests/library.h $(HEADER) | build/$(1) $(BEFORE)
-	$$(call test_cc,$(1)) -c -o $$@ $$<
-$(INSIDE:%=build/$(1)/%): build/$(1)/%: tests/%.c $(TEST_TOOLS) $(HEADER) | build/$(1) $(BEFORE)
-	$$(call test_cc,$(1)) -o $$@ $$< $$(LDFLAGS) -lcmocka -lm
-build/$(1)/%: tests/%.c build/$(1)/library.o $(TEST_TOOLS) | build/$(1) $(BEFORE)
-	$$(call test_cc,$(1)) -DTEST_LINKED -o $$@ $$< build/$(1)/library.o $$(LDFLAGS) -lcmocka -lm
+build/$(1)/library.o: tests/library.c | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_INSIDE -c $$<
+$(INSIDE:%=build/$(1)/%): build/$(1)/%: build/$(1)/library.o
+	echo 'int $$*(void); int main(void) { return $$*(); }' | $$(CC) $$(FLAGS_$(1)) $$(OPENMP) -o $$@ -x c - -x none $$< $$(LDFLAGS) $$(LIBCMOCKA) -lm
+build/$(1)/%: tests/%.c build/$(1)/library.o | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_LINKED $$< build/$(1)/library.o $$(LDFLAGS) $$(LIBCMOCKA) -lm
 endef
-$(foreach v,float double nodouble fastmath pasted asan asandouble,$(eval $(call variant,$(v))))
+$(foreach v,float double pasted asan asandouble msan,$(eval $(call variant,$(v))))
+
+# One suite that looks inside, by itself: of its private copy of the library only what it uses is compiled.
+define private
+build/$(1)/%: tests/%.c | build/$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DSPARSEHS_STATIC $$< $$(LDFLAGS) -lcmocka -lm
+endef
+$(foreach v,nodouble fastmath,$(eval $(call private,$(v))))
 
 # Runs every program, so that one failure does not hide another.
 run = @failed=; for t in $(1); do echo "== $$t"; $(2) ./$$t || failed="$$failed $$t"; done; \
@@ -149,7 +159,7 @@ test-double: $(TESTS:%=build/double/%)
 	$(call run,$^)
 
 # The ground layer also without double, and where NaN hides from comparisons; pixels also where the header cannot include itself.
-test-context: build/nodouble/test_context build/fastmath/test_context build/pasted/test_pixels
+test-context: build/nodouble/test_context build/fastmath/test_context build/pasted/test_pixels build/pasted/test_kernels
 	$(call run,$^)
 
 # Where leaks cannot be traced (in some containers) the other checks still run.
@@ -186,7 +196,6 @@ KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
 # Suites that run a second time with the stages on a device.
 CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica
-CL_TOOLS := $(TEST_TOOLS) tests/on_device.h tests/cl_shim.h
 CL_SOURCES := $(wildcard tests/test_cl_*.c tests/bench_cl.c examples/devices.c)
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -219,13 +228,12 @@ build/devices: examples/devices.c $(HEADER) $(HEADER_CL) | build $(BEFORE)
 
 # As for the CPU: an object of both headers for the suites, while the tests of sparsehs_cl.h look inside.
 define cl_variant
-build/cl-$(1)/library.o: tests/library.c tests/library.h $(HEADER) $(HEADER_CL) | build/cl-$(1) $(BEFORE)
-	$$(call test_cc,$(1)) -DTEST_CL -c -o $$@ $$<
-$(patsubst %,build/cl-$(1)/%,$(CL_TESTS) $(filter $(INSIDE),$(CL_SUITES))): build/cl-$(1)/%: tests/%.c $(CL_TOOLS) $(HEADER) \
-		$(HEADER_CL) | build/cl-$(1) $(BEFORE)
-	$$(call test_cc,$(1)) $$(if $$(filter $$*,$(CL_SUITES)),-DTEST_CL) -o $$@ $$< $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
-build/cl-$(1)/%: tests/%.c build/cl-$(1)/library.o $(CL_TOOLS) | build/cl-$(1) $(BEFORE)
-	$$(call test_cc,$(1)) -DTEST_CL -DTEST_LINKED -o $$@ $$< build/cl-$(1)/library.o $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
+build/cl-$(1)/library.o: tests/library.c | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_CL -c $$<
+$(patsubst %,build/cl-$(1)/%,$(CL_TESTS)): build/cl-$(1)/%: tests/%.c | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) $$< $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
+build/cl-$(1)/%: tests/%.c build/cl-$(1)/library.o | build/cl-$(1) $(BEFORE)
+	$$(call test_cc,$(1)) -DTEST_CL -DTEST_LINKED $$< build/cl-$(1)/library.o $$(LDFLAGS) -lcmocka $$(LIBOPENCL) -lm
 build/cl-$(1)/test_cl_dynamic: LIBOPENCL :=
 build/cl-$(1):
 	@mkdir -p $$@
@@ -443,10 +451,12 @@ build/tsan/openmp_%: tests/%.c tests/test.h tests/test_cube_tools.h $(HEADER) | 
 # What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
 # and what stands in for cmocka is compiled with the tests.
 MSAN_CC ?= clang
-FLAGS_msan := -g -O1 -fno-omit-frame-pointer -fsanitize=memory -fsanitize-memory-track-origins -DSPARSEHS_NO_DISPATCH \
+FLAGS_msan := -Itests/portability -g -O1 -fno-omit-frame-pointer -fsanitize=memory -fsanitize-memory-track-origins -DSPARSEHS_NO_DISPATCH \
 	-DSPARSEHS_NO_OPENMP
 MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica engines extremes eigen dense)
-msan_cc = $(MSAN_CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_msan)
+build/msan/%: CC = $(MSAN_CC)
+build/msan/%: OPENMP =
+build/msan/%: LIBCMOCKA =
 
 test-msan: | build $(BEFORE)
 	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) --no-print-directory run-msan SHS_DATA=none,\
@@ -454,13 +464,6 @@ test-msan: | build $(BEFORE)
 
 run-msan: $(MSAN_TESTS:%=build/msan/%)
 	$(call run,$^)
-
-build/msan/library.o: tests/library.c tests/library.h $(HEADER) | build/msan $(BEFORE)
-	$(msan_cc) -c -o $@ $<
-
-build/msan/%: tests/%.c build/msan/library.o $(TEST_TOOLS) tests/portability/cmocka.h | build/msan $(BEFORE)
-	$(msan_cc) -Itests/portability $(if $(filter $*,$(LINKED)),-DTEST_LINKED) -o $@ $< $(if $(filter $*,$(LINKED)),build/msan/library.o) \
-		$(LDFLAGS) -lm
 
 # valgrind does not know AVX-512: the kernels are those of the compiler's flags.
 test-valgrind: build/valgrind/test_faults

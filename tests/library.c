@@ -1,6 +1,7 @@
 /* library.c - the library as the tests have it: by itself an object that suites with TEST_LINKED are linked with, else a part of
-   test.h. With TEST_CL sparsehs_cl.h belongs to it. */
-#include "library.h"
+   test.h. With TEST_CL sparsehs_cl.h belongs to it, with TEST_INSIDE the suites that look inside. */
+#ifndef SHS_TEST_LIBRARY_C
+#define SHS_TEST_LIBRARY_C
 
 int test_instance = 2;
 #define SHS__TEST_INSTANCE test_instance
@@ -12,8 +13,51 @@ int test_worth_sharing = 0;
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../sparsehs_cl.h"
 #endif
+#include "library.h" /* behind the implementation: a private copy must come before the API alone */
 
 int test_has_instance(int instance) { return shs__available(instance); }
+
+/* A suite that looks inside has its own private copy of the library (SPARSEHS_STATIC), of which only what it uses is compiled. */
+#ifndef SPARSEHS_STATIC
+int test_multiplies_pairs(void) { return shs__kernels_words()->gram_pairs != NULL; }
+
+shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, const shs_sink *sink) {
+    shs__pixels px;
+    shs_status status = shs__pixels_open(NULL, cube, &px);
+    if (status != SHS_OK) return status;
+    status = shs__pixels_map(&px, map, SHS_PRECISE_ALWAYS, sink, 1);
+    shs__pixels_close(&px);
+    return status;
+}
+
+const test_stage test_stages[] = {
+    {"packing", shs__gemm_pack_b},
+    {"tiles", shs__gemm_tile},
+    {"slabs", shs__slab_chunk},
+    {"sums of slabs", shs__slab_sum_chunk},
+    {"triangular systems", shs__trsm_chunk},
+    {"synthesis", shs__synthesis_chunk},
+    {"Gram matrix", shs__gram_chunk},
+    {"coding", shs__coder_chunk},
+    {"looking for NaN", shs__finite_chunk},
+    {"sums of an atom's signals", shs__gather_chunk},
+    {"residuals of a group", shs__update_chunk},
+    {"taking patches", shs__get_chunk},
+    {"putting patches", shs__put_chunk},
+    {"averaging", shs__average_chunk},
+    {"a pass over pixels", shs__pass_chunk},
+    {"adding up its sums", shs__collect_chunk},
+    {"a pass over whitened pixels", shs__cached_chunk},
+    {"writing sources", shs__store_sources_chunk},
+};
+const int test_stage_count = (int)(sizeof test_stages / sizeof *test_stages);
+
+void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_chunk_fn body, void *arg, void (*next)(void *)) {
+    shs__trial trial = SHS_ZERO;
+    const shs_context *own = shs__trial_context(ctx, &trial);
+    for (; regions > 0; regions--) shs__parallel(own, 1, chunks, body, arg), next(arg);
+}
+#endif
 
 #define SAME(ours, theirs) ((int)(ours) == (int)(theirs))
 typedef char sizes_are_those_of_the_library[SAME(SHS__KC, GEMM_DEPTH) && SAME(SHS__SLAB_DEPTH, SLAB_DEPTH) &&
@@ -24,3 +68,25 @@ typedef char sizes_are_those_of_the_library[SAME(SHS__KC, GEMM_DEPTH) && SAME(SH
                                                 ? 1
                                                 : -1];
 #undef SAME
+
+/* Suites that look inside come along in the object: by itself each of them would compile the header again. A program calls one
+   of them by the name of its file. */
+#ifdef TEST_INSIDE
+#define main test_context
+#include "test_context.c"
+#undef main
+#define main test_dense
+#include "test_dense.c"
+#undef main
+#define main test_eigen
+#include "test_eigen.c"
+#undef main
+#define main test_inside
+#include "test_inside.c"
+#undef main
+#define main test_kernels
+#include "test_kernels.c"
+#undef main
+#endif
+
+#endif

@@ -25,15 +25,15 @@ static inline int run_group(const char *name, const struct CMUnitTest *tests, si
 #endif
 
 /* With TEST_LINKED a suite uses the API alone and is linked with one object of the library (library.c), so that the
-   implementation is compiled once and not for every suite; else the implementation, and all that is private, is here. */
+   implementation is compiled once and not for every suite; else the implementation, and all that is private, is here. Of a
+   private copy (SPARSEHS_STATIC) a compiler compiles what the suite uses. */
+#ifndef TEST_LINKED
+#include "library.c"
+#else
 #include "library.h"
-#ifdef TEST_LINKED
-#include "../sparsehs.h"
 #ifdef TEST_CL
 #include "../sparsehs_cl.h"
 #endif
-#else
-#include "library.c"
 #endif
 
 /* One bound for the CPU, one for a device, whose sums of single precision have another order. */

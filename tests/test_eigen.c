@@ -110,7 +110,7 @@ static int spectrum(kind what, int n, double *A, shs_random *r) {
 }
 
 /* A full symmetric n x n matrix in double. */
-static double *new_matrix(kind what, int n) {
+static double *new_symmetric(kind what, int n) {
     double *A = (double *)calloc((size_t)n * (size_t)n, sizeof *A);
     shs_random r;
     int i, j;
@@ -166,7 +166,7 @@ static problem new_problem(kind what, int n) {
     p.n = n;
     p.ld = n + PAD;
     p.norm = 0;
-    p.full = new_matrix(what, n);
+    p.full = new_symmetric(what, n);
     p.A = new_wide(size, (double)NAN);
     p.copy = new_wide(size, 0);
     p.values = new_wide((size_t)n, 7);
@@ -265,8 +265,8 @@ static void check_values(const problem *p, int k, const shs_wide *expected, cons
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-static const int sizes[] = {1, 2, 3, 4, 5, 7, 16, 31, 33, 64, 65, 100, 224};
-#define SIZES ((int)(sizeof sizes / sizeof *sizes))
+static const int orders[] = {1, 2, 3, 4, 5, 7, 16, 31, 33, 64, 65, 100, 224};
+#define ORDERS ((int)(sizeof orders / sizeof *orders))
 
 /* Every kind of matrix in every size, for one, two, ten and all pairs; values alone are the same values. */
 static void test_bounds(void **state) {
@@ -274,8 +274,8 @@ static void test_bounds(void **state) {
     (void)state;
     worst_residual = worst_orthogonality = 0;
     for (what = 0; what < KINDS; what++)
-        for (s = 0; s < SIZES; s++) {
-            int n = sizes[s], ks[4] = {1, 2, 10, n};
+        for (s = 0; s < ORDERS; s++) {
+            int n = orders[s], ks[4] = {1, 2, 10, n};
             problem p = new_problem((kind)what, n);
             for (q = 0; q < 4; q++) {
                 shs_wide *alone = new_wide((size_t)n, 7);
@@ -311,13 +311,13 @@ static void jacobi(const problem *p, shs_wide *values, shs_wide *vectors) {
     free(A), free(V);
 }
 
-/* Against Jacobi's rotations; the largest sizes for a kind or two only, since the naive twin takes its time. */
+/* Against Jacobi's rotations; the largest orders for a kind or two only, since the naive twin takes its time. */
 static void test_jacobi(void **state) {
     int what, s;
     (void)state;
     for (what = 0; what < KINDS; what++)
-        for (s = 0; s < SIZES; s++) {
-            int n = sizes[s], few = n < 10 ? 1 : 10;
+        for (s = 0; s < ORDERS; s++) {
+            int n = orders[s], few = n < 10 ? 1 : 10;
             problem p;
             shs_wide *expected, *V;
             if ((n > 65 && what != RANDOM && what != COVARIANCE) || (n > 100 && what != COVARIANCE)) continue;

@@ -1465,34 +1465,6 @@ static void test_defaults_and_many_components(void **state) {
     cube_free(&cube), cube_free(&many), sink_free(&sink);
 }
 
-/* The step mu: 1 at first and where plain steps are asked for; a half where the plain step swings between two places, which
-   then gives the middle; at most 4 where each step pulls as far as the one before. */
-static void test_steps(void **state) {
-    shs_wide W[2] = {1, 0}, P[2] = {(shs_wide)0.8, (shs_wide)0.6}, before[2], pull[2], room[4], vectors[4];
-    shs_ica_options o = SHS_ZERO;
-    shs__iteration it = SHS_ZERO;
-    shs__directions g;
-    (void)state;
-    g.d = 0, g.c = 1;
-    it.W = W, it.P = P, it.before = before, it.pull = pull, it.room = room, it.vectors = vectors;
-    shs__ica_relax(2, &o, &it, g, 1);
-    assert_close(W[0], 0.8, 1e-6);
-    assert_close(W[1], 0.6, 1e-6);
-    P[0] = 1, P[1] = 0;
-    shs__ica_relax(2, &o, &it, g, 0);
-    assert_close(W[0], 3 / sqrt(10.0), 1e-6);
-    assert_close(W[1], 1 / sqrt(10.0), 1e-6);
-    o.plain_steps = 1;
-    shs__ica_relax(2, &o, &it, g, 0);
-    assert_close(W[0], 1, 1e-6);
-    assert_close(W[1], 0, 1e-6);
-    o.plain_steps = 0;
-    pull[0] = W[0] - before[0], pull[1] = W[1] - before[1]; /* as if the last step had been whole */
-    P[0] = W[0] + pull[0], P[1] = W[1] + pull[1];
-    shs__ica_relax(2, &o, &it, g, 0);
-    assert_close(W[1] / W[0], 4 * pull[1] / (1 + 4 * pull[0]), 1e-6);
-}
-
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_symmetric_beach),
@@ -1532,7 +1504,6 @@ int main(void) {
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_run_everywhere),
         cmocka_unit_test(test_defaults_and_many_components),
-        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests_name("ica", tests, NULL, NULL);
 }

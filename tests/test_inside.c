@@ -50,11 +50,40 @@ static void test_sign_of_equals(void **state) {
     assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
 }
 
+/* The step mu: 1 at first and where plain steps are asked for; a half where the plain step swings between two places, which
+   then gives the middle; at most 4 where each step pulls as far as the one before. */
+static void test_steps(void **state) {
+    shs_wide W[2] = {1, 0}, P[2] = {(shs_wide)0.8, (shs_wide)0.6}, before[2], pull[2], room[4], vectors[4];
+    shs_ica_options o = SHS_ZERO;
+    shs__iteration it = SHS_ZERO;
+    shs__directions g;
+    (void)state;
+    g.d = 0, g.c = 1;
+    it.W = W, it.P = P, it.before = before, it.pull = pull, it.room = room, it.vectors = vectors;
+    shs__ica_relax(2, &o, &it, g, 1);
+    assert_close(W[0], 0.8, 1e-6);
+    assert_close(W[1], 0.6, 1e-6);
+    P[0] = 1, P[1] = 0;
+    shs__ica_relax(2, &o, &it, g, 0);
+    assert_close(W[0], 3 / sqrt(10.0), 1e-6);
+    assert_close(W[1], 1 / sqrt(10.0), 1e-6);
+    o.plain_steps = 1;
+    shs__ica_relax(2, &o, &it, g, 0);
+    assert_close(W[0], 1, 1e-6);
+    assert_close(W[1], 0, 1e-6);
+    o.plain_steps = 0;
+    pull[0] = W[0] - before[0], pull[1] = W[1] - before[1]; /* as if the last step had been whole */
+    P[0] = W[0] + pull[0], P[1] = W[1] + pull[1];
+    shs__ica_relax(2, &o, &it, g, 0);
+    assert_close(W[1] / W[0], 4 * pull[1] / (1 + 4 * pull[0]), 1e-6);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atom_twice),
         cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_sign_of_equals),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests_name("inside", tests, NULL, NULL);
 }

@@ -233,7 +233,7 @@ static void find_sources(task *t) {
 
 /* Deeper than wide, so that slabs of the depth are shared out, and so large that their sum is too. */
 static void multiply_deep(task *t) {
-    enum { SIDE = 260, DEPTH = 2 * SHS__SLAB_DEPTH + 1 };
+    enum { SIDE = 260, DEPTH = 2 * SLAB_DEPTH + 1 };
     shs_real *A = new_normal(SIDE, 7), *B = new_reals((size_t)SIDE * DEPTH), *C = new_reals(SIDE * SIDE);
     size_t i;
     for (i = 0; i < (size_t)SIDE * DEPTH; i++) B[i] = A[i % (SIDE - 1)];
@@ -325,40 +325,16 @@ static void test_one_after_another(void **state) {
 
 /* The tests above have shared out every loop of the library. */
 static void test_every_stage_was_shared_out(void **state) {
-    static const struct {
-        const char *name;
-        shs_chunk_fn body;
-    } stages[] = {
-        {"packing", shs__gemm_pack_b},
-        {"tiles", shs__gemm_tile},
-        {"slabs", shs__slab_chunk},
-        {"sums of slabs", shs__slab_sum_chunk},
-        {"triangular systems", shs__trsm_chunk},
-        {"synthesis", shs__synthesis_chunk},
-        {"Gram matrix", shs__gram_chunk},
-        {"coding", shs__coder_chunk},
-        {"looking for NaN", shs__finite_chunk},
-        {"sums of an atom's signals", shs__gather_chunk},
-        {"residuals of a group", shs__update_chunk},
-        {"taking patches", shs__get_chunk},
-        {"putting patches", shs__put_chunk},
-        {"averaging", shs__average_chunk},
-        {"a pass over pixels", shs__pass_chunk},
-        {"adding up its sums", shs__collect_chunk},
-        {"a pass over whitened pixels", shs__cached_chunk},
-        {"writing sources", shs__store_sources_chunk},
-    };
-    size_t k;
-    int i;
+    int i, k;
     (void)state;
-    for (k = 0; k < sizeof stages / sizeof *stages; k++) {
-        for (i = 0; i < seen_count && seen[i] != stages[k].body;) i++;
-        if (i == seen_count) fail_msg("%s: never shared out", stages[k].name);
+    for (k = 0; k < test_stage_count; k++) {
+        for (i = 0; i < seen_count && seen[i] != test_stages[k].body;) i++;
+        if (i == seen_count) fail_msg("%s: never shared out", test_stages[k].name);
     }
-    assert_int_equal(seen_count, sizeof stages / sizeof *stages); /* a new one belongs in the list, and in a task */
+    assert_int_equal(seen_count, test_stage_count); /* a new one belongs in the list, and in a task */
 }
 
-#ifdef SHS__OPENMP
+#if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
 /* A machine where another program has every processor but the caller's: each chunk that another thread takes lasts long. */
 typedef struct busy_machine {
     int alone[40], region; /* chunks that the calling thread did, a region */
@@ -372,22 +348,19 @@ static void busy_chunk(void *arg, size_t chunk, int worker) {
     if (!worker) b->alone[b->region]++;
 }
 
+static void next_region(void *arg) { ((busy_machine *)arg)->region++; }
+
 /* A driver of many regions soon leaves them to the calling thread, and tries again less and less often. */
 static void test_sharing_that_does_not_pay(void **state) {
     enum { REGIONS = 40, CHUNKS = 4 };
     busy_machine b;
     shs_context ctx = SHS_ZERO;
-    shs__trial trial = SHS_ZERO;
-    const shs_context *own;
-    int shared = 0;
+    int shared = 0, region;
     (void)state;
     memset(&b, 0, sizeof b);
     ctx.threads = 2;
-    own = shs__trial_context(&ctx, &trial);
-    for (b.region = 0; b.region < REGIONS; b.region++) {
-        shs__parallel(own, 1, CHUNKS, busy_chunk, &b);
-        shared += b.alone[b.region] < CHUNKS;
-    }
+    test_share_regions(&ctx, REGIONS, CHUNKS, busy_chunk, &b, next_region);
+    for (region = 0; region < REGIONS; region++) shared += b.alone[region] < CHUNKS;
     assert_in_range(shared, 1, 8);
 }
 #endif
@@ -397,7 +370,7 @@ int main(void) {
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_every_stage_was_shared_out),
-#ifdef SHS__OPENMP
+#if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
         cmocka_unit_test(test_sharing_that_does_not_pay),
 #endif
     };

@@ -12,14 +12,14 @@ export LC_ALL
 CC=${CC:-cc} N=${N:-50} SEED=${SEED:-1} OPENMP=${OPENMP:-} SANITIZE=${SANITIZE:-}
 JOBS=${JOBS:-$(nproc 2>/dev/null || echo 1)}
 out=build/mutants
-# Suites that hold the implementation; the others are linked with one object of it.
+# Suites that look inside have a private copy of the library; the others are linked with one object of it.
 INSIDE=${INSIDE:-}
 export CC N SEED OPENMP SANITIZE INSIDE
 # The real data take time and reach nothing more; a test that is skipped without them may leak.
 export SHS_DATA=none OMP_NUM_THREADS=3 OMP_WAIT_POLICY=passive ASAN_OPTIONS=detect_leaks=0
 
 # All tests but those of devices, the quickest first, then those that are not named here.
-tests="arguments learning patches pca properties cubes coding extremes engines context inside ica eigen pixels faults threads dense"
+tests="arguments learning patches pca properties cubes coding extremes engines context inside ica eigen kernels pixels faults threads dense"
 for file in tests/test_*.c; do
     name=$(basename "$file" .c)
     case $name in test_cl_*) continue ;; esac
@@ -52,15 +52,15 @@ nearest() { # line
         sparsehs.h) in
     2) echo "context arguments faults" ;;
     3) echo "context learning" ;;
-    KERNELS) echo "dense pixels coding" ;;
+    KERNELS) echo "dense kernels pixels coding" ;;
     4) echo "dense eigen" ;;
     5) echo "eigen pca" ;;
-    6) echo "coding arguments" ;;
+    6) echo "coding inside arguments" ;;
     7) echo "learning" ;;
     8) echo "patches" ;;
-    9) echo "cubes pixels" ;;
+    9) echo "cubes kernels pixels" ;;
     10) echo "pca" ;;
-    11) echo "ica" ;;
+    11) echo "ica inside" ;;
     esac
 }
 
@@ -82,7 +82,7 @@ passes() { # folder, view, test
     [ -s $out/stand_in ] || links="-lcmocka $links"
     # shellcheck disable=SC2086 # a list of words
     case " $INSIDE " in
-    *" test_$3 "*) compile "$2" -o "$program" "$1/tests/test_$3.c" $links 2>>"$1/errors" ;;
+    *" test_$3 "*) compile "$2" -DSPARSEHS_STATIC -o "$program" "$1/tests/test_$3.c" $links 2>>"$1/errors" ;;
     *) library "$1" "$2" &&
         compile "$2" -DTEST_LINKED -o "$program" "$1/tests/test_$3.c" "$1/library$2.o" $links 2>>"$1/errors" ;;
     esac || return 1
