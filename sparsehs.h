@@ -160,6 +160,7 @@ typedef double shs_wide;
 #define shs_ksvd_ex SHS__LINK(ksvd_ex)
 #define shs_ksvd_workspace SHS__LINK(ksvd_workspace)
 #define shs_ksvd_naive SHS__LINK(ksvd_naive)
+#define shs_aksvd_naive SHS__LINK(aksvd_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -730,11 +731,17 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, s
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
+/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) of F (p x m) = Y without what the other
+   atoms make of the m signals, zero where a signal does not use the atom. */
+typedef void (*shs_update_fn)(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 /* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and out) in
-   groups of N~ atoms: 1 is AK-SVD, n or more the fully parallel form. X (n x m, dense) gets the updated codes. Scratch: E (p x m),
-   d (p) and what shs_omp_naive takes. */
-SHS_API void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group, int rounds, shs_wide *X,
-                            shs_wide *E, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
+   groups of N~ atoms by a rule: shs_aksvd_naive with N~ = 1 is AK-SVD, n or more the fully parallel form. X (n x m, dense) gets the
+   updated codes. Scratch: E, F (p x m), d (p) and what shs_omp_naive takes. */
+SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
+                            int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r,
+                            shs_wide *Q, shs_wide *R);
+/* The rules' naive twins. */
+SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -7287,26 +7294,28 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
 
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
-/* One atom, with E = Y - DX as it was before its group: F = E + d x, d <- normalise(F x'), x <- F'd over the signals that use d. */
-SHS__PRIVATE void shs__update_atom_naive(int p, int n, shs_real *atom, ptrdiff_t m, const shs_wide *E, shs_wide *x, shs_wide *d) {
+/* d <- normalise(F x') */
+SHS__PRIVATE void shs__dl_direction_naive(int p, ptrdiff_t m, const shs_wide *F, const shs_wide *x, int step, shs_wide *d) {
     shs_wide norm2 = 0;
     ptrdiff_t i, l;
     for (l = 0; l < p; l++) {
-        for (d[l] = 0, i = 0; i < m; i++) d[l] += (E[l + i * p] + (shs_wide)atom[l] * x[i * n]) * x[i * n];
+        for (d[l] = 0, i = 0; i < m; i++) d[l] += F[l + i * p] * x[i * step];
         norm2 += d[l] * d[l];
     }
-    if (!(norm2 > 0)) return; /* no signal uses it */
     for (l = 0; l < p; l++) d[l] /= SHS__WSQRT(norm2);
-    for (i = 0; i < m; i++) {
-        shs_wide before = x[i * n];
-        if (!(shs__wabs(before) > 0)) continue;
-        for (x[i * n] = 0, l = 0; l < p; l++) x[i * n] += (E[l + i * p] + (shs_wide)atom[l] * before) * d[l];
-    }
-    for (l = 0; l < p; l++) atom[l] = (shs_real)d[l];
 }
 
-SHS__PUBLIC void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group, int rounds, shs_wide *X,
-                                shs_wide *E, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+/* d <- normalise(F x'), x <- F'd */
+SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    ptrdiff_t i, l;
+    shs__dl_direction_naive(p, m, F, x, step, d);
+    for (i = 0; i < m; i++)
+        for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
+}
+
+SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
+                                int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
+                                shs_wide *r, shs_wide *Q, shs_wide *R) {
     ptrdiff_t i, j, l, k, first;
     for (i = 0; i < m; i++) { /* Y ~ DX */
         int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r, Q, R);
@@ -7319,7 +7328,18 @@ SHS__PUBLIC void shs_ksvd_naive(int p, int n, shs_real *D, ptrdiff_t m, const sh
                 for (l = 0; l < p; l++)
                     for (E[l + i * p] = (shs_wide)Y[l + i * p], j = 0; j < n; j++)
                         E[l + i * p] -= (shs_wide)D[l + j * p] * X[j + i * n];
-            for (j = first; j < n && j < first + group; j++) shs__update_atom_naive(p, n, D + j * p, m, E, X + j, d);
+            for (j = first; j < n && j < first + group; j++) {
+                int used = 0;
+                for (i = 0; i < m; i++) { /* F = E + d x of the signals that use the atom, 0 of the others */
+                    int uses = shs__wabs(X[j + i * n]) > 0;
+                    for (l = 0; l < p; l++) F[l + i * p] = uses ? E[l + i * p] + (shs_wide)D[l + j * p] * X[j + i * n] : 0;
+                    used += uses;
+                }
+                if (!used) continue; /* it stays */
+                for (l = 0; l < p; l++) d[l] = (shs_wide)D[l + j * p];
+                update(p, m, F, X + j, n, d);
+                for (l = 0; l < p; l++) D[l + j * p] = (shs_real)d[l];
+            }
         }
 }
 

@@ -206,6 +206,26 @@ static inline float *read_f32_or_skip(const char *path, size_t count) {
     return x;
 }
 
+/* count doubles of a .f64 file as shs_real, likewise. */
+static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
+    FILE *f = open_or_skip(path);
+    shs_real *x = (shs_real *)malloc(count * sizeof *x);
+    size_t i;
+    int k;
+    assert_non_null(x);
+    for (i = 0; i < count; i++) {
+        unsigned char b[8];
+        uint64_t bits = 0;
+        double value;
+        assert_int_equal(fread(b, 1, 8, f), 8);
+        for (k = 0; k < 8; k++) bits |= (uint64_t)b[k] << (8 * k);
+        memcpy(&value, &bits, 8);
+        x[i] = (shs_real)value;
+    }
+    fclose(f);
+    return x;
+}
+
 /* In double or never, for tests that try both and call it precise. */
 static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER; }
 
