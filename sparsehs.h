@@ -161,6 +161,7 @@ typedef double shs_wide;
 #define shs_ksvd_workspace SHS__LINK(ksvd_workspace)
 #define shs_ksvd_naive SHS__LINK(ksvd_naive)
 #define shs_aksvd_naive SHS__LINK(aksvd_naive)
+#define shs_sgk_naive SHS__LINK(sgk_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -639,7 +640,8 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
    it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the rules of
    section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
 #define SHS_UPDATE_LIST(X)                                                                                             \
-    X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */
+    X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                       \
+    X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */
 typedef enum shs_update {
 #define SHS__ENUM(code, name, codes) code,
     SHS_UPDATE_LIST(SHS__ENUM)
@@ -742,6 +744,7 @@ SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptr
                             shs_wide *Q, shs_wide *R);
 /* The rules' naive twins. */
 SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -7313,6 +7316,11 @@ SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide
         for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
 }
 
+/* d <- normalise(F x') */
+SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    shs__dl_direction_naive(p, m, F, x, step, d);
+}
+
 SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
                                 int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
                                 shs_wide *r, shs_wide *Q, shs_wide *R) {
@@ -7355,6 +7363,9 @@ SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_r
     for (j = 0; j < g->count; j++)
         for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(D, p, i, j) * g->energy[j];
 }
+
+/* SGK: the least-squares atom F x' / (x x') for the codes as they are has the same direction. */
+SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_real *D) { shs__dl_rule_aksvd(p, g, D); }
 
 static const struct {
     shs__dl_rule_fn directions;

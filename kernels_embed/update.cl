@@ -178,6 +178,9 @@ __kernel void gather_sums(int first, int count, int p, __global const uint *rest
 #if defined(UPDATE_aksvd)
 #define CODES 1
 inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }
+#elif defined(UPDATE_sgk)
+#define CODES 0
+inline real new_code(real x, real along, real overlap) { return x; }
 #endif
 
 /* ---- changing over ------------------------------------------------------------------------------------------------ */

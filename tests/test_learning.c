@@ -238,7 +238,7 @@ static void test_golden_rules(void **state) {
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
-static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive};
+static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_naive};
 
 static void check_naive_update(shs_update update, int group, int rounds) {
     enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
