@@ -632,7 +632,10 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 
    which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once.
    N~ = 1 is AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, what lies between is
-   PAK-SVD (Irofti, Dumitrescu 2014). A last group of fewer atoms is updated like any other. u `rounds` of updates follow
+   PAK-SVD (Irofti, Dumitrescu 2014). SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of
+   K-means clustering") keeps the codes, x_new = x, and its atom of least squares F x' / |x|^2, at unit norm as all atoms are
+   here, is the d_new above. That saves a product an iteration; after 20 iterations on patches of photographs its error was within
+   1 % of AK-SVD's. A last group of fewer atoms is updated like any other. u `rounds` of updates follow
    each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after that. Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 

@@ -23,7 +23,7 @@
 typedef struct settings {
     int atoms, sparsity, iterations, parallel_atoms, rounds, patch, patches, threads;
     uint64_t seed;
-    const char *out, *export_c, *device;
+    const char *out, *export_c, *device, *update;
 } settings;
 
 /* The names of the files written. */
@@ -87,6 +87,13 @@ static void sort_by_use(training *t, const size_t *uses) {
     t->D = sorted;
 }
 
+static shs_update rule_of(const char *name) {
+    int u = 0;
+    while (u < SHS_UPDATE_COUNT && strcmp(name, shs_update_name((shs_update)u)) != 0) u++;
+    if (u == SHS_UPDATE_COUNT) fail(EXIT_USAGE, "--update: %s is unknown", name);
+    return (shs_update)u;
+}
+
 static void learn(const shs_context *ctx, const settings *s, training *t) {
     shs_ksvd_options learning = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
@@ -98,6 +105,7 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     t->history = ALLOCATE(shs_ksvd_record, s->iterations);
     learning.iterations = s->iterations;
     learning.coding.sparsity = s->sparsity;
+    learning.update = rule_of(s->update);
     learning.parallel_atoms = s->parallel_atoms;
     learning.rounds = s->rounds;
     learning.seed = s->seed;
@@ -263,13 +271,14 @@ static void write_results(const training *t, const outputs *o) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {256, 6, 20, 1, 1, 8, 20000, 0, 1, "train", NULL, NULL}; /* the defaults */
+static settings chosen = {256, 6, 20, 1, 1, 8, 20000, 0, 1, "train", NULL, NULL, "aksvd"}; /* the defaults */
 
 static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
     {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a patch (6)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
-    {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1: AK-SVD)"},
+    {"--update", "RULE", OPTION_TEXT, (void *)&chosen.update, 0, "how atoms are updated: aksvd or sgk (aksvd)"},
+    {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1)"},
     {"--rounds", "U", OPTION_COUNT, &chosen.rounds, 1, "rounds of updates an iteration (1)"},
     {"--patch", "W", OPTION_COUNT, &chosen.patch, 2, "patches of W x W pixels (8)"},
     {"--patches", "COUNT", OPTION_COUNT, &chosen.patches, 1, "patches of all pictures together (20000)"},
@@ -286,6 +295,7 @@ static int parse(int argc, char **argv, const settings *s) {
                              (int)(sizeof options / sizeof *options));
     if (names < 1) fail(EXIT_USAGE, "needs at least one picture");
     if (s->patch > 256) fail(EXIT_USAGE, "--patch: %d is too large: at most 256", s->patch);
+    (void)rule_of(s->update);
     if (s->patches < names) fail(EXIT_USAGE, "--patches: %d are less than one for each picture", s->patches);
     return names;
 }

@@ -692,6 +692,36 @@ static void test_learning(void **state) {
     free_problem(&w);
 }
 
+/* Every rule of update, atom by atom and in groups, with all signals at once and in slices. */
+static void test_rules(void **state) {
+    static const int groups[] = {1, 7, 60};
+    problem w = new_problem(20, 60, 1200, 3, 61);
+    int u, g, how;
+    (void)state;
+    for (u = 0; u < SHS_UPDATE_COUNT; u++)
+        for (g = 0; g < 3; g++) {
+            shs_ksvd_options o = learning_options(2, groups[g], 2, 4);
+            learned cpu;
+            o.update = (shs_update)u;
+            cpu = learn(NULL, &w, o, 4);
+            for (how = 0; how < 2; how++) {
+                device *d = use_device(how);
+                size_t limit = d->cl->limit, slices;
+                for (slices = 0; slices < 2; slices++) {
+                    learned l;
+                    if (slices) d->cl->limit = 220000;
+                    l = learn(&d->ctx, &w, o, 4);
+                    assert_true(!slices || d->slices > 1 || interpreted);
+                    d->cl->limit = limit;
+                    check_history(&cpu, &l, 2);
+                    free_learned(&l);
+                }
+            }
+            free_learned(&cpu);
+        }
+    free_problem(&w);
+}
+
 /* Training to a tolerance, atoms replaced, the best one kept, limits a signal: the defaults and what surrounds them. */
 static void test_learning_options(void **state) {
     problem w = new_problem(20, 60, 1200, 3, 61);
@@ -1203,6 +1233,7 @@ int main(void) {
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
+        cmocka_unit_test(test_rules),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),
         cmocka_unit_test(test_modes),

@@ -112,6 +112,7 @@ static shs_status signals_update(void *session, const shs_atom_group *g) {
             if (!x) continue;
             for (q = 0; q < p; q++) x_new += (double)e[q] * (double)after[q], overlap += (double)before[q] * (double)after[q];
             x_new += (double)*x * overlap;
+            if (g->update == SHS_UPDATE_SGK) x_new = (double)*x;
             for (q = 0; q < p; q++) change[q] += *x * before[q] - (shs_real)x_new * after[q];
             *x = (shs_real)x_new;
         }
@@ -382,17 +383,19 @@ static shs_status call_omp(const shs_context *ctx, const scene *s, results *r) {
     return status;
 }
 
-static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) {
+static shs_status learn(const shs_context *ctx, const scene *s, results *r, shs_update update) {
     shs_codes codes = codes_in(r);
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     shs_status status;
     o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S;
-    o.keep = SHS_KEEP_LAST;
+    o.keep = SHS_KEEP_LAST, o.update = update;
     status = shs_ksvd_ex(ctx, P, N, r->D, P, M, s->Y, P, &o, &codes, &report);
     r->values[0] = report.rmse, r->values[1] = report.mean_atoms;
     return status;
 }
+static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) { return learn(ctx, s, r, SHS_UPDATE_AKSVD); }
+static shs_status call_sgk(const shs_context *ctx, const scene *s, results *r) { return learn(ctx, s, r, SHS_UPDATE_SGK); }
 
 static shs_status call_approximate(const shs_context *ctx, const scene *s, results *r) {
     shs_patches set = SHS_ZERO;
@@ -488,6 +491,7 @@ static const struct {
 } calls[] = {
     {"shs_omp_ex", call_omp, 0},
     {"shs_ksvd_ex", call_ksvd, BY_TYPE(2e-3, 1e-10)},
+    {"shs_ksvd_ex, SGK", call_sgk, BY_TYPE(2e-3, 1e-10)},
     {"shs_patches_approximate", call_approximate, 0},
     {"shs_moments_update", call_moments, BY_TYPE(1e-5, 1e-12)},
     {"shs_pca_run", call_pca_run, BY_TYPE(1e-4, 1e-10)},
@@ -704,6 +708,31 @@ static void test_half_opened(void **state) {
     scene_free(&s);
 }
 
+/* An engine that does not know the rule leaves the update to the CPU, where it may. */
+static shs_status gather_aksvd(void *session, const shs_atom_group *g) {
+    return g->update == SHS_UPDATE_AKSVD ? signals_gather(session, g) : SHS_UNSUPPORTED;
+}
+
+static void test_unknown_rule(void **state) {
+    scene s;
+    results *here = NEW(results, 1), *r = NEW(results, 1);
+    shs_context ctx = SHS_ZERO;
+    plan told;
+    shs_engine e = engine_of(&told);
+    (void)state;
+    scene_create(&s);
+    e.signals_gather = gather_aksvd, ctx.engine = &e;
+    assert_ok(call_ksvd(&ctx, &s, r));
+    assert_status(call_sgk(&ctx, &s, r), SHS_UNSUPPORTED);
+    e.fallback = 1;
+    assert_ok(call_sgk(NULL, &s, here));
+    assert_ok(call_sgk(&ctx, &s, r));
+    compare("shs_ksvd_ex, SGK", r, here, BY_TYPE(2e-3, 1e-10));
+    assert_int_equal(told.open, 0);
+    free(here), free(r);
+    scene_free(&s);
+}
+
 /* An engine without pixels leaves them to the CPU, where it may. */
 static void test_signals_only(void **state) {
     scene s;
@@ -835,6 +864,7 @@ int main(void) {
         cmocka_unit_test(test_each_call_is_stood_in_for),
         cmocka_unit_test(test_missing_entries),
         cmocka_unit_test(test_half_opened),
+        cmocka_unit_test(test_unknown_rule),
         cmocka_unit_test(test_signals_only),
         cmocka_unit_test(test_engine_without_double),
         cmocka_unit_test(test_nowhere_to_go),

@@ -92,6 +92,8 @@ echo "== train"
 program=$train
 few="--iterations 1 --atoms 32 --patches 100 --sparsity 2"
 check "a dictionary" good small.pgm $few --out trained --export-c trained.h
+check "a dictionary by SGK" good small.pgm $few --out trained --update sgk
+fails "an update that is none" 2 "--update: mod is unknown" small.pgm $few --out bad --update mod
 check "a dictionary: its files" test -s trained_dictionary.csv -a -s trained_error.csv -a -s trained.h
 for o in small.pgm ./small.pgm hard.pgm soft.pgm deep/up/small.pgm; do
     fails "--export-c $o" 2 "would replace the input" small.pgm $few --out bad --export-c "$o"

@@ -403,9 +403,10 @@ static void tweak_ksvd(share *s, shs_context *ctx, int how) {
     case 13: o->rmse_after_update = 1; break;
     case 14: o->stop_improvement = 1; break;
     case 15: o->stop_patience = 1; break;
-    case 16: o->coding.sparsity = 4; break;
-    case 17: o->coding.tolerance = (shs_real)1e-7; break;
-    case 18: s->tolerance_each = tolerances; break;
+    case 16: o->update = SHS_UPDATE_SGK; break;
+    case 17: o->coding.sparsity = 4; break;
+    case 18: o->coding.tolerance = (shs_real)1e-7; break;
+    case 19: s->tolerance_each = tolerances; break;
     }
 }
 
@@ -496,8 +497,8 @@ static void test_differences_are_seen(void **state) {
     for (ranks = 2; ranks <= 3; ranks++)
         for (shared = 1; shared < 5; shared++) {
             const int *part = parts[shared];
-            for (how = 0; how < 19; how++) /* limits and tolerances are a matter of those that have signals */
-                if (how < 16 || (part[0] && part[ranks - 1])) check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
+            for (how = 0; how < 20; how++) /* limits and tolerances are a matter of those that have signals */
+                if (how < 17 || (part[0] && part[ranks - 1])) check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
             for (how = 0; how < P * N; how += 31) check_difference(KSVD, ranks, part, 0, tweak_start, how);
             for (how = 0; how < 6; how++)
                 for (call = PCA; call <= RX; call++) check_difference(call, ranks, part, 0, tweak_pca, how);
