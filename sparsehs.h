@@ -172,7 +172,7 @@ typedef double shs_wide;
 #define shs_patches_average SHS__LINK(patches_average)
 #define shs_patches_approximate SHS__LINK(patches_approximate)
 #define shs_noise_sigma SHS__LINK(noise_sigma)
-#define shs_patches_workspace SHS__LINK(patches_workspace)
+#define shs_patches_approximate_workspace SHS__LINK(patches_approximate_workspace)
 #define shs_cube_bands SHS__LINK(cube_bands)
 #define shs_moments_create SHS__LINK(moments_create)
 #define shs_moments_free SHS__LINK(moments_free)
@@ -491,7 +491,7 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
    ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
-SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors);
+SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k);
 /* The naive twin: all n pairs by Jacobi rotations. A (n x n, both triangles) is overwritten; vectors (n x n) have any sign. */
 SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vectors);
 
@@ -817,7 +817,7 @@ SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *
 SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                            const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                            shs_real *out, shs_omp_report *report);
-SHS_API size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
+SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                      const shs_omp_options *coding);
 
 /* How much white Gaussian noise an image has, from the image alone (Liu, Tanaka, Okutomi 2013). Noise adds sigma^2 to every
@@ -920,9 +920,10 @@ SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cu
 SHS_API shs_status shs_moments_merge(shs_moments *into, const shs_moments *from);
 /* Adds up over the ranks of the context. */
 SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments);
-/* mean (bands) and covariance (bands x bands, both triangles; may be NULL), divided by count, or count - 1 with
-   sample != 0. SHS_NO_PIXELS: too few. */
-SHS_API shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance, int ldc);
+/* What sums over n pixels are divided by. */
+typedef enum shs_divisor { SHS_DIVISOR_N = 0, SHS_DIVISOR_N_LESS_1 = 1 } shs_divisor;
+/* mean (bands) and covariance (bands x bands, both triangles; may be NULL). SHS_NO_PIXELS: too few. */
+SHS_API shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance, int ldc);
 /* The naive twin: mean (n) and covariance (n x n, divided by m) of the m columns of X (n x m). */
 SHS_API void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *covariance);
 
@@ -953,7 +954,7 @@ typedef struct shs_pca_options {
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
-    int sample;                   /* non-zero: divide by n - 1 instead of n */
+    shs_divisor divisor;          /* of the covariance: n or n - 1 */
     shs_precision precise;
     uint32_t end_canary;
 } shs_pca_options;
@@ -974,7 +975,7 @@ typedef struct shs_pca {
     void *block;
 } shs_pca;
 
-/* Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, with sample), SHS_BAD_COMPONENTS (more than
+/* Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS (more than
    bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
@@ -1065,7 +1066,7 @@ typedef struct shs_ica_options {
     const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
-    int sample;                   /* as for PCA, */
+    shs_divisor divisor;          /* as for PCA, */
     shs_precision precise;        /* and this: whitened pixels are shs_real all the same */
     uint32_t end_canary;
 } shs_ica_options;
@@ -4774,6 +4775,7 @@ SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_tr
 SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k) {
     shs__layout l;
     shs__gemm g;
+    if (m < 0 || n < 0 || k < 0) return SIZE_MAX;
     memset(&l, 0, sizeof l);
     shs__gemm_layout(&l, ctx, m, n, k, &g);
     return shs__layout_query(&l);
@@ -4995,6 +4997,7 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
 SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int m, int n) {
     shs__layout l;
     shs__trsm t;
+    if (m < 0 || n < 0) return SIZE_MAX;
     memset(&l, 0, sizeof l);
     shs__trsm_layout(&l, ctx, side, m, n, &t);
     return shs__layout_query(&l);
@@ -5098,6 +5101,7 @@ SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n
 SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     shs__layout l;
     shs__cholesky_room room;
+    if (n < 0) return SIZE_MAX;
     memset(&l, 0, sizeof l);
     shs__cholesky_layout(&l, ctx, n, &room);
     return shs__layout_query(&l);
@@ -5984,12 +5988,12 @@ SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
 
 /* ---- the driver --------------------------------------------------------------------------------------------------- */
 
-SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k, int want_vectors) {
+SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k) {
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
     (void)ctx;
-    if (n < 1 || k < 1 || k > n) return 0;
-    shs__eigh_layout(&l, n, want_vectors, &w);
+    if (n < 1 || k < 1 || k > n) return SIZE_MAX;
+    shs__eigh_layout(&l, n, 1, &w);
     return shs__layout_query(&l);
 }
 
@@ -8837,7 +8841,7 @@ SHS__OUTLINE shs_status shs__approximation_open(const shs_image *image, int need
     return status;
 }
 
-SHS__PUBLIC size_t shs_patches_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
+SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                          const shs_omp_options *coding) {
     shs__approximation w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -10457,20 +10461,20 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     return status;
 }
 
-SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, int sample, shs_wide *mean, shs_wide *covariance,
+SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                           int ldc) {
     int n, i, j;
-    shs_wide divisor;
+    shs_wide count;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
-    divisor = moments->count - (sample ? 1 : 0);
-    if (!(moments->count > 0) || (covariance && !(divisor > 0))) return SHS_NO_PIXELS;
+    count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    if (!(moments->count > 0) || (covariance && !(count > 0))) return SHS_NO_PIXELS;
     if (!mean) return SHS_BAD_OUTPUT;
     if (covariance && ldc < n) return SHS_BAD_LDC;
     for (i = 0; i < n; i++) mean[i] = moments->shift[i] + moments->sum[i] / moments->count;
     for (j = 0; covariance && j < n; j++)
         for (i = j; i < n; i++) {
-            shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / divisor;
+            shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / count;
             *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
         }
     for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
@@ -11166,7 +11170,7 @@ SHS__PRIVATE void shs__fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
 /* Mean and covariance, or correlation, and the trace. */
 SHS__PRIVATE shs_status shs__fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f, shs_wide *total) {
     int n = m->bands, i, j;
-    shs_status status = shs_moments_finish(m, o->sample, f->mean, f->covariance, n);
+    shs_status status = shs_moments_finish(m, o->divisor, f->mean, f->covariance, n);
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) f->scale[i] = 1;
     for (i = 0; i < n && o->correlation; i++) {
@@ -11235,7 +11239,7 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
                                          const shs_sink *sink) {
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
-        const int64_t numbers[] = {shs_cube_bands(px->cube), o->components, o->correlation != 0, o->sample != 0,
+        const int64_t numbers[] = {shs_cube_bands(px->cube), o->components, o->correlation != 0, o->divisor,
                                    (int64_t)o->precise};
         const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
@@ -12428,7 +12432,7 @@ SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status statu
     if (status == SHS_OK) {
         const int64_t numbers[] = {
             shs_cube_bands(px->cube), o->components, o->contrast,          o->approach,      o->route, o->iterations,
-            o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->sample != 0,
+            o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->divisor,
             (int64_t)o->precise};
         const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
@@ -12464,7 +12468,7 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
     int rank;
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
-    p.sample = o->sample, p.precise = o->precise;
+    p.divisor = o->divisor, p.precise = o->precise;
     status = shs__pixels_pca(px, &p, &pca);
     if (status != SHS_OK) return status;
     rank = shs__whitening_rank(&pca);

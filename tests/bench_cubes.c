@@ -84,7 +84,7 @@ void bench_covariance(int bands, shs_wide *covariance) {
     if (!mean) bench_ok(SHS_NO_MEMORY);
     bench_ok(shs_moments_create(NULL, bands, &moments));
     bench_ok(shs_moments_update(NULL, &moments, &cube, 0));
-    bench_ok(shs_moments_finish(&moments, 0, mean, covariance, bands));
+    bench_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, covariance, bands));
     shs_moments_free(NULL, &moments);
     free(mean);
 }

@@ -285,8 +285,8 @@ static void test_cubes(void **state) {
         {
             shs_wide mean[BANDS], covariance[BANDS * BANDS], mean2[BANDS], covariance2[BANDS * BANDS];
             assert_true(sums.count == (shs_wide)SAMPLES * LINES && of_few.count == sums.count);
-            assert_ok(shs_moments_finish(&sums, 0, mean, covariance, BANDS));
-            assert_ok(shs_moments_finish(&of_few, 0, mean2, covariance2, BANDS));
+            assert_ok(shs_moments_finish(&sums, SHS_DIVISOR_N, mean, covariance, BANDS));
+            assert_ok(shs_moments_finish(&of_few, SHS_DIVISOR_N, mean2, covariance2, BANDS));
             check_near("mean", BANDS, mean, mean2, 1e-9 * 1024);
             check_near("covariance", BANDS * BANDS, covariance, covariance2, 1e-8 * 1024 * 1024);
         }

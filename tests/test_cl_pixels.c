@@ -102,8 +102,8 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, int prec
     assert_ok(shs_moments_update(NULL, &a, cube, precision_of(precise)));
     assert_ok_cl(shs_moments_update(ctx, &b, cube, precision_of(precise)));
     assert_close(a.count, b.count, 0);
-    assert_ok(shs_moments_finish(&a, 0, mean, c, n));
-    assert_ok(shs_moments_finish(&b, 0, mean_cl, c_cl, n));
+    assert_ok(shs_moments_finish(&a, SHS_DIVISOR_N, mean, c, n));
+    assert_ok(shs_moments_finish(&b, SHS_DIVISOR_N, mean_cl, c_cl, n));
     check_near("means", (size_t)n, mean, mean_cl, bound * largest_of((size_t)n, mean));
     check_near("covariance", cells, c, c_cl, bound * largest_of(cells, c));
     shs_moments_free(NULL, &a), shs_moments_free(NULL, &b);
@@ -347,9 +347,9 @@ static void test_options_of_components(void **state) {
     int i;
     (void)state;
     memset(o, 0, sizeof o);
-    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].sample = 1;
+    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].divisor = SHS_DIVISOR_N_LESS_1;
     o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
-    o[5].precise = o[6].precise = SHS_PRECISE_ALWAYS, o[6].correlation = o[6].sample = 1, o[6].components = 4;
+    o[5].precise = o[6].precise = SHS_PRECISE_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].components = 4;
     for (i = 0; i < 7; i++) {
         shs_sink a = new_sink(SHS_F32, SHS_BIL, 40, 33, 1), b = new_sink(SHS_F32, SHS_BIL, 40, 33, 1);
         int rank_a = 0, rank_b = 0;
@@ -448,7 +448,7 @@ static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ic
     covariance = NEW(double, n * n), ca = NEW(double, n), cb = NEW(double, n);
     assert_ok(shs_moments_create(NULL, n, &mo));
     assert_ok(shs_moments_update(NULL, &mo, cube, 1));
-    assert_ok(shs_moments_finish(&mo, 0, ca, covariance, n));
+    assert_ok(shs_moments_finish(&mo, SHS_DIVISOR_N, ca, covariance, n));
     for (i = 0; i < m; i++) { /* correlation of source i with the best of the others: u'Cv of unit sources */
         double best = 0;
         for (j = 0; j < m; j++) {
@@ -502,7 +502,7 @@ static void test_options_of_sources(void **state) {
     o[3].plain_steps = 1, o[3].restarts = -1, o[3].contrast = SHS_TANH;
     o[4].random_start = 1, o[4].seed = 5, o[4].restarts = 2;
     o[5].start = start;
-    o[6].sample = 1, o[6].contrast = SHS_GAUSS;
+    o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].contrast = SHS_GAUSS;
     o[7].precise = SHS_PRECISE_ALWAYS;
     o[8].eigenvalue_at_least = 1e-2;
     o[9].tolerance = 1e-5, o[9].approach = SHS_SYMMETRIC;

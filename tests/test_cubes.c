@@ -25,7 +25,7 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, const pl
     assert_ok(shs_moments_update(ctx, &moments, cube, precision_of(precise)));
     assert_int_equal(moments.bands, p->bands);
     assert_true(moments.count == (shs_wide)count);
-    assert_ok(shs_moments_finish(&moments, 0, m, c, p->bands));
+    assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, p->bands));
     check_near("mean", B, m, mean, (precise ? 1e-13 : MEAN_BOUND) * largest_of(values_of(p), p->x));
     check_near("covariance", B * B, c, covariance,
                (precise ? PRECISE_BOUND : COVARIANCE_BOUND) * largest_of(B * B, covariance));
@@ -104,7 +104,7 @@ static void test_one_answer_for_all_types(void **state) {
         shs_moments moments;
         assert_ok(shs_moments_create(NULL, 9, &moments));
         assert_ok(shs_moments_update(NULL, &moments, &cube, 1));
-        assert_ok(shs_moments_finish(&moments, 0, t ? m : mean, t ? c : first, 9));
+        assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, t ? m : mean, t ? c : first, 9));
         if (t)
             check_near("mean", 9, m, mean, 1e-13 * 256), check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
         shs_moments_free(NULL, &moments);
@@ -418,7 +418,7 @@ static void test_bad_bands_dropped(void **state) {
     assert_ok(shs_moments_create(NULL, 6, &moments));
     assert_ok(shs_moments_update(NULL, &moments, &cube, 0));
     assert_true(moments.count == 0);
-    assert_status(shs_moments_finish(&moments, 0, mean, NULL, 0), SHS_NO_PIXELS);
+    assert_status(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, NULL, 0), SHS_NO_PIXELS);
     shs_moments_free(NULL, &moments);
     cube.band_list = good, cube.band_count = 4;
     used = plain_of(&cube);
@@ -474,7 +474,7 @@ static shs_moments moments_of(const shs_context *ctx, const shs_cube *cube, int 
 static void check_finish(const shs_moments *m, const double *mean, const double *covariance, double mean_bound, double bound) {
     size_t B = (size_t)m->bands;
     double *mm = NEW(double, B), *cc = NEW(double, B * B);
-    assert_ok(shs_moments_finish(m, 0, mm, cc, m->bands));
+    assert_ok(shs_moments_finish(m, SHS_DIVISOR_N, mm, cc, m->bands));
     check_near("mean", B, mm, mean, mean_bound);
     check_near("covariance", B * B, cc, covariance, bound * largest_of(B * B, covariance));
     free(mm), free(cc);
@@ -654,7 +654,7 @@ static void test_finish_after_overflow(void **state) {
     p.x[0] = 1e300, p.x[1] = 1, p.x[2] = 2, p.x[3] = 3;
     cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
     m = moments_of(NULL, &cube, 0);
-    assert_ok(shs_moments_finish(&m, 0, &mean, &variance, 1));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, &mean, &variance, 1));
     assert_true(shs_eigh(NULL, 1, &variance, 1, 1, &mean, NULL, 1) == SHS_NOT_FINITE);
     shs_moments_free(NULL, &m);
     free(p.x);
@@ -668,29 +668,29 @@ static void test_finish(void **state) {
     double mean[3], c[9], wide[15], sample[9], zero[9] = {0};
     int i, j;
     (void)state;
-    assert_ok(shs_moments_finish(&m, 0, mean, NULL, 0));
-    assert_ok(shs_moments_finish(&m, 0, mean, c, 3));
-    assert_ok(shs_moments_finish(&m, 1, mean, sample, 3));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, NULL, 0));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, c, 3));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N_LESS_1, mean, sample, 3));
     for (i = 0; i < 9; i++) assert_close(sample[i], c[i] * 100 / 99, 1e-12 * largest_of(9, c));
     for (i = 0; i < 15; i++) wide[i] = -5;
-    assert_ok(shs_moments_finish(&m, 0, mean, wide, 5));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, wide, 5));
     for (j = 0; j < 3; j++)
         for (i = 0; i < 5; i++) assert_close(wide[5 * j + i], i < 3 ? c[3 * j + i] : -5, 0);
     for (j = 0; j < 3; j++)
         for (i = 0; i < 3; i++) assert_close(c[3 * j + i], c[3 * i + j], 0);
-    assert_status(shs_moments_finish(&m, 0, mean, c, 2), SHS_BAD_LDC);
-    assert_status(shs_moments_finish(NULL, 0, mean, c, 3), SHS_BAD_MOMENTS);
+    assert_status(shs_moments_finish(&m, SHS_DIVISOR_N, mean, c, 2), SHS_BAD_LDC);
+    assert_status(shs_moments_finish(NULL, SHS_DIVISOR_N, mean, c, 3), SHS_BAD_MOMENTS);
     shs_moments_free(NULL, &m);
     one.samples = 1;
     m = moments_of(NULL, &one, 1);
-    assert_ok(shs_moments_finish(&m, 0, mean, c, 3));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, c, 3));
     check_near("mean of one pixel", 3, mean, p.x, 1e-13 * 200);
     check_near("covariance of one pixel", 9, c, zero, 0);
-    assert_status(shs_moments_finish(&m, 1, mean, c, 3), SHS_NO_PIXELS);
+    assert_status(shs_moments_finish(&m, SHS_DIVISOR_N_LESS_1, mean, c, 3), SHS_NO_PIXELS);
     shs_moments_free(NULL, &m);
     assert_ok(shs_moments_create(NULL, 3, &m));
     mean[0] = -3;
-    assert_status(shs_moments_finish(&m, 0, mean, c, 3), SHS_NO_PIXELS);
+    assert_status(shs_moments_finish(&m, SHS_DIVISOR_N, mean, c, 3), SHS_NO_PIXELS);
     assert_close(mean[0], -3, 0);
     shs_moments_free(NULL, &m);
     shs_moments_free(NULL, &m);
@@ -1351,7 +1351,7 @@ static void test_shift_of_another_type(void **state) {
             first = cube_of(&p, SHS_F32, SHS_BIP, 0), second = cube_of(&more, next[t], SHS_BIP, 0);
             moments = moments_of(NULL, &first, 0);
             assert_ok(shs_moments_update(NULL, &moments, &second, 0));
-            assert_ok(shs_moments_finish(&moments, 0, m, c, 3));
+            assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, 3));
             largest = largest_of(values_of(&all), all.x);
             check_near("mean", 3, m, mean, MEAN_BOUND * largest);
             check_near("covariance", 9, c, covariance, BY_TYPE(2e-6, 1e-12) * largest * largest);
@@ -1577,7 +1577,7 @@ static void check_golden_means(int which) {
     for (streaming = 0; streaming < 2; streaming++)
         for (precise = 0; precise < 2; precise++) {
             shs_moments m = moments_of(NULL, streaming ? &blockwise : &cube, precise);
-            assert_ok(shs_moments_finish(&m, 0, mean, NULL, 0));
+            assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, NULL, 0));
             for (b = 0; b < B; b++)
                 assert_close(mean[b], expected[b], (precise ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * fabs(expected[b]));
             shs_moments_free(NULL, &m);

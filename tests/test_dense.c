@@ -885,7 +885,7 @@ static void empty_products_need_no_memory(void **state) {
     assert_ok(shs_syrk(&ctx, SHS_LOWER, SHS_NO_TRANS, 2, 0, 1, NULL, 2, 2, C, 2));
     assert_true(C[0] == 8 && C[1] == 16 && C[2] == 12 && C[3] == 32);
     assert_status(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, 2, 2, 2, 1, C, 2, C, 2, 0, C, 2), SHS_NO_MEMORY);
-    assert_int_equal(shs_gemm_workspace(&ctx, -1, -1, -1), shs_gemm_workspace(&ctx, 0, 0, 0));
+    assert_true(shs_gemm_workspace(&ctx, 0, 0, 0) < 65536);
 }
 
 int main(void) {

@@ -423,7 +423,7 @@ static shs_status call_moments(const shs_context *ctx, const scene *s, results *
     assert_ok(status);
     status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_NEVER);
     if (status == SHS_OK) status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_ALWAYS); /* onto a known shift */
-    if (status == SHS_OK) assert_ok(shs_moments_finish(&m, 0, r->values, r->moments, BANDS));
+    if (status == SHS_OK) assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, r->values, r->moments, BANDS));
     shs_moments_free(NULL, &m);
     return status;
 }

@@ -223,7 +223,7 @@ static double *covariance_of(const shs_cube *cube) {
     shs_moments m;
     assert_ok(shs_moments_create(NULL, (int)B, &m));
     assert_ok(shs_moments_update(NULL, &m, cube, 1));
-    assert_ok(shs_moments_finish(&m, 0, mean, C, (int)B));
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, C, (int)B));
     shs_moments_free(NULL, &m);
     free(mean);
     return C;
@@ -712,7 +712,7 @@ static void test_whitening(void **state) {
             shs_ica ica;
             shs_pca pca;
             double *VC, *VCV, *Vt, factor = sample ? 1 - 1 / (double)pixels_of(&p) : 1;
-            o.sample = q.sample = sample, o.precise = q.precise = SHS_PRECISE_ALWAYS;
+            o.divisor = q.divisor = (shs_divisor)sample, o.precise = q.precise = SHS_PRECISE_ALWAYS;
             ica = fit(NULL, &cube, &o);
             check_result(&ica);
             assert_int_equal(ica.components, m);

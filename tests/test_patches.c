@@ -585,7 +585,7 @@ static void test_workspace(void **state) {
             coding.sparsity = limited ? 0 : 4;
             coding.tolerance = limited ? 200 : 0;
             ctx.threads = threads;
-            query = shs_patches_workspace(&ctx, &image, &set, 60, &coding);
+            query = shs_patches_approximate_workspace(&ctx, &image, &set, 60, &coding);
             memory = malloc(query);
             assert_ok(shs_patches_approximate(&ctx, &image, &set, 60, D, 45, &coding, 0, expected, NULL));
             shs_arena_init(&arena, memory, query);
@@ -611,7 +611,7 @@ static void test_memory_promise(void **state) {
     image.pixels = &one, image.type = SHS_U8, image.width = image.height = 3000, image.channels = 3;
     coding.sparsity = 10;
     ctx.threads = 2;
-    assert_in_range(shs_patches_workspace(&ctx, &image, &set, 256, &coding), 1,
+    assert_in_range(shs_patches_approximate_workspace(&ctx, &image, &set, 256, &coding), 1,
                     9000000 * 4 * sizeof(shs_real) + 64000000);
 }
 

@@ -133,7 +133,7 @@ static shs_pca fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_o
 
 static shs_pca_options options_of(int components, int correlation, int sample, int precise) {
     shs_pca_options o = SHS_ZERO;
-    o.components = components, o.correlation = correlation, o.sample = sample, o.precise = precision_of(precise);
+    o.components = components, o.correlation = correlation, o.divisor = (shs_divisor)sample, o.precise = precision_of(precise);
     return o;
 }
 
@@ -629,7 +629,7 @@ static void test_rx(void **state) {
     (void)state;
     for (run = 0; run < 8; run++) {
         shs_pca_options o = options_of(0, 0, run & 1, run & 1);
-        double *expected = naive_rx(&p, o.sample);
+        double *expected = naive_rx(&p, o.divisor == SHS_DIVISOR_N_LESS_1);
         shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
         int rank = -1;
         stream s;
@@ -1382,7 +1382,7 @@ static void test_bad_arguments(void **state) {
     c.lines = 0, check_bad(&c, NULL, SHS_NO_PIXELS), c.lines = -1, check_bad(&c, NULL, SHS_BAD_CUBE), c = cube;
     c.mask = nothing, check_bad(&c, NULL, SHS_NO_PIXELS); /* no valid pixel */
     nothing[3] = 1;
-    memset(&o, 0, sizeof o), o.sample = 1, check_bad(&c, &o, SHS_NO_PIXELS); /* one, divided by n - 1 */
+    memset(&o, 0, sizeof o), o.divisor = SHS_DIVISOR_N_LESS_1, check_bad(&c, &o, SHS_NO_PIXELS); /* one, divided by n - 1 */
     assert_int_not_equal(shs_pca_fit(NULL, &cube, NULL, NULL), SHS_OK);
     assert_int_not_equal(shs_mnf_fit(NULL, &cube, NULL, NULL), SHS_OK);
     assert_status(shs_rx(NULL, &cube, NULL, NULL, NULL), SHS_BAD_SINK);

@@ -484,7 +484,7 @@ static void add_up(trial *t) {
     STEP(t, shs_moments_update(t->ctx, &sums, &cube, (shs_precision)one_in(t, 2)));
     STEP(t, shs_moments_reduce(t->ctx, &sums));
     if (wanted(t)) covariance = OUTPUT(t, shs_wide, B * (size_t)ldc);
-    STEP(t, shs_moments_finish(&sums, one_in(t, 2), mean, covariance, ldc));
+    STEP(t, shs_moments_finish(&sums, (shs_divisor)one_in(t, 2), mean, covariance, ldc));
     keep(t, 0, mean, B * sizeof *mean);
     keep_columns(t, 1, cube.bands, B, sizeof *mean, covariance, ldc);
     keep(t, 2, &sums.count, sizeof sums.count), keep(t, 3, sums.sum, B * sizeof *mean);
@@ -510,7 +510,7 @@ static void find_components(trial *t) {
     int type = pick(t, 0, 3), components = pick(t, 1, cube.bands), rank, rank_wanted = wanted(t);
     shs_sink sink = any_sink(t, types[type], &cube, components), scores = any_sink(t, SHS_F32, &cube, 1);
     shs_pca mnf = SHS_ZERO;
-    o.components = components, o.sample = one_in(t, 2), o.correlation = one_in(t, 4), o.precise = (shs_precision)one_in(t, 3);
+    o.components = components, o.divisor = (shs_divisor)one_in(t, 2), o.correlation = one_in(t, 4), o.precise = (shs_precision)one_in(t, 3);
     if (one_in(t, 2)) sink.rescale = 1, sink.high = 255;
     STEP(t, shs_pca_run(t->ctx, &cube, &o, &sink, model));
     keep_sink(t, 0, &sink, &cube, components);

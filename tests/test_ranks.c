@@ -422,7 +422,7 @@ static void tweak_pca(share *s, shs_context *ctx, int how) {
     case 1: s->pca.variance = (shs_wide)0.5; break;
     case 2: s->pca.eigenvalue_at_least = 1; break;
     case 3: s->pca.correlation = 1; break;
-    case 4: s->pca.sample = 1; break;
+    case 4: s->pca.divisor = SHS_DIVISOR_N_LESS_1; break;
     case 5: s->cube.bands = BANDS - 1; break;
     }
 }
@@ -444,7 +444,7 @@ static void tweak_ica(share *s, shs_context *ctx, int how) {
     case 10: s->ica.start = start; break;
     case 11: s->ica.seed = 3; break;
     case 12: s->ica.order = SHS_BY_EXTRACTION; break;
-    case 13: s->ica.sample = 1; break;
+    case 13: s->ica.divisor = SHS_DIVISOR_N_LESS_1; break;
     case 14: s->cube.bands = BANDS - 1; break;
     }
 }

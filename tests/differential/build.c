@@ -412,7 +412,7 @@ static void pixels(int naive, result *r) {
         shs_sink sink = SHS_ZERO;
         must(shs_moments_create(&ctx, use, &sums) == SHS_OK);
         must(shs_moments_update(&ctx, &sums, &cube, pick(0, 1)) == SHS_OK);
-        must(shs_moments_finish(&sums, 0, means, covariance, use) == SHS_OK);
+        must(shs_moments_finish(&sums, SHS_DIVISOR_N, means, covariance, use) == SHS_OK);
         shs_moments_free(&ctx, &sums);
         for (b = 0; b < use; b++) put(r, (double)means[b] / 5000);
         for (b = 0; b < use; b++)

@@ -244,7 +244,7 @@ static inline void world_of(world *w, input *in) {
 
 /* What holds whatever was called; `kept` blocks belong to results. */
 static inline void check_world(const world *w, shs_status status, int kept) {
-    must(status >= SHS_OK && status < STATUSES);
+    must(status >= SHS_OK && (int)status < STATUSES);
     must(strcmp(shs_status_name(status), "unknown status") != 0);
     must(w->bad || w->outstanding == (status == SHS_OK || status == SHS_CANCELLED ? kept : 0));
     must(status != SHS_NO_MEMORY || w->refused);

@@ -152,7 +152,7 @@ static void code_one(input *in) {
         status = q.m < 1 ? SHS_BAD_M
                          : shs_omp_one_direct(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift, bytes, AS(int, atoms),
                                               AS(shs_real, coefs), &used, &error2);
-    must(status >= SHS_OK && status < STATUSES);
+    must(status >= SHS_OK && (int)status < STATUSES);
     if (shorter && ok_size && s > 0) must(status != SHS_OK);
     if (status == SHS_OK) {
         check_signal(q.n, used, rows, within_reach(&q), AS(int, atoms), AS(shs_real, coefs));
@@ -217,7 +217,7 @@ static void use_codes(input *in, world *w) {
     if (!bad) {
         must(shs_codes_nonzeros(&codes) <= slots);
         status = shs_codes_to_csc(&codes, start, row, value);
-        must(status >= SHS_OK && status < STATUSES);
+        must(status >= SHS_OK && (int)status < STATUSES);
         if (status == SHS_OK) {
             must(start[0] == 0 && start[m] == shs_codes_nonzeros(&codes));
             for (i = 0; i < q.m; i++) must(start[i] <= start[i + 1]);

@@ -15,7 +15,7 @@ static void pca_options_of(input *in, shs_pca_options *o) {
     o->components = within(in, -1, 7);
     if (flags & 64) o->components = 0;
     o->variance = (flags & 8) ? threshold_of(in) : 0, o->eigenvalue_at_least = (flags & 16) ? threshold_of(in) : 0;
-    o->correlation = flags & 1, o->sample = flags & 2, o->precise = flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO;
+    o->correlation = flags & 1, o->divisor = flags & 2 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N, o->precise = flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO;
 }
 
 static void ica_options_of(input *in, shs_ica_options *o, shs_wide *start) {
@@ -30,7 +30,7 @@ static void ica_options_of(input *in, shs_ica_options *o, shs_wide *start) {
     o->tolerance = (flags & 2) ? threshold_of(in) : 0;
     o->plain_steps = flags & 4, o->restarts = within(in, -1, 1) ? -1 : 1, o->random_start = flags & 8;
     if ((flags & 48) == 48) (void)fill_wide(in, 36, start), o->start = start;
-    o->seed = (uint64_t)byte(in), o->sample = flags & 64, o->precise = flags & 128 ? SHS_PRECISE_NEVER : SHS_PRECISE_AUTO;
+    o->seed = (uint64_t)byte(in), o->divisor = flags & 64 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N, o->precise = flags & 128 ? SHS_PRECISE_NEVER : SHS_PRECISE_AUTO;
 }
 
 /* Values whose squares and fourth powers stay numbers. */
@@ -69,7 +69,7 @@ static void principal(input *in, world *w) {
         s.sink.pixels = all.bytes, s.sink.write_fn = NULL;
         if (way == 2) status = shs_pca_denoise(&w->ctx, &pca, within(in, 0, 3), &s.cube, &s.sink);
         else if (pca.components > 0) status = shs_pca_transform(&w->ctx, &pca, &s.cube, &s.sink);
-        must(status >= SHS_OK && status < STATUSES);
+        must(status >= SHS_OK && (int)status < STATUSES);
         output_free(&all);
         shs_pca_free(&w->ctx, &pca);
         must(memcmp(&pca, &before, sizeof pca) == 0);

@@ -59,7 +59,7 @@ static void random_numbers(input *in) {
 static void texts(input *in) {
     int status = any_int(in);
     must(shs_status_text((shs_status)status) != NULL && shs_status_name((shs_status)status) != NULL);
-    must((strcmp(shs_status_text((shs_status)status), "unknown status") == 0) == (status < 0 || status >= STATUSES));
+    must((strcmp(shs_status_text((shs_status)status), "unknown status") == 0) == (status < 0 || (int)status >= STATUSES));
     must(shs_type_size((shs_type)status) <= 8);
 }
 

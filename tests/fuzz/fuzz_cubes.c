@@ -19,7 +19,7 @@ static void moments(input *in, world *w) {
     if (status == SHS_OK) {
         shs_wide *mean = NEW(shs_wide, bands), *covariance = NEW(shs_wide, bands *bands), count;
         status = shs_moments_update(&w->ctx, &a, &s.cube, precise);
-        must(status >= SHS_OK && status < STATUSES);
+        must(status >= SHS_OK && (int)status < STATUSES);
         must(status != SHS_READ_FAILED || s.read_failed);
         must(!s.read_failed || status != SHS_OK);
         count = a.count;
@@ -32,7 +32,7 @@ static void moments(input *in, world *w) {
                  (status == SHS_NO_MEMORY && w->refused));
         }
         sample = byte(in) & 1;
-        status = shs_moments_finish(&a, sample, mean, covariance, bands);
+        status = shs_moments_finish(&a, (shs_divisor)sample, mean, covariance, bands);
         must(status == SHS_OK || (status == SHS_NO_PIXELS && count <= sample));
         if (status == SHS_OK && s.e.finite && s.e.most < 1e15 && s.cube.type != SHS_F64 && !s.garbage) {
             int i;

@@ -111,7 +111,7 @@ static void starts(input *in, world *w) {
         output D = output_of(count_of(ldd + 1, n) * sizeof(shs_real));
         if (flags & 1) status = shs_dictionary_dct(width, height, channels, n, AS(shs_real, D), ldd);
         else status = shs_dictionary_random(p, n, AS(shs_real, D), ldd, (uint64_t)byte(in));
-        must(status >= SHS_OK && status < STATUSES);
+        must(status >= SHS_OK && (int)status < STATUSES);
         if (status == SHS_OK) check_atoms(p, n, AS(shs_real, D), ldd, (flags & 1));
         else must(untouched(&D));
         e = fill(in, count_of(ldd + 1, n), AS(shs_real, D));

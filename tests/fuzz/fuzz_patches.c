@@ -86,7 +86,7 @@ static void approximate(input *in, world *w, const shs_image *image, const shs_p
     shs_real lambda = (shs_real)within(in, -1, 2);
     shs_status status;
     o.sparsity = within(in, -1, 5), o.tolerance = (shs_real)within(in, -1, 3);
-    must(shs_patches_workspace(&w->ctx, image, set, n, &o) > 0);
+    must(shs_patches_approximate_workspace(&w->ctx, image, set, n, &o) > 0);
     status = shs_patches_approximate(&w->ctx, image, set, n, D, ldd, &o, lambda, AS(shs_real, out), AS(shs_omp_report, report));
     check_world(w, status, 0);
     if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&out) && untouched(&report));
@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         image.width = any_int(&in), image.height = any_int(&in), image.channels = any_int(&in), image.row_stride = 0;
         set.width = any_int(&in), set.height = any_int(&in), set.step_x = any_int(&in), set.count = SIZE_MAX;
         (void)shs_patches_count(&image, &set, &p);
-        (void)shs_patches_workspace(&w.ctx, &image, &set, any_int(&in), NULL);
+        (void)shs_patches_approximate_workspace(&w.ctx, &image, &set, any_int(&in), NULL);
     } else if (count && (flags & 2)) there_and_back(&in, &w, &image, &set, &e, p, count);
     else if (image.width > 0 && image.height > 0) approximate(&in, &w, &image, &set, &e, count ? p : 1);
     free((void *)image.pixels);
