@@ -557,6 +557,18 @@ typedef enum shs_gram_mode {
     SHS_GRAM_NEVER     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
 } shs_gram_mode;
 
+/* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
+   the atoms chosen. X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram
+   matrix 2 n p). Each has a score under KERNELS, and a block in omp.cl. */
+#define SHS_SELECTION_LIST(X)                                                                                          \
+    X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */
+typedef enum shs_selection {
+#define SHS__ENUM(name, distances) SHS_SELECT_##name,
+    SHS_SELECTION_LIST(SHS__ENUM)
+#undef SHS__ENUM
+    SHS_SELECTION_COUNT
+} shs_selection;
+
 typedef struct shs_omp_options {
     uint32_t start_canary;
     int sparsity;                   /* atoms a signal at most, clamped to min(p, n); 0 = as many as fit, codes->stride too */
@@ -567,6 +579,7 @@ typedef struct shs_omp_options {
     const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
     int ldg;
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024); same codes */
+    shs_selection selection;        /* the rule that chooses atoms */
     uint32_t end_canary;
 } shs_omp_options;
 
@@ -599,18 +612,19 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
                                 const shs_omp_options *options, shs_codes *codes);
 SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options);
 
-/* One signal, for real-time and embedded use: no context, no heap, no threads. atoms and coefs hold min(sparsity, n) values;
-   *used of them are set. tolerance 0 = none; norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets
-   ||y - Dx||^2. workspace: shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS. */
-SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2, int sparsity,
-                               shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
-                               int *used, shs_wide *error2);
-SHS_API size_t shs_omp_one_workspace(int n, int sparsity);
+/* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
+   tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of them
+   are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
+   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS. */
+SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
+                               const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
+                               shs_real *coefs, int *used, shs_wide *error2);
+SHS_API size_t shs_omp_one_workspace(int n, const shs_omp_options *options);
 /* The same without a Gram matrix (256 KB for 256 atoms in float): from the dictionary and the signal themselves. */
-SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
-                                      shs_real tolerance, void *workspace, size_t workspace_size, int *atoms,
+SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
+                                      const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                       shs_real *coefs, int *used, shs_wide *error2);
-SHS_API size_t shs_omp_one_direct_workspace(int p, int n, int sparsity);
+SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
 
 /* The naive twin: OMP of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until |y - Dx| <= tolerance.
    Returns how many: atoms[k] has the coefficient x[k]. Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
@@ -1330,6 +1344,8 @@ SHS__PRIVATE size_t shs__zmin(size_t a, size_t b) { return a < b ? a : b; }
 SHS__PRIVATE size_t shs__zmax(size_t a, size_t b) { return a > b ? a : b; }
 SHS__PRIVATE shs_real shs__abs(shs_real x) { return x < 0 ? -x : x; }
 SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
+/* Whether a struct was zeroed before it was filled, as far as its ends tell. */
+#define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
 /* Address of element (row, column) of a column-major matrix. */
 #define SHS__AT(A, ld, row, column) ((A) + (size_t)(column) * (size_t)(ld) + (size_t)(row))
 
@@ -1528,9 +1544,6 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
 }
 
 /* ---- threads, progress, ranks ------------------------------------------------------------------------------------- */
-
-/* Whether a struct was zeroed before it was filled, as far as its ends tell. */
-#define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
 
 SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
@@ -1913,6 +1926,8 @@ typedef struct shs__pursuit_kernels {
     int (*strongest)(int n, const shs_real *alpha); /* the index of the largest |alpha|, the first of equals */
     int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t rows, shs_real inverse_d,
                    shs_real t, shs_real *alpha);
+    int (*choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha, const shs_real *diagonal,
+                  const shs_real *B, size_t rows, int k, shs_real *distance);
 } shs__pursuit_kernels;
 
 /* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block: the pass
@@ -2991,6 +3006,66 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
+/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and d^2.
+   It is never negative; 0: an atom that is not to be chosen. SHS__WHERE(c, x) is x where c holds, else 0. */
+#ifdef SHS__VECTOR_BYTES
+#define SHS__SCORE shs__vec
+#define SHS__SCORES SHS__LANES
+#define SHS__WHERE(condition, x) ((shs__vec)((SHS__IN(mask))(x) & (condition)))
+#else
+#define SHS__SCORE shs_real
+#define SHS__SCORES 1
+#define SHS__WHERE(condition, x) ((condition) ? (x) : 0)
+#endif
+SHS__INLINE SHS__SCORE SHS__IN(score_OMP)(SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+    (void)gjj, (void)d2;
+    return alpha * alpha;
+}
+
+SHS__INLINE SHS__SCORE SHS__IN(score)(shs_selection selection, SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+#define SHS__CASE(name, distances)                                                                                     \
+    if (selection == SHS_SELECT_##name) return SHS__IN(score_##name)(alpha, gjj, d2);
+    SHS_SELECTION_LIST(SHS__CASE)
+#undef SHS__CASE
+    return alpha;
+}
+
+/* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing). distance
+   and diagonal have room for whole vectors, with zeros in it. */
+SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
+                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real *distance) {
+    shs_real best = -1;
+    int i, index = 0;
+#ifdef SHS__VECTOR_BYTES
+    const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
+    SHS__IN(champion) champion = SHS_ZERO;
+    const SHS__IN(mask) absolute = ~(champion.where + sign);
+    champion.best -= 1;
+#endif
+    for (i = 0; i < n; i += SHS__SCORES) {
+        const size_t bytes = (size_t)shs__imin(SHS__SCORES, n - i) * sizeof(shs_real);
+        SHS__SCORE a = SHS_ZERO, b = SHS_ZERO, g, d2, score;
+        memcpy(&a, alpha + i, bytes);
+        memcpy(&g, diagonal + i, sizeof g);
+        memcpy(&d2, distance + i, sizeof d2);
+        if (B) memcpy(&b, SHS__AT_B(B, n, rows, k, i), bytes);
+        d2 -= b * b;
+        memcpy(distance + i, &d2, sizeof d2);
+        score = SHS__IN(score)(selection, a * scale, g, d2);
+#ifdef SHS__VECTOR_BYTES
+        SHS__CHALLENGE(champion, score, i);
+    }
+    index = SHS__IN(champion_index)(&champion, &best);
+#else
+        if (score > best) best = score, index = i;
+    }
+#endif
+    return index;
+}
+#undef SHS__SCORE
+#undef SHS__SCORES
+#undef SHS__WHERE
+
 #endif /* SHS__IN_WIDE */
 
 /* ---- kernels: pixels, packing ------------------------------------------------------------------------------------- */
@@ -4021,7 +4096,9 @@ SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
     SHS__IN(rotate4),
     SHS__IN(secular_sum),
 };
-SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {SHS__IN(strongest), SHS__IN(advance)};
+SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
+    SHS__IN(strongest), SHS__IN(advance), SHS__IN(choose),
+};
 #endif
 
 #undef SHS__PC
@@ -6305,9 +6382,9 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 #define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
 
 /* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
-   cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep of
-   the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), whose D'r is formed anew for every step. A form is a
-   constant wherever it is named, so that a program holds the code of those that it calls. */
+   cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep
+   of the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), where D'r is formed anew for every step. A form is
+   a constant wherever it is named, so that a program holds only the code of those that it calls. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
@@ -6341,7 +6418,23 @@ typedef struct shs__omp_signal {
     shs_real *B;           /* `rows` x padded, in blocks: the b_k */
     size_t rows;
     shs_real *Q;           /* direct form: p x limit, the q_k */
+    shs_selection selection;
+    const shs_real *diagonal; /* where the rule asks for distances: G_jj */
+    shs_real *distance;       /* and d^2 by the first `measured` of the b_k, whose newest is all of B in the direct form */
+    int measured;
 } shs__omp_signal;
+
+/* Whether a rule of choice asks for the distances of all atoms. */
+SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
+#define SHS__CASE(name, distances)                                                                                     \
+    if (selection == SHS_SELECT_##name) return distances;
+    SHS_SELECTION_LIST(SHS__CASE)
+#undef SHS__CASE
+    return 0;
+}
+
+/* n values, such as the rows of the Gram matrix, filled up with zeros to whole vectors. */
+SHS__PRIVATE int shs__padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
 
 SHS__PRIVATE size_t shs__triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
 
@@ -6353,12 +6446,21 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->smallest = 1;
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
+    w->measured = 0;
+    if (w->distance) memcpy(w->distance, w->diagonal, (size_t)shs__padded(w->n) * sizeof(shs_real));
 }
 
-/* Chooses the atom that correlates most with the residual. */
+/* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. */
 SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
-    w->next = shs__kernels_pursuit()->strongest(w->n, w->alpha);
-    if (w->chosen == 0 || w->stable) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]);
+    const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
+    const int renewed = w->chosen == 0 || w->stable;
+    if (renewed || !w->distance) w->next = kernels->strongest(w->n, w->alpha);
+    if (renewed) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]);
+    if (!w->distance) return;
+    w->next = kernels->choose(w->selection, w->padded, w->floor > SHS__REAL_MIN ? 1 / w->floor : 1, w->alpha, w->diagonal,
+                              w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1),
+                              w->distance);
+    w->measured = w->chosen;
 }
 
 /* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
@@ -6438,11 +6540,11 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     return 1;
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion to
-   the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum |x_k| |d_k|,
-   and at right angles to the residual. Beside the slack of a residual that began as y that is nothing, as its square has eps^2; after a
-   refresh, when the residual is small and the coefficients are not, it may be all there is: from then on only the explicit residual
-   can say that the tolerance is reached. */
+/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion
+   to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
+   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is nothing,
+   as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all there is: from
+   then on only the explicit residual can say that the tolerance is reached. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return 0;
@@ -6543,11 +6645,12 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     return w->reached;
 }
 
-/* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way. */
+/* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
     const shs_real *c = w->L + shs__triangle(k), *column = w->G + (size_t)w->atoms[k] * w->ldg;
     w->next = shs__kernels_pursuit()->advance(w->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
+    if (w->distance) shs__omp_choose(w);
 }
 
 /* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
@@ -6607,16 +6710,19 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
         shs__omp_confirm(w);
 }
 
-SHS__PRIVATE void shs__omp_layout(shs__layout *l, shs__omp_signal *w, int limit) {
+SHS__PRIVATE void shs__omp_layout(shs__layout *l, shs__omp_signal *w, int n, int limit, shs_selection selection) {
+    w->n = n;
+    w->selection = selection;
+    w->distance = shs__omp_distances(selection) ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
     w->L = SHS__CARVE(l, shs_real, shs__triangle(limit));
     w->t = SHS__CARVE(l, shs_real, (size_t)limit);
 }
 
 /* b_k of the last atom is never needed, so B has limit - 1 rows. p = 0: only the Gram matrix is known. */
-SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p, int n, int padded, int limit) {
-    shs__omp_layout(l, w, limit);
+SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p, int n, int padded, int limit,
+                                       shs_selection selection) {
+    shs__omp_layout(l, w, n, limit, selection);
     w->p = p;
-    w->n = n;
     w->padded = padded;
     w->rows = (size_t)shs__imax(limit - 1, 1);
     w->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, w->rows, 1));
@@ -6633,36 +6739,48 @@ typedef struct shs__omp_group {
     int p, n, ldd;
     const shs_real *D;
     shs__omp_signal *signals; /* SHS__DIRECT_GROUP */
-    int group;
-    shs_real *R, *alpha; /* p and n values a signal that is still on its way */
+    int group, distances;
+    shs_real *R, *alpha; /* p and n values a signal that is still on its way; with distances then q and D'q of each */
     shs_wide *exact;     /* p */
     shs_real *scratch;   /* for the product D'R */
 } shs__omp_group;
 
-/* alpha = D'R for `count` residuals. A separate function for one signal keeps the matrix product out of small programs. */
+/* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
 typedef void (*shs__correlate_fn)(const shs__omp_group *g, int count);
 
 SHS__PRIVATE void shs__correlate_one(const shs__omp_group *g, int count) {
-    int i;
-    (void)count;
-    for (i = 0; i < g->n; i++) g->alpha[i] = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, g->R, 1);
+    int i, j;
+    for (j = 0; j < count; j++)
+        for (i = 0; i < g->n; i++)
+            *SHS__AT(g->alpha, g->n, i, j) = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, SHS__AT(g->R, g->p, 0, j), 1);
 }
 
-/* scratch: values that the product D'R takes. */
-SHS__PRIVATE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, int p, int n, int limit, int group, size_t scratch) {
+/* Columns of R and alpha. */
+SHS__PRIVATE int shs__omp_columns(int group, shs_selection selection) {
+    return group * (1 + shs__omp_distances(selection));
+}
+
+/* own: the signals where the caller has them, else NULL; scratch: values that the product D'R takes. */
+SHS__PRIVATE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, int p, int n, int limit, int group,
+                                        shs_selection selection, shs__omp_signal *own, size_t scratch) {
+    size_t columns = (size_t)shs__omp_columns(group, selection);
     int i;
     g->p = p;
     g->n = n;
     g->group = group;
-    g->signals = SHS__CARVE(l, shs__omp_signal, (size_t)group);
-    g->R = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)group, 1));
-    g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, (size_t)group, 1));
+    g->distances = shs__omp_distances(selection);
+    g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)group);
+    g->R = SHS__CARVE(l, shs_real, shs__product((size_t)p, columns, 1));
+    g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, columns, 1));
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     for (i = 0; i < group; i++) {
         shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
-        shs__omp_layout(l, w, limit);
+        shs__omp_layout(l, w, n, limit, selection);
         w->Q = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)limit, 1));
+        w->p = p;
+        w->padded = n; /* of B, which is one row of alpha's matrix */
+        w->rows = 1;
     }
 }
 
@@ -6676,17 +6794,18 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__correlate_fn correlate) {
     const size_t bytes = (size_t)g->p * sizeof(shs_real);
     shs__omp_signal *active[SHS__DIRECT_GROUP];
-    int actives = 0, left, a;
+    int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->signals + a;
-        w->p = g->p, w->n = g->n, w->D = g->D, w->ldd = g->ldd, w->exact = g->exact;
+        w->D = g->D, w->ldd = g->ldd, w->exact = g->exact;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
         memcpy(w->r, w->y, bytes);
         active[actives++] = w;
     }
+    columns = actives;
     while (actives > 0) {
-        correlate(g, actives);
+        correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
             shs_real *r = active[a]->r;
             shs__omp_choose(active[a]);
@@ -6695,7 +6814,12 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__corre
             if (left != a) memcpy(active[a]->r, r, bytes);
             active[left++] = active[a];
         }
-        actives = left;
+        columns = actives = left;
+        for (a = 0; g->distances && a < actives; a++, columns++) {
+            int k = shs__imax(active[a]->chosen - 1, 0);
+            memcpy(g->R + (size_t)columns * (size_t)g->p, active[a]->Q + (size_t)k * (size_t)g->p, bytes);
+            active[a]->B = g->alpha + (size_t)columns * (size_t)g->n;
+        }
     }
     for (a = 0; a < count; a++) {
         shs__omp_seat(g, g->signals + a, 0); /* all have served */
@@ -6733,6 +6857,7 @@ typedef struct shs__coder {
     shs_real *own_gram;
     size_t ldg;
     int padded;
+    shs_real *diagonal;           /* G_jj, where the rule of choice asks for distances */
     const shs_real *dty, *norms2; /* where the caller gives D'Y instead of Y */
     int ldt;
     size_t group, chunks, first_chunk;
@@ -6761,14 +6886,12 @@ SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__C
 SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
-    shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2), without = dm * ds * (np + (shs_wide)p * ds);
+    shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
+    shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER) return 0;
     if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
     return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
 }
-
-/* Rows of the Gram matrix, filled up with zeros to whole vectors. */
-SHS__PRIVATE int shs__padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
 
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
@@ -6784,6 +6907,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->ldg = o->gram ? (size_t)o->ldg : (size_t)padded;
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
+    c->diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)padded) : NULL;
     c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_BATCH);
     c->flags = SHS__CARVE(l, unsigned char, count);
     c->gram = SHS__CARVE(l, shs__omp_signal, c->use_gram ? count * SHS__ABREAST : 0);
@@ -6798,11 +6922,12 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
                                 o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
         if (!c->use_gram) {
-            shs__omp_layout_group(l, direct, c->p, c->n, limit, (int)c->group, shs__gemm_scratch(c->n, (int)c->group, c->p));
+            shs__omp_layout_group(l, direct, c->p, c->n, limit, (int)c->group, o->selection, NULL,
+                                  shs__gemm_scratch(c->n, shs__omp_columns((int)c->group, o->selection), c->p));
             continue;
         }
         for (k = 0; k < SHS__ABREAST; k++)
-            shs__omp_layout_gram(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit);
+            shs__omp_layout_gram(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit, o->selection);
         *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
         *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
     }
@@ -6822,14 +6947,18 @@ SHS__PRIVATE void shs__gram_chunk(void *arg, size_t chunk, int worker) {
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
 
-/* The Gram matrix of a new dictionary, where one is used and the caller gave none. */
+/* What follows from a new dictionary: the Gram matrix, where one is used and the caller gave none, and its diagonal. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
+    int j;
     c->D = D;
     c->ldd = ldd;
     c->G = c->options->gram ? c->options->gram : c->own_gram;
-    if (!c->own_gram) return;
-    shs__parallel(ctx, shs__product_work(c->n, c->n, c->p), shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK), shs__gram_chunk,
-                  c);
+    if (c->own_gram)
+        shs__parallel(ctx, shs__product_work(c->n, c->n, c->p), shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK),
+                      shs__gram_chunk, c);
+    for (j = 0; c->diagonal && j < shs__padded(c->n); j++)
+        c->diagonal[j] = j >= c->n ? 0 : c->use_gram ? c->G[(size_t)j * (c->ldg + 1)]
+                                                     : (shs_real)shs__norm2(c->p, SHS__AT(D, ldd, 0, j));
 }
 
 SHS__PRIVATE int shs__limit_of(const shs__coder *c, size_t i) {
@@ -6845,13 +6974,15 @@ SHS__PRIVATE shs_real shs__tolerance_of(const shs__coder *c, size_t i) {
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     shs_wide norm2 = c->Y ? shs__norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
+    w->diagonal = c->diagonal;
     shs__omp_begin(w, norm2, shs__limit_of(c, i), shs__tolerance_of(c, i));
     w->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
 }
 
-SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__sum *sum, shs__chunk_sums *sums) {
+SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__sum *sum,
+                                 shs__chunk_sums *sums) {
     size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
@@ -6990,7 +7121,7 @@ SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_o
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
-    if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
+    if ((unsigned)o->gram_mode > SHS_GRAM_NEVER || (unsigned)o->selection >= SHS_SELECTION_COUNT) return SHS_BAD_OPTIONS;
     if (o->gram && o->ldg < n) return SHS_BAD_GRAM;
     for (i = 0; o->sparsity_each && i < m; i++) {
         if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
@@ -7152,7 +7283,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__coder_layout(&l, &c, workers);
-    c.G = options->gram;
+    shs__coder_dictionary(ctx, &c, NULL, 0);
     status = shs__all_finite(ctx, n, m, dty, ldt, c.flags) ? shs__coder_run(ctx, &c, "coding", &own) : SHS_BAD_CORRELATIONS;
     shs__release(ctx, &l);
     return status;
@@ -7162,17 +7293,15 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
 
 /* ---- one signal at a time ----------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, int n, int limit) {
-    shs__omp_layout_gram(l, w, 0, n, n, limit);
-    w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
-}
-
-SHS__PUBLIC size_t shs_omp_one_workspace(int n, int sparsity) {
-    shs__omp_signal w;
-    shs__layout l = SHS_ZERO;
-    if (n < 1 || sparsity < 0) return SIZE_MAX;
-    shs__omp_layout_one(&l, &w, n, shs__imin(sparsity, n));
-    return shs__layout_size(&l);
+/* The options of one signal that `most` atoms fit. */
+SHS__PRIVATE shs_status shs__omp_one_options(const shs_omp_options *options, int most, shs_omp_options *o) {
+    memset(o, 0, sizeof *o);
+    if (options) *o = *options;
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
+    if (o->sparsity < 0) return SHS_BAD_SPARSITY;
+    o->sparsity = o->sparsity > 0 ? shs__imin(o->sparsity, most) : most;
+    if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
+    return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
 }
 
 /* Begins to carve the caller's memory, of which the layout has counted what it needs. */
@@ -7183,40 +7312,52 @@ SHS__PRIVATE shs_status shs__workspace_begin(shs__layout *l, void *workspace, si
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__check_one(int sparsity, shs_real tolerance, const int *atoms, const shs_real *coefs,
-                                       const int *used) {
-    if (sparsity < 0) return SHS_BAD_SPARSITY;
-    if (!shs__tolerance_ok(tolerance)) return SHS_BAD_TOLERANCE;
-    if (!used || (sparsity > 0 && (!atoms || !coefs))) return SHS_BAD_OUTPUT;
-    return SHS_OK;
+SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, shs_real **diagonal, int n,
+                                      const shs_omp_options *o) {
+    shs__omp_layout_gram(l, w, 0, n, n, o->sparsity, o->selection);
+    w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
+    *diagonal = w->distance ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
 }
 
-SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2, int sparsity,
-                                   shs_real tolerance, void *workspace, size_t workspace_size, int *atoms, shs_real *coefs,
-                                   int *used, shs_wide *error2) {
-    shs__omp_signal w;
+SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
+    shs__omp_signal w = SHS_ZERO;
+    shs_omp_options o;
     shs__layout l = SHS_ZERO;
+    shs_real *diagonal;
+    if (n < 1 || shs__omp_one_options(options, n, &o) != SHS_OK) return SIZE_MAX;
+    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
+    return shs__layout_size(&l);
+}
+
+SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
+                                   const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
+                                   shs_real *coefs, int *used, shs_wide *error2) {
+    shs__omp_signal w = SHS_ZERO;
+    shs_omp_options o;
+    shs__layout l = SHS_ZERO;
+    shs_real *diagonal;
     shs_status status;
-    int limit = shs__imin(sparsity, n);
-    memset(&w, 0, sizeof w);
+    int j;
     if (n < 1) return SHS_BAD_N;
     if (!gram || ldg < n) return SHS_BAD_GRAM;
     if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
-    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
+    status = shs__omp_one_options(options, n, &o);
     if (status != SHS_OK) return status;
+    if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!shs__finite(1, &norm2) || norm2 < 0) {
-        if (tolerance > 0) return SHS_BAD_NORMS;
+        if (o.tolerance > 0) return SHS_BAD_NORMS;
         norm2 = 0;
     }
-    if (tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
+    if (o.tolerance > 0 && (shs_wide)o.tolerance * (shs_wide)o.tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
         return SHS_TOLERANCE_TOO_SMALL;
-    shs__omp_layout_one(&l, &w, n, limit);
+    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
     status = shs__workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
-    shs__omp_layout_one(&l, &w, n, limit);
-    w.G = gram, w.ldg = (size_t)ldg, w.atoms = atoms, w.x = coefs;
+    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
+    w.G = gram, w.ldg = (size_t)ldg, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
+    for (j = 0; diagonal && j < shs__padded(n); j++) diagonal[j] = j < n ? gram[(size_t)j * ((size_t)ldg + 1)] : 0;
     memcpy(w.alpha, dty, (size_t)n * sizeof(shs_real));
-    shs__omp_begin(&w, (shs_wide)norm2, limit, tolerance);
+    shs__omp_begin(&w, (shs_wide)norm2, o.sparsity, o.tolerance);
     shs__omp_choose(&w);
     while (shs__omp_step(&w, SHS__OMP_GRAM_ALONE)) {}
     shs__omp_solve(&w);
@@ -7226,39 +7367,52 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     return SHS_OK;
 }
 
-SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, int sparsity) {
-    shs__omp_group g;
+SHS__PRIVATE void shs__omp_layout_one_direct(shs__layout *l, shs__omp_group *g, shs__omp_signal *w, shs_real **diagonal,
+                                             int p, int n, const shs_omp_options *o) {
+    shs__omp_layout_group(l, g, p, n, o->sparsity, 1, o->selection, w, 0);
+    *diagonal = g->distances ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
+}
+
+SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
+    shs__omp_group g = SHS_ZERO;
+    shs__omp_signal w = SHS_ZERO;
+    shs_omp_options o;
     shs__layout l = SHS_ZERO;
-    if (p < 1 || n < 1 || sparsity < 0) return SIZE_MAX;
-    memset(&g, 0, sizeof g);
-    shs__omp_layout_group(&l, &g, p, n, shs__imin(sparsity, shs__imin(p, n)), 1, 0);
+    shs_real *diagonal;
+    if (p < 1 || n < 1 || shs__omp_one_options(options, shs__imin(p, n), &o) != SHS_OK) return SIZE_MAX;
+    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
     return shs__layout_size(&l);
 }
 
-SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y, int sparsity,
-                                          shs_real tolerance, void *workspace, size_t workspace_size, int *atoms,
+SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
+                                          const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                           shs_real *coefs, int *used, shs_wide *error2) {
-    shs__omp_group g;
+    shs__omp_group g = SHS_ZERO;
+    shs__omp_signal w = SHS_ZERO;
+    shs_omp_options o;
     shs__layout l = SHS_ZERO;
-    int limit = shs__imin(sparsity, shs__imin(p, n));
+    shs_real *diagonal;
+    int j;
     shs_status status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!y) return SHS_BAD_SIGNALS;
-    status = shs__check_one(sparsity, tolerance, atoms, coefs, used);
+    status = shs__omp_one_options(options, shs__imin(p, n), &o);
     if (status != SHS_OK) return status;
+    if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
-    memset(&g, 0, sizeof g);
-    shs__omp_layout_group(&l, &g, p, n, limit, 1, 0);
+    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
     status = shs__workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
-    shs__omp_layout_group(&l, &g, p, n, limit, 1, 0);
+    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
     g.D = D;
     g.ldd = ldd;
-    g.signals->y = y, g.signals->atoms = atoms, g.signals->x = coefs;
-    shs__omp_begin(g.signals, shs__norm2(p, y), limit, tolerance);
+    w.y = y, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
+    for (j = 0; diagonal && j < shs__padded(n); j++)
+        diagonal[j] = j < n ? (shs_real)shs__norm2(p, SHS__AT(D, ldd, 0, j)) : 0;
+    shs__omp_begin(&w, shs__norm2(p, y), o.sparsity, o.tolerance);
     shs__omp_pursue_group(&g, 1, shs__correlate_one);
-    *used = g.signals->chosen;
-    if (error2) *error2 = g.signals->residual2;
+    *used = w.chosen;
+    if (error2) *error2 = w.residual2;
     SHS__UNPOISON(l.base, l.size);
     return SHS_OK;
 }

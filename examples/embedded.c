@@ -67,8 +67,11 @@ shs_status dictionary_start(void) {
 shs_status encode(const shs_real *window, shs_real tolerance, window_code *code) {
     enum { P = DICTIONARY_LENGTH, N = DICTIONARY_ATOMS, S = DICTIONARY_SPARSITY, PIXELS = P / DICTIONARY_CHANNELS };
     static shs_real signal[P], dty[N], workspace[(S + 4) * (N + S + 16)];
+    shs_omp_options options = SHS_ZERO;
     shs_status status;
     int c, i;
+    options.sparsity = S;
+    options.tolerance = tolerance;
     for (c = 0; c < DICTIONARY_CHANNELS; c++) {
         shs_real sum = 0;
         for (i = 0; i < PIXELS; i++) sum += window[c * PIXELS + i];
@@ -77,8 +80,8 @@ shs_status encode(const shs_real *window, shs_real tolerance, window_code *code)
     }
     status = shs_gemv(SHS_TRANS, P, N, 1, dictionary_atoms, P, signal, 1, 0, dty, 1);
     if (status != SHS_OK) return status;
-    return shs_omp_one(N, dictionary_gram, N, dty, shs_dot(P, signal, 1, signal, 1), S, tolerance, workspace,
-                       sizeof workspace, code->atoms, code->coefs, &code->used, &code->error2);
+    return shs_omp_one(N, dictionary_gram, N, dty, shs_dot(P, signal, 1, signal, 1), &options, workspace, sizeof workspace,
+                       code->atoms, code->coefs, &code->used, &code->error2);
 }
 
 #if __STDC_HOSTED__

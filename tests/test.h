@@ -111,6 +111,9 @@ static inline int run_instances(const char *name, const struct CMUnitTest *tests
     return failed;
 }
 
+/* Options of a pursuit that has nothing but these. */
+#define LIMITS(s, t) (&(const shs_omp_options){.sparsity = (s), .tolerance = (t)})
+
 /* The naive pursuit with coefficients as the library stores them, and the squared error of those before rounding (may be NULL). */
 static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance, int *atoms, shs_real *coefs,
                             double *error2) {

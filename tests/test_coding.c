@@ -186,7 +186,7 @@ static shs_status form_gram(const problem *q, const shs_omp_options *o, shs_code
 
 static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes *codes) {
     int most = q->p < q->n ? q->p : q->n;
-    size_t size = shs_omp_one_workspace(q->n, most), i;
+    size_t size = shs_omp_one_workspace(q->n, LIMITS(most, 0)), i;
     unsigned char *workspace = (unsigned char *)malloc(size + 1);
     shs_status status = SHS_OK;
     for (i = 0; i < q->m && status == SHS_OK; i++) {
@@ -194,7 +194,7 @@ static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes
         int s = sparsity_of(o, i, most);
         codes->used[i] = 0;
         if (s > 0) /* any alignment will do */
-            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], s, tolerance_of(o, i),
+            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], LIMITS(s, tolerance_of(o, i)),
                                  workspace + 1, size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
     }
     free(workspace);
@@ -203,7 +203,7 @@ static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes
 
 static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_codes *codes) {
     int most = q->p < q->n ? q->p : q->n;
-    size_t size = shs_omp_one_direct_workspace(q->p, q->n, most), i;
+    size_t size = shs_omp_one_direct_workspace(q->p, q->n, LIMITS(most, 0)), i;
     unsigned char *workspace = (unsigned char *)malloc(size + 1);
     shs_status status = SHS_OK;
     for (i = 0; i < q->m && status == SHS_OK; i++) {
@@ -211,7 +211,7 @@ static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_co
         int s = sparsity_of(o, i, most);
         codes->used[i] = 0;
         if (s > 0)
-            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), s, tolerance_of(o, i), workspace + 1,
+            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), LIMITS(s, tolerance_of(o, i)), workspace + 1,
                                         size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
     }
     free(workspace);
@@ -427,7 +427,8 @@ static void test_report_of_nothing_left(void **state) {
 /* The error that the single-signal forms report. */
 static void test_one_error(void **state) {
     problem q = random_problem(40, 90, 30, 310);
-    size_t size = shs_omp_one_workspace(90, 40), direct_size = shs_omp_one_direct_workspace(40, 90, 40), i;
+    size_t size = shs_omp_one_workspace(90, LIMITS(40, 0)), direct_size = shs_omp_one_direct_workspace(40, 90, LIMITS(40, 0)),
+           i;
     void *workspace = malloc(size), *direct = malloc(direct_size);
     shs_codes c = new_codes(1, 40);
     shs_wide error2;
@@ -437,11 +438,11 @@ static void test_one_error(void **state) {
         problem one = q;
         double y2 = (double)q.norms2[i];
         one.Y = q.Y + i * 40;
-        assert_ok(shs_omp_one(90, q.gram, 90, q.dty + i * 90, q.norms2[i], 40, (shs_real)(0.2 * sqrt(y2)), workspace,
+        assert_ok(shs_omp_one(90, q.gram, 90, q.dty + i * 90, q.norms2[i], LIMITS(40, (shs_real)(0.2 * sqrt(y2))), workspace,
                               size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-4, 1e-12) * y2);
         assert_ok(
-            shs_omp_one_direct(40, 90, q.D, 40, one.Y, 9, 0, direct, direct_size, c.atoms, c.coefs, c.used, &error2));
+            shs_omp_one_direct(40, 90, q.D, 40, one.Y, LIMITS(9, 0), direct, direct_size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-5, 1e-12) * y2);
         c.used[0] = naive_omp(40, 90, q.D, one.Y, 9, 0, c.atoms, c.coefs, &naive2);
         assert_close(naive2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
@@ -756,7 +757,7 @@ static void test_unreachable_tolerance(void **state) {
 /* From the Gram matrix alone a small tolerance cannot be decided. */
 static void test_tolerance_too_small(void **state) {
     problem q = random_problem(24, 60, 40, 450);
-    size_t size = shs_omp_one_workspace(60, 24);
+    size_t size = shs_omp_one_workspace(60, LIMITS(24, 0));
     void *workspace = malloc(size);
     double norm = sqrt((double)q.norms2[0]);
     shs_codes codes = new_codes(40, 24), before = new_codes(40, 24);
@@ -775,7 +776,7 @@ static void test_tolerance_too_small(void **state) {
     assert_memory_equal(codes.used, before.used, 40 * sizeof *codes.used);
     assert_memory_equal(codes.atoms, before.atoms, 40 * 24 * sizeof *codes.atoms);
     assert_memory_equal(codes.coefs, before.coefs, 40 * 24 * sizeof *codes.coefs);
-    assert_status(shs_omp_one(60, q.gram, 60, q.dty, q.norms2[0], 24, each[39], workspace, size, codes.atoms,
+    assert_status(shs_omp_one(60, q.gram, 60, q.dty, q.norms2[0], LIMITS(24, each[39]), workspace, size, codes.atoms,
                               codes.coefs, &used, NULL),
                   SHS_TOLERANCE_TOO_SMALL);
     assert_int_equal(used, -1);
@@ -1035,34 +1036,34 @@ static void test_bad_gram_form(void **state) {
 
 static void test_bad_one(void **state) {
     problem q = random_problem(10, 20, 1, 550);
-    size_t size = shs_omp_one_workspace(20, 3), direct = shs_omp_one_direct_workspace(10, 20, 3);
+    size_t size = shs_omp_one_workspace(20, LIMITS(3, 0)), direct = shs_omp_one_direct_workspace(10, 20, LIMITS(3, 0));
     void *w = malloc(size + direct);
     int atoms[3] = {-7, -7, -7}, used = -7, *none = NULL;
     shs_real x[3] = {-7, -7, -7};
     (void)state;
-    assert_status(shs_omp_one(0, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_N);
-    assert_status(shs_omp_one(20, NULL, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
-    assert_status(shs_omp_one(20, q.gram, 19, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
-    assert_status(shs_omp_one(20, q.gram, 20, NULL, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, -1, 3, 1, w, size, atoms, x, &used, NULL), SHS_BAD_NORMS);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, -3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, -1, w, size, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, NULL, size, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, NULL, &used, NULL), SHS_BAD_OUTPUT);
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, none, NULL), SHS_BAD_OUTPUT);
-    assert_status(shs_omp_one_direct(0, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_P);
-    assert_status(shs_omp_one_direct(10, 0, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_N);
-    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+    assert_status(shs_omp_one(0, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_N);
+    assert_status(shs_omp_one(20, NULL, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
+    assert_status(shs_omp_one(20, q.gram, 19, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_GRAM);
+    assert_status(shs_omp_one(20, q.gram, 20, NULL, 1, LIMITS(3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, -1, LIMITS(3, 1), w, size, atoms, x, &used, NULL), SHS_BAD_NORMS);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(-3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, -1), w, size, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), NULL, size, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size - 1, atoms, x, &used, NULL), SHS_BAD_WORKSPACE);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, NULL, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, none, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one_direct(0, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, &used, NULL), SHS_BAD_P);
+    assert_status(shs_omp_one_direct(10, 0, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, &used, NULL), SHS_BAD_N);
+    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, &used, NULL),
                   SHS_BAD_DICTIONARY);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 9, q.Y, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_LDD);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, NULL, 3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, -3, 0, w, direct, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, -1, w, direct, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct - 1, atoms, x, &used, NULL),
+    assert_status(shs_omp_one_direct(10, 20, q.D, 9, q.Y, LIMITS(3, 0), w, direct, atoms, x, &used, NULL), SHS_BAD_LDD);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, NULL, LIMITS(3, 0), w, direct, atoms, x, &used, NULL), SHS_BAD_SIGNALS);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(-3, 0), w, direct, atoms, x, &used, NULL), SHS_BAD_SPARSITY);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, -1), w, direct, atoms, x, &used, NULL), SHS_BAD_TOLERANCE);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct - 1, atoms, x, &used, NULL),
                   SHS_BAD_WORKSPACE);
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, NULL, x, &used, NULL), SHS_BAD_OUTPUT);
     assert_int_equal(used, -7);
     assert_int_equal(atoms[0], -7);
     assert_close(x[0], -7, 0);
@@ -1072,16 +1073,16 @@ static void test_bad_one(void **state) {
 
 static void test_bad_one_not_finite(void **state) {
     problem q = random_problem(10, 20, 1, 560);
-    size_t size = shs_omp_one_workspace(20, 3), direct = shs_omp_one_direct_workspace(10, 20, 3);
+    size_t size = shs_omp_one_workspace(20, LIMITS(3, 0)), direct = shs_omp_one_direct_workspace(10, 20, LIMITS(3, 0));
     void *w = malloc(size + direct);
     int atoms[3] = {-7, -7, -7}, used = -7;
     shs_real x[3] = {-7, -7, -7}, kept;
     (void)state;
     kept = q.dty[19], q.dty[19] = (shs_real)NAN;
-    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, 3, 0, w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, &used, NULL), SHS_BAD_CORRELATIONS);
     q.dty[19] = kept;
     kept = q.Y[9], q.Y[9] = (shs_real)INFINITY;
-    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, 3, 0, w, direct, atoms, x, &used, NULL),
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, &used, NULL),
                   SHS_SIGNALS_NOT_FINITE);
     q.Y[9] = kept;
     assert_int_equal(used, -7);

@@ -337,15 +337,16 @@ static void code_one(trial *t) {
     STEP(t, shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, n, n, p, 1, D, ldd, D, ldd, 0, G, ldg));
     STEP(t, shs_gemv(SHS_TRANS, p, n, 1, D, ldd, y, 1, 0, dty, 1));
     for (way = 0; way < 2; way++) {
-        size_t bytes = way ? shs_omp_one_direct_workspace(p, n, s) : shs_omp_one_workspace(n, s);
+        size_t bytes = way ? shs_omp_one_direct_workspace(p, n, LIMITS(s, 0)) : shs_omp_one_workspace(n, LIMITS(s, 0));
         unsigned char *room = OUTPUT(t, unsigned char, bytes + 64);
         size_t skew = wanted(t) ? (size_t)shs_random_below(&t->wish, 64) : 0;
         shs_wide *error = wanted(t) ? &error2 : NULL;
         used = 0;
-        if (way) STEP(t, shs_omp_one_direct(p, n, D, ldd, y, s, tolerance, room + skew, bytes, atoms, coefs, &used, error));
+        if (way)
+            STEP(t, shs_omp_one_direct(p, n, D, ldd, y, LIMITS(s, tolerance), room + skew, bytes, atoms, coefs, &used, error));
         else
-            STEP(t, shs_omp_one(n, G, ldg, dty, shs_dot(p, y, 1, y, 1), s, tolerance, room + skew, bytes, atoms, coefs, &used,
-                                error));
+            STEP(t, shs_omp_one(n, G, ldg, dty, shs_dot(p, y, 1, y, 1), LIMITS(s, tolerance), room + skew, bytes, atoms, coefs,
+                                &used, error));
         if (t->out->status == SHS_OK && used > least) t->out->status = SHS_BAD_CODES;
         keep(t, way, &used, sizeof used);
         keep(t, way, atoms, (size_t)used * sizeof *atoms), keep(t, way, coefs, (size_t)used * sizeof *coefs);

@@ -126,15 +126,18 @@ static void code_many(input *in, world *w) {
 static void code_one(input *in) {
     problem q = problem_of(in);
     int s = within(in, -1, 10), form = byte(in) % 2, shift = within(in, 0, 7), shorter = one_in(in, 16);
-    int rows = positive(s < q.n ? s : q.n), ok_size = q.n > 0 && q.p > 0 && q.m > 0 && q.ldd >= q.p;
+    int rows = positive(s && s < q.n ? s : q.n), ok_size = q.n > 0 && q.p > 0 && q.m > 0 && q.ldd >= q.p;
     shs_real tolerance = tolerance_of(in);
     output atoms = output_of((size_t)rows * sizeof(int)), coefs = output_of((size_t)rows * sizeof(shs_real));
     shs_real *gram = NEW(shs_real, count_of(q.n, q.n)), *dty = NEW(shs_real, positive(q.n)), norm2 = 0;
     shs_wide error2 = -1;
     int used = -7;
-    size_t bytes = form == 0 ? shs_omp_one_workspace(q.n, s) : shs_omp_one_direct_workspace(q.p, q.n, s);
+    shs_omp_options o = SHS_ZERO;
+    size_t bytes;
     unsigned char *memory;
     shs_status status;
+    o.sparsity = s, o.tolerance = tolerance;
+    bytes = form == 0 ? shs_omp_one_workspace(q.n, &o) : shs_omp_one_direct_workspace(q.p, q.n, &o);
     must(bytes < 1 << 20 || !ok_size || s < 0);
     if (bytes >= 1 << 20) bytes = 0;
     if (shorter && bytes) bytes--;
@@ -145,12 +148,12 @@ static void code_one(input *in) {
             (void)shs_gemv(SHS_TRANS, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
             norm2 = shs_dot(q.p, q.Y, 1, q.Y, 1);
         }
-        status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, s, tolerance, memory + shift, bytes,
-                                                  AS(int, atoms), AS(shs_real, coefs), &used, &error2)
+        status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, &o, memory + shift, bytes, AS(int, atoms),
+                                                  AS(shs_real, coefs), &used, &error2)
                                     : SHS_BAD_P;
     } else
         status = q.m < 1 ? SHS_BAD_M
-                         : shs_omp_one_direct(q.p, q.n, q.D, q.ldd, q.Y, s, tolerance, memory + shift, bytes, AS(int, atoms),
+                         : shs_omp_one_direct(q.p, q.n, q.D, q.ldd, q.Y, &o, memory + shift, bytes, AS(int, atoms),
                                               AS(shs_real, coefs), &used, &error2);
     must(status >= SHS_OK && (int)status < STATUSES);
     if (shorter && ok_size && s > 0) must(status != SHS_OK);
@@ -240,8 +243,8 @@ static void queries(input *in, const world *w) {
     o.sparsity = any_int(in), o.signals_per_group = huge ? SIZE_MAX : 3, o.gram_mode = (shs_gram_mode)(byte(in) % 4);
     (void)shs_omp_workspace(&w->ctx, a, b, m, c, &o);
     (void)shs_omp_gram_workspace(&w->ctx, b, m, c, &o);
-    (void)shs_omp_one_workspace(a, b);
-    (void)shs_omp_one_direct_workspace(a, b, c);
+    (void)shs_omp_one_workspace(a, &o);
+    (void)shs_omp_one_direct_workspace(a, b, &o);
     counted.ctx.alloc_user = &counted;
     if (!counted.bad && shs_codes_create(&counted.ctx, m, c, &codes) == SHS_OK) {
         must(codes.m == m && codes.stride == c && shs_codes_nonzeros(&codes) == 0);

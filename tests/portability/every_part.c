@@ -100,8 +100,10 @@ static void coding_one(void) {
     size_t i;
     int with_gram = 0, without = 0, atoms[CHOSEN], used = 0, ok = 1;
     shs_real coefs[CHOSEN];
-    expect(shs_omp_one_workspace(ATOMS, CHOSEN) <= sizeof workspace &&
-               shs_omp_one_direct_workspace(P, ATOMS, CHOSEN) <= sizeof workspace,
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = CHOSEN;
+    expect(shs_omp_one_workspace(ATOMS, &o) <= sizeof workspace &&
+               shs_omp_one_direct_workspace(P, ATOMS, &o) <= sizeof workspace,
            "coding: workspace");
     for (i = 0; i < ATOMS; i++)
         expect_ok(shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, dictionary + P * i, 1, 0, gram + ATOMS * i, 1),
@@ -109,11 +111,11 @@ static void coding_one(void) {
     for (i = 0; i < SIGNALS; i++) {
         const shs_real *y = signals + P * i;
         ok &= shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, y, 1, 0, dty, 1) == SHS_OK;
-        ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), CHOSEN, 0, workspace, sizeof workspace, atoms, coefs,
-                          &used, NULL) == SHS_OK;
+        ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), &o, workspace, sizeof workspace, atoms, coefs, &used,
+                          NULL) == SHS_OK;
         with_gram += found(i, used, atoms);
-        ok &= shs_omp_one_direct(P, ATOMS, dictionary, P, y, CHOSEN, 0, workspace, sizeof workspace, atoms, coefs, &used,
-                                 NULL) == SHS_OK;
+        ok &= shs_omp_one_direct(P, ATOMS, dictionary, P, y, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL) ==
+              SHS_OK;
         without += found(i, used, atoms);
     }
     expect(ok, "coding: one signal");
