@@ -42,6 +42,8 @@
                                        FastICA in double, _EXP and _TANH yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (5 KB on a Cortex-M4)
+       SPARSEHS_NO_CUBES         impl  without sections 9 to 11: half of the code and of the compiler's time. sparsehs_cl.h
+       SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
@@ -1248,6 +1250,13 @@ typedef struct shs_engine {
 #if !defined(SPARSEHS_ONLY_CODING) || defined(SPARSEHS_STATIC)
 #define SHS__ALL_PARTS
 #endif
+/* Its two halves, on what stands before section 6. */
+#if defined(SHS__ALL_PARTS) && (!defined(SPARSEHS_NO_SPARSE) || defined(SPARSEHS_STATIC))
+#define SHS__SPARSE
+#endif
+#if defined(SHS__ALL_PARTS) && (!defined(SPARSEHS_NO_CUBES) || defined(SPARSEHS_STATIC))
+#define SHS__CUBES
+#endif
 #if !defined(SPARSEHS_NO_STDLIB) && !defined(SPARSEHS_MALLOC)
 #include <stdlib.h>
 #define SPARSEHS_MALLOC(size) malloc(size)
@@ -1396,6 +1405,8 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) {
 /* ---- sizes and layouts -------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE int shs__mul_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
+/* How many chunks of `size` hold `count`. */
+SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count / size + (count % size != 0); }
 
 /* Scratch memory is one block that a layout function cuts into buffers. The same function runs twice: without a base it
    only counts, with one it hands out addresses; so the query and the use cannot differ. */
@@ -1760,6 +1771,12 @@ SHS__OUTLINE shs_status shs__meet(const shs_context *ctx, shs_status mine, shs__
     return SHS_OK;
 }
 
+/* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
+   for. */
+SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
+    return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
+}
+
 #endif /* SHS__ALL_PARTS */
 
 /* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. */
@@ -2014,7 +2031,7 @@ typedef struct shs__contrast_kernels {
 #define SHS__AVX_WANTED
 #endif
 #endif
-#if defined(SHS__ALL_PARTS) && !defined(SPARSEHS_DOUBLE) && !defined(SPARSEHS_NO_DOUBLE)
+#if defined(SHS__CUBES) && !defined(SPARSEHS_DOUBLE) && !defined(SPARSEHS_NO_DOUBLE)
 #define SHS__WIDE_WANTED
 #endif
 #if (defined(SHS__AVX_WANTED) || defined(SHS__WIDE_WANTED)) && defined(__has_include)
@@ -3068,6 +3085,7 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 
 #endif /* SHS__IN_WIDE */
 
+#ifdef SHS__CUBES
 /* ---- kernels: pixels, packing ------------------------------------------------------------------------------------- */
 
 /* Products of pixels are summed from PACKED panels. A group is as many bands as a vector has lanes (L), and lies pixel
@@ -4051,9 +4069,11 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #undef SHS__ATANH_SERIES
 #undef SHS__TANH_SERIES
 #endif /* SHS__IN_WIDE */
+#endif /* SHS__CUBES */
 
 /* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
 
+#ifdef SHS__CUBES
 #ifdef SHS__IN_WIDE
 #define SHS__PIXELS_TABLE shs__kernels_wide_pixels_
 #else
@@ -4078,6 +4098,7 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__IN(px_store),
 };
 #undef SHS__PIXELS_TABLE
+#endif
 #ifndef SHS__IN_WIDE
 SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
     SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
@@ -4234,6 +4255,7 @@ SHS__CHOOSER(vector)
 SHS__CHOOSER(gemm)
 SHS__CHOOSER(eigh)
 SHS__CHOOSER(pursuit)
+#ifdef SHS__CUBES
 SHS__CHOOSER(pixels)
 #ifdef SHS__WIDE
 SHS__CHOOSER(wide_pixels)
@@ -4242,6 +4264,7 @@ SHS__CHOOSER(wide_pixels)
 #endif
 SHS__CHOOSER(words)
 SHS__CHOOSER(contrast)
+#endif
 
 #ifdef SHS__ALL_PARTS
 /* The preprocessor joins the line, once for each instance that may be in use. */
@@ -4289,16 +4312,6 @@ SHS__PUBLIC const char *shs_build_info(void) {
     }
 }
 #endif /* SHS__ALL_PARTS */
-
-/* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
-SHS__PRIVATE int shs__dots_there(void) {
-    int there = shs__kernels_words()->gram_quads != NULL;
-#if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
-    return there && __builtin_cpu_supports("avx512vnni");
-#else
-    return there;
-#endif
-}
 
 /* ================================================================================================================== */
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
@@ -4685,9 +4698,9 @@ SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
             shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
-                          shs__chunks(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__gemm_pack_b, g);
+                          shs__chunk_count((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)), shs__gemm_pack_b, g);
             shs__parallel(ctx, shs__product_work(g->m, g->columns, g->depth),
-                          shs__chunks(g->m, shs__gemm_block(g)) * shs__chunks(g->columns, g->stripe), shs__gemm_tile, g);
+                          shs__chunk_count((size_t)g->m, (size_t)shs__gemm_block(g)) * shs__chunk_count((size_t)g->columns, (size_t)g->stripe), shs__gemm_tile, g);
         }
     }
 }
@@ -5031,7 +5044,7 @@ SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_
 }
 
 SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunks(t->rows, SHS__SLAB), shs__trsm_chunk, t);
+    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunk_count((size_t)t->rows, SHS__SLAB), shs__trsm_chunk, t);
 }
 
 SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
@@ -6166,6 +6179,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 
 #endif /* SHS__ALL_PARTS */
 
+#if defined(SHS__SPARSE) || defined(SPARSEHS_ONLY_CODING)
 /* ================================================================================================================== */
 /* 6  SPARSE CODING                                                                                                   */
 /* ================================================================================================================== */
@@ -6297,8 +6311,6 @@ SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
     shs_wide sum = shs__synthesize(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK), worker);
     if (w->sums) w->sums[chunk] = sum;
 }
-
-SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count / size + (count % size != 0); }
 
 /* Runs a synthesis whose memory is in place and adds the chunks' sums in order. */
 SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis *w) {
@@ -7155,12 +7167,6 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
 }
 
 /* ---- coding: here, or on the context's engine --------------------------------------------------------------------- */
-
-/* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
-   for. */
-SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
-    return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
-}
 
 /* Opens a session on an engine that has all that the job will ask of it. */
 SHS__PRIVATE shs_status shs__signals_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
@@ -9187,6 +9193,10 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     return status;
 }
 
+#endif /* SHS__ALL_PARTS */
+#endif /* SHS__SPARSE */
+#ifdef SHS__CUBES
+
 /* ================================================================================================================== */
 /* 9  CUBES AND STREAMING                                                                                             */
 /* ================================================================================================================== */
@@ -10303,6 +10313,16 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
     if (!moments) return;
     shs__free(ctx, moments->block);
     memset(moments, 0, sizeof *moments);
+}
+
+/* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
+SHS__PRIVATE int shs__dots_there(void) {
+    int there = shs__kernels_words()->gram_quads != NULL;
+#if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
+    return there && __builtin_cpu_supports("avx512vnni");
+#else
+    return there;
+#endif
 }
 
 /* Whether integers may be multiplied. */
@@ -12689,7 +12709,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
     return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISE_AUTO, sink);
 }
 
-#endif /* SHS__ALL_PARTS */
+#endif /* SHS__CUBES */
 #endif /* SHS__REMAINDER */
 
 /* LICENCE: take whichever you prefer.

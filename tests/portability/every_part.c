@@ -64,6 +64,7 @@ static void fill(size_t count, shs_real *x, uint32_t seed) {
         }
 }
 
+#ifndef SPARSEHS_NO_SPARSE
 /* Signals of three known atoms. */
 #define P 32
 #define ATOMS 48
@@ -122,6 +123,7 @@ static void coding_one(void) {
     expect(with_gram > SIGNALS * 8 / 10, "coding: with a Gram matrix");
     expect(without == with_gram, "coding: without one");
 }
+#endif
 
 #ifndef SPARSEHS_ONLY_CODING
 static shs_wide off(shs_wide a, shs_wide b) { return a > b ? a - b : b - a; }
@@ -176,6 +178,7 @@ static void eigenproblem(const shs_context *ctx) {
            "eigen: vectors");
 }
 
+#ifndef SPARSEHS_NO_SPARSE
 static void coding_many(const shs_context *ctx) {
     shs_codes codes;
     shs_real kept = signals[5];
@@ -223,7 +226,9 @@ static void patches(const shs_context *ctx) {
         worst = off((shs_wide)out[i], (shs_wide)pixels[i]) > worst ? off((shs_wide)out[i], (shs_wide)pixels[i]) : worst;
     expect(worst < 1, "patches: the image comes back");
 }
+#endif
 
+#ifndef SPARSEHS_NO_CUBES
 /* Three bands mixed of a square wave and a saw tooth that are independent. */
 enum { SAMPLES = 63, LINES = 64, BANDS = 3 };
 static int16_t cube_pixels[SAMPLES * LINES * BANDS];
@@ -275,6 +280,7 @@ static void cubes(const shs_context *ctx) {
     shs_ica_free(ctx, &ica);
 }
 #endif
+#endif
 
 int main(void) {
 #ifndef SPARSEHS_ONLY_CODING
@@ -289,17 +295,23 @@ int main(void) {
 #endif
     (void)context;
 #endif
+#ifndef SPARSEHS_NO_SPARSE
     draw_signals();
     coding_one();
+#endif
 #ifndef SPARSEHS_ONLY_CODING
     kernels();
     random_numbers();
     dense(ctx);
     eigenproblem(ctx);
+#ifndef SPARSEHS_NO_SPARSE
     coding_many(ctx);
     learning(ctx);
     patches(ctx);
+#endif
+#ifndef SPARSEHS_NO_CUBES
     cubes(ctx);
+#endif
 #endif
 #ifdef COUNTING_ALLOCATOR
     expect(blocks_held == 0, "memory: every block is given back");
