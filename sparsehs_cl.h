@@ -1316,6 +1316,13 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define EPSILON ((wide)SHS__EPS)\n",
     "#define WIDE_EPSILON ((wide)SHS__WIDE_EPS)\n",
     "\n",
+    "/* ---- the rule of choice ------------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* SELECT_name, a name of SHS_SELECTION_LIST. SCORE(alpha, gjj, d2) of an atom is never negative; 0: not to be chosen. With\n",
+    "   DISTANCES all atoms have d^2, from which b^2 is taken where alpha loses t b; without, gjj and d2 are not read. */\n",
+    "#define DISTANCES 0\n",
+    "#define SCORE(alpha, gjj, d2) fabs(alpha)\n",
+    "\n",
     "/* ---- the tolerance ------------------------------------------------------------------------------------------------ */\n",
     "\n",
     "#define ABOVE 0\n",
@@ -1456,20 +1463,26 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define ROOM_REAL real\n",
     "#endif\n",
     "\n",
-    "/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the\n",
-    "   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */\n",
-    "uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {\n",
-    "    real best = fabs(alpha[0]);\n",
+    "/* The atom of the largest score, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the winning\n",
+    "   score once it is known, and the smallest atom among the finders wins. Where the score is |alpha| only the sign must travel, in the\n",
+    "   last bit. */\n",
+    "uint choose(const real *alpha, const real *diagonal, const real *distance, int lane, __local ROOM_REAL *room, __local uint *places,\n",
+    "            real *value) {\n",
+    "    real best = SCORE(alpha[0], diagonal[0], distance[0]), own = 0;\n",
     "    uint found = NONE;\n",
     "    int v;\n",
     "#pragma unroll\n",
-    "    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));\n",
+    "    for (v = 1; v < VALUES; v++) best = fmax(best, SCORE(alpha[v], diagonal[v], distance[v]));\n",
     "    best = LARGEST(best, room);\n",
     "#pragma unroll\n",
     "    for (v = VALUES - 1; v >= 0; v--)\n",
-    "        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);\n",
+    "        if (SCORE(alpha[v], diagonal[v], distance[v]) == best) {\n",
+    "            found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);\n",
+    "            own = alpha[v];\n",
+    "        }\n",
     "    found = smallest_of(found, places);\n",
     "    *value = found & 1 ? -best : best;\n",
+    "    if (DISTANCES) *value = FROM_LANE(own, found / 2 / W % WARP, room);\n",
     "    return found == NONE ? NONE : found / 2;\n",
     "}\n",
     "\n",
@@ -1489,7 +1502,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1);\n",
     "    const size_t own = get_global_id(1), i = first + own;\n",
     "    __local real *B = rows[y], *L = triangles[y];\n",
-    "    real alpha[VALUES], value, t = 0, smallest = 1, guard;\n",
+    "    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, t = 0, smallest = 1, guard;\n",
     "#if KEEP\n",
     "    real b[KEPT][VALUES];\n",
     "#endif\n",
@@ -1506,11 +1519,13 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "        chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));\n",
     "        SPREAD(alpha, v, a);\n",
     "    }\n",
+    "#pragma unroll\n",
+    "    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = distance[v] = G[(size_t)ATOM(v, lane) * (N + 1)];\n",
     "    base2 = residual2 = norms2[i];\n",
     "    most = limit_of(i, limit, limits);\n",
     "    tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
     "    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;\n",
-    "    j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "    j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);\n",
     "    guard = GUARD * fabs(value);\n",
     "#if KEEP\n",
     "#pragma unroll\n",
@@ -1583,13 +1598,14 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "        for (v = 0; v < VALUES; v++) {\n",
     "            g[v] *= inverse;\n",
     "            alpha[v] = fma(-value, g[v], alpha[v]);\n",
+    "            if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);\n",
     "#if KEEP\n",
     "            b[k][v] = g[v];\n",
     "#endif\n",
     "        }\n",
     "#pragma unroll\n",
     "        for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);\n",
-    "        j = strongest(alpha, lane, rooms[y], places[y], &value);\n",
+    "        j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);\n",
     "        SYNC();\n",
     "    }\n",
     "    /* Back substitution: item q holds t_q, then x_q. */\n",
@@ -1620,6 +1636,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "   since each item follows an atom of its own. L, t and the atoms are private. */\n",
     "#define OWN(x) scratch[(size_t)(x) * items + me]\n",
     "#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]\n",
+    "#define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)\n",
+    "#define DIAGONAL(x) G[(size_t)(x) * (N + 1)]\n",
     "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
     "\n",
     "__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
@@ -1640,9 +1658,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "        for (x = 0; x < N; x++) {\n",
     "            real value = alphas[own * N + (size_t)x];\n",
     "            OWN(x) = value;\n",
-    "            if (fabs(value) > best) best = fabs(value), j = x;\n",
+    "            if (DISTANCES) DISTANCE(x) = DIAGONAL(x);\n",
+    "            if (SCORE(value, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(value, DIAGONAL(x), DISTANCE(x)), j = x;\n",
     "        }\n",
-    "        guard = GUARD * best;\n",
+    "        guard = GUARD * fabs(OWN(j));\n",
     "        while (!reached && k < most) {\n",
     "            __global const real *column = G + (size_t)j * N;\n",
     "            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);\n",
@@ -1675,7 +1694,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                ROW(k - 1, x) = g;\n",
     "                left = fma(-value, g, OWN(x));\n",
     "                OWN(x) = left;\n",
-    "                if (fabs(left) > best) best = fabs(left), j = x;\n",
+    "                if (DISTANCES) DISTANCE(x) = fma(-g, g, DISTANCE(x));\n",
+    "                if (SCORE(left, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(left, DIAGONAL(x), DISTANCE(x)), j = x;\n",
     "            }\n",
     "        }\n",
     "        for (q = k - 1; q >= 0; q--) {\n",
@@ -1716,6 +1736,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    real smallest, guard;\n",
     "    __global const real *D, *G, *y;\n",
     "    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */\n",
+    "    __global real *diagonal, *distance;       /* G_jj and d^2 */\n",
     "    __global int *atoms;\n",
     "    __local real *sizes;\n",
     "    __local int *places;\n",
@@ -1735,12 +1756,14 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    return value;\n",
     "}\n",
     "\n",
-    "/* The atom of the largest |alpha|, the first of equals. */\n",
-    "int strongest(const pursuit *w) {\n",
+    "/* The atom of the largest score, the first of equals. */\n",
+    "int choose(const pursuit *w) {\n",
     "    real best = -1;\n",
     "    int j = 0, i, width;\n",
-    "    for (i = w->lane; i < w->n; i += GROUP)\n",
-    "        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;\n",
+    "    for (i = w->lane; i < w->n; i += GROUP) {\n",
+    "        real score = SCORE(w->alpha[i], w->diagonal[i], w->distance[i]);\n",
+    "        if (score > best) best = score, j = i;\n",
+    "    }\n",
     "    if (GROUP == 1) return j;\n",
     "    w->sizes[w->lane] = best;\n",
     "    w->places[w->lane] = j;\n",
@@ -1858,6 +1881,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);\n",
     "    }\n",
     "    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
+    "    for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i], b[i], w->distance[i]);\n",
     "#else\n",
     "    for (i = w->lane; i < w->n; i += GROUP) {\n",
     "        real v = gram(w, i, j);\n",
@@ -1865,6 +1889,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "        v *= inverse;\n",
     "        b[i] = v;\n",
     "        w->alpha[i] = fma(-t, v, w->alpha[i]);\n",
+    "        if (DISTANCES) w->distance[i] = fma(-v, v, w->distance[i]);\n",
     "    }\n",
     "#endif\n",
     "    SYNC();\n",
@@ -1910,7 +1935,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "void pursue(pursuit *w) {\n",
     "    int fresh = 1;\n",
     "    while (!w->reached && w->chosen < w->limit) {\n",
-    "        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;\n",
+    "        int j = choose(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;\n",
     "        real inverse, t;\n",
     "        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);\n",
     "        fresh = 0;\n",
@@ -1949,7 +1974,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With\n",
+    "/* A group takes signal after signal; scratch: see shs__cl_general_scratch. With\n",
     "   `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and\n",
     "   forms D'y itself, by the same chain of fma as the matrix product. */\n",
     "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
@@ -1974,6 +1999,9 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    w.t = w.L + stride * stride;\n",
     "    w.r = w.t + stride;\n",
     "    w.B = w.r + max(p, stride);\n",
+    "    w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);\n",
+    "    w.diagonal = w.distance + padded;\n",
+    "    for (i = w.lane; DISTANCES && i < n; i += GROUP) w.diagonal[i] = gram(&w, i, i);\n",
     "    for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {\n",
     "        const size_t end = min((ulong)(base + look), count);\n",
     "        SYNC();\n",
@@ -1992,6 +2020,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "            w.refreshes = w.stable = 0;\n",
     "            w.smallest = 1;\n",
     "            w.chosen = 0;\n",
+    "            for (i = w.lane; DISTANCES && i < n; i += GROUP) w.distance[i] = w.diagonal[i];\n",
     "            w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
     "            if (task & DOUBTFUL) {\n",
     "                if (settle)\n",
@@ -3947,7 +3976,8 @@ SHS__PRIVATE size_t shs__cl_general_group(const shs__cl_signals *s) {
 
 SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
     size_t stride = (size_t)s->stride, p = (size_t)s->p;
-    return (size_t)s->padded * (stride > 1 ? stride : 2) + stride * (stride + 1) + shs__zmax(p, stride);
+    size_t rows = shs__zmax(stride, 2) + 2 * (size_t)shs__omp_distances(s->job.coding->selection); /* alpha, the b_k; G_jj, d^2 */
+    return (size_t)s->padded * rows + stride * (stride + 1) + shs__zmax(p, stride);
 }
 
 /* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want
@@ -4142,9 +4172,13 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
     static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM"};
+#define SHS__NAME(name, distances) #name,
+    static const char *const rules[] = {SHS_SELECTION_LIST(SHS__NAME)};
+#undef SHS__NAME
     const shs_omp_options *o = s->job.coding;
     shs__cl_build b = SHS_ZERO;
     shs__cl_define(&b, names[coder], 1);
+    shs__cl_define_name(&b, "SELECT_", rules[o->selection]);
     shs__cl_define(&b, "TOLERANT", o->tolerance > 0 || o->tolerance_each);
     if (coder == SHS__CL_GENERAL) {
         shs__cl_define(&b, "GROUP", s->group);
@@ -4191,7 +4225,7 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
         return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__chunk_count(count, warps), warps, "omp");
     shs__cl_pass_buffer(&call, s->scratch);
     if (coder == SHS__CL_ITEM) {
-        items = s->groups * s->each / ((size_t)s->padded * (size_t)shs__imax(s->stride, 2));
+        items = s->groups * s->each / ((size_t)s->padded * (size_t)(shs__imax(s->stride, 2) + shs__omp_distances(o->selection)));
         return shs__cl_launch(&call, items < 32 ? items : items / 32, items < 32 ? 1 : 32, 1, 1, "omp");
     }
     shs__cl_pass_size(&call, s->each);

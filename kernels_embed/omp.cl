@@ -90,6 +90,13 @@
 #define EPSILON ((wide)SHS__EPS)
 #define WIDE_EPSILON ((wide)SHS__WIDE_EPS)
 
+/* ---- the rule of choice ------------------------------------------------------------------------------------------- */
+
+/* SELECT_name, a name of SHS_SELECTION_LIST. SCORE(alpha, gjj, d2) of an atom is never negative; 0: not to be chosen. With
+   DISTANCES all atoms have d^2, from which b^2 is taken where alpha loses t b; without, gjj and d2 are not read. */
+#define DISTANCES 0
+#define SCORE(alpha, gjj, d2) fabs(alpha)
+
 /* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
 #define ABOVE 0
@@ -230,20 +237,26 @@ real from_lane(real value, int lane, __local real *room) {
 #define ROOM_REAL real
 #endif
 
-/* The atom of the largest |alpha|, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the
-   winning value once it is known, and the smallest atom among the finders wins; its sign travels in the last bit. */
-uint strongest(const real *alpha, int lane, __local ROOM_REAL *room, __local uint *places, real *value) {
-    real best = fabs(alpha[0]);
+/* The atom of the largest score, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the winning
+   score once it is known, and the smallest atom among the finders wins. Where the score is |alpha| only the sign must travel, in the
+   last bit. */
+uint choose(const real *alpha, const real *diagonal, const real *distance, int lane, __local ROOM_REAL *room, __local uint *places,
+            real *value) {
+    real best = SCORE(alpha[0], diagonal[0], distance[0]), own = 0;
     uint found = NONE;
     int v;
 #pragma unroll
-    for (v = 1; v < VALUES; v++) best = fmax(best, fabs(alpha[v]));
+    for (v = 1; v < VALUES; v++) best = fmax(best, SCORE(alpha[v], diagonal[v], distance[v]));
     best = LARGEST(best, room);
 #pragma unroll
     for (v = VALUES - 1; v >= 0; v--)
-        if (fabs(alpha[v]) == best) found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);
+        if (SCORE(alpha[v], diagonal[v], distance[v]) == best) {
+            found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);
+            own = alpha[v];
+        }
     found = smallest_of(found, places);
     *value = found & 1 ? -best : best;
+    if (DISTANCES) *value = FROM_LANE(own, found / 2 / W % WARP, room);
     return found == NONE ? NONE : found / 2;
 }
 
@@ -263,7 +276,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1);
     const size_t own = get_global_id(1), i = first + own;
     __local real *B = rows[y], *L = triangles[y];
-    real alpha[VALUES], value, t = 0, smallest = 1, guard;
+    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, t = 0, smallest = 1, guard;
 #if KEEP
     real b[KEPT][VALUES];
 #endif
@@ -280,11 +293,13 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         chunk a = *(__global const chunk *)(alphas + own * N + ATOM(v, lane));
         SPREAD(alpha, v, a);
     }
+#pragma unroll
+    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = distance[v] = G[(size_t)ATOM(v, lane) * (N + 1)];
     base2 = residual2 = norms2[i];
     most = limit_of(i, limit, limits);
     tolerance2 = tolerance2_of(i, tolerance, tolerances);
     if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;
-    j = strongest(alpha, lane, rooms[y], places[y], &value);
+    j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);
     guard = GUARD * fabs(value);
 #if KEEP
 #pragma unroll
@@ -357,13 +372,14 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         for (v = 0; v < VALUES; v++) {
             g[v] *= inverse;
             alpha[v] = fma(-value, g[v], alpha[v]);
+            if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);
 #if KEEP
             b[k][v] = g[v];
 #endif
         }
 #pragma unroll
         for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);
-        j = strongest(alpha, lane, rooms[y], places[y], &value);
+        j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);
         SYNC();
     }
     /* Back substitution: item q holds t_q, then x_q. */
@@ -394,6 +410,8 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
    since each item follows an atom of its own. L, t and the atoms are private. */
 #define OWN(x) scratch[(size_t)(x) * items + me]
 #define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]
+#define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)
+#define DIAGONAL(x) G[(size_t)(x) * (N + 1)]
 #define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))
 
 __kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
@@ -414,9 +432,10 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
         for (x = 0; x < N; x++) {
             real value = alphas[own * N + (size_t)x];
             OWN(x) = value;
-            if (fabs(value) > best) best = fabs(value), j = x;
+            if (DISTANCES) DISTANCE(x) = DIAGONAL(x);
+            if (SCORE(value, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(value, DIAGONAL(x), DISTANCE(x)), j = x;
         }
-        guard = GUARD * best;
+        guard = GUARD * fabs(OWN(j));
         while (!reached && k < most) {
             __global const real *column = G + (size_t)j * N;
             real gjj = column[j], d2 = gjj, inverse, value = OWN(j);
@@ -449,7 +468,8 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
                 ROW(k - 1, x) = g;
                 left = fma(-value, g, OWN(x));
                 OWN(x) = left;
-                if (fabs(left) > best) best = fabs(left), j = x;
+                if (DISTANCES) DISTANCE(x) = fma(-g, g, DISTANCE(x));
+                if (SCORE(left, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(left, DIAGONAL(x), DISTANCE(x)), j = x;
             }
         }
         for (q = k - 1; q >= 0; q--) {
@@ -490,6 +510,7 @@ typedef struct pursuit {
     real smallest, guard;
     __global const real *D, *G, *y;
     __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */
+    __global real *diagonal, *distance;       /* G_jj and d^2 */
     __global int *atoms;
     __local real *sizes;
     __local int *places;
@@ -509,12 +530,14 @@ wide over_group(const pursuit *w, wide value) {
     return value;
 }
 
-/* The atom of the largest |alpha|, the first of equals. */
-int strongest(const pursuit *w) {
+/* The atom of the largest score, the first of equals. */
+int choose(const pursuit *w) {
     real best = -1;
     int j = 0, i, width;
-    for (i = w->lane; i < w->n; i += GROUP)
-        if (fabs(w->alpha[i]) > best) best = fabs(w->alpha[i]), j = i;
+    for (i = w->lane; i < w->n; i += GROUP) {
+        real score = SCORE(w->alpha[i], w->diagonal[i], w->distance[i]);
+        if (score > best) best = score, j = i;
+    }
     if (GROUP == 1) return j;
     w->sizes[w->lane] = best;
     w->places[w->lane] = j;
@@ -632,6 +655,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
         for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);
     }
     for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);
+    for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i], b[i], w->distance[i]);
 #else
     for (i = w->lane; i < w->n; i += GROUP) {
         real v = gram(w, i, j);
@@ -639,6 +663,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
         v *= inverse;
         b[i] = v;
         w->alpha[i] = fma(-t, v, w->alpha[i]);
+        if (DISTANCES) w->distance[i] = fma(-v, v, w->distance[i]);
     }
 #endif
     SYNC();
@@ -684,7 +709,7 @@ int standing(const pursuit *w) {
 void pursue(pursuit *w) {
     int fresh = 1;
     while (!w->reached && w->chosen < w->limit) {
-        int j = strongest(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;
+        int j = choose(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;
         real inverse, t;
         if (fresh) w->guard = GUARD * fabs(w->alpha[j]);
         fresh = 0;
@@ -723,7 +748,7 @@ void finish(pursuit *w, int only_measure) {
     }
 }
 
-/* A group takes signal after signal; scratch: padded * limit + stride * (stride + 1) + max(p, stride) values a group. With
+/* A group takes signal after signal; scratch: see shs__cl_general_scratch. With
    `settle` only what the other kernels have left open is coded; that is rare, so a group looks at GROUP signals at a time, and
    forms D'y itself, by the same chain of fma as the matrix product. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -748,6 +773,9 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     w.t = w.L + stride * stride;
     w.r = w.t + stride;
     w.B = w.r + max(p, stride);
+    w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);
+    w.diagonal = w.distance + padded;
+    for (i = w.lane; DISTANCES && i < n; i += GROUP) w.diagonal[i] = gram(&w, i, i);
     for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {
         const size_t end = min((ulong)(base + look), count);
         SYNC();
@@ -766,6 +794,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
             w.refreshes = w.stable = 0;
             w.smallest = 1;
             w.chosen = 0;
+            for (i = w.lane; DISTANCES && i < n; i += GROUP) w.distance[i] = w.diagonal[i];
             w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;
             if (task & DOUBTFUL) {
                 if (settle)
