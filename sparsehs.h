@@ -628,10 +628,12 @@ SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, 
                                       shs_real *coefs, int *used, shs_wide *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
 
-/* The naive twin: OMP of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until |y - Dx| <= tolerance.
+/* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until
+   |y - Dx| <= tolerance. The rule of choice is score(alpha, G_jj, d^2), of which the largest wins; NULL: |alpha|, which is OMP.
    Returns how many: atoms[k] has the coefficient x[k]. Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
-SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms, shs_wide *x,
-                          shs_wide *r, shs_wide *Q, shs_wide *R);
+SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
+                          shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
+                          shs_wide *Q, shs_wide *R);
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                             */
@@ -7426,20 +7428,27 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 #ifdef SHS__ALL_PARTS
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
-SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
-                              shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
+                              shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
+                              shs_wide *Q, shs_wide *R) {
     shs_wide first = 0, error2 = 0;
     ptrdiff_t i, j, q, k;
     for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
     for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
-        shs_wide largest = -1, whole = 0, left = 0, *u = Q + k * p;
-        for (j = 0; j < n; j++) { /* choose the atom that correlates most with the residual */
-            shs_wide correlation = 0;
-            for (i = 0; i < p; i++) correlation += (shs_wide)D[i + j * p] * r[i];
-            if (shs__wabs(correlation) > largest) largest = shs__wabs(correlation), atoms[k] = (int)j;
+        shs_wide largest = -1, along = 0, whole = 0, left = 0, *u = Q + k * p;
+        for (j = 0; j < n; j++) { /* choose the atom of the largest score */
+            shs_wide alpha = 0, gjj = 0, d2, value;
+            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i], gjj += (shs_wide)D[i + j * p] * (shs_wide)D[i + j * p];
+            for (d2 = gjj, q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
+                shs_wide c = 0;
+                for (i = 0; i < p; i++) c += (shs_wide)D[i + j * p] * Q[i + q * p];
+                d2 -= c * c;
+            }
+            value = score ? score(alpha, gjj, d2) : shs__wabs(alpha);
+            if (value > largest) largest = value, along = shs__wabs(alpha), atoms[k] = (int)j;
         }
-        if (k == 0) first = largest;
-        if (!(largest > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
+        if (k == 0) first = along;
+        if (!(along > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
         for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p], whole += u[i] * u[i];
         for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
             for (R[q + k * s] = 0, i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
@@ -7493,7 +7502,7 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
                                 shs_wide *r, shs_wide *Q, shs_wide *R) {
     ptrdiff_t i, j, l, k, first;
     for (i = 0; i < m; i++) { /* Y ~ DX */
-        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r, Q, R);
+        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
         for (j = 0; j < n; j++) X[j + i * n] = 0;
         for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
     }

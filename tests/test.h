@@ -120,7 +120,7 @@ static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, 
     int most = s < p ? s : p, used, k;
     shs_wide *x = (shs_wide *)malloc((size_t)(1 + most + p + p * most + most * most) * sizeof *x), *r = x + most, *Q = r + p;
     assert_non_null(x);
-    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, atoms, x, r, Q, Q + p * most);
+    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, NULL, atoms, x, r, Q, Q + p * most);
     for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
     if (error2)
         for (*error2 = 0, k = 0; k < p; k++) *error2 += (double)r[k] * (double)r[k];
