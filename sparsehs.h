@@ -1416,7 +1416,7 @@ typedef struct shs__layout {
     unsigned char *base; /* aligned start, NULL while counting */
     void *block;         /* what the allocator returned */
     size_t used, size;
-    int overflow;
+    int overflow, counted;
 } shs__layout;
 
 SHS__PRIVATE void *shs__carve(shs__layout *l, size_t count, size_t size) {
@@ -1477,6 +1477,15 @@ SHS__PRIVATE shs_status shs__acquire(const shs_context *ctx, shs__layout *l) {
     if (!memory) return SHS_NO_MEMORY;
     shs__layout_begin(l, memory);
     return SHS_OK;
+}
+
+/* while (shs__layout_next(ctx, &l, &status)) lay_out(&l, ...); counts, takes the block, and hands it out, unless *status is or
+   becomes bad. */
+SHS__PRIVATE int shs__layout_next(const shs_context *ctx, shs__layout *l, shs_status *status) {
+    if (*status != SHS_OK || l->base) return 0;
+    if (l->counted) *status = shs__acquire(ctx, l);
+    l->counted = 1;
+    return *status == SHS_OK;
 }
 
 SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
@@ -9236,6 +9245,7 @@ enum {
     SHS__LARGE_CHUNK_PANELS = 16,
     SHS__PASS_SLOTS = 16,       /* chunks whose sums are held before they are added in order */
     SHS__COLLECT_VALUES = 4096, /* of which so many at a time */
+    SHS__CACHE_LIMIT = 256 << 20, /* bytes of whitened pixels of a cube in memory that are kept */
     SHS__BLOCK_BYTES = 16 << 20 /* a block of a stream, unless the caller says how many lines */
 };
 
@@ -9265,11 +9275,6 @@ SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
 SHS__PRIVATE int shs__is_wide(shs_precision precise) {
     return precise != SHS_PRECISE_NEVER && sizeof(shs_wide) > sizeof(shs_real);
 }
-/* Whether an engine that lacks double may do a stage without it: where nobody insists. */
-SHS__PRIVATE int shs__narrow_will_do(shs_precision precise, shs_status status) {
-    return precise == SHS_PRECISE_AUTO && shs__is_wide(precise) && status == SHS_UNSUPPORTED;
-}
-
 SHS__PRIVATE int shs__may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
 
 /* Strides of a contiguous block of `lines` lines. */
@@ -9412,6 +9417,14 @@ SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) 
 SHS__DEFINE_CONVERT(shs__convert, shs_real)
 SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
 
+/* A result, scaled. `above` is a variable so that x87 rounds it as it rounds the old range. */
+SHS__PRIVATE shs_wide shs__scaled(const shs__scaling *s, int i, shs_wide y) {
+    shs_wide value = s->constant[i] + y, above;
+    if (!s->stretch) return value;
+    above = value - s->low[i];
+    return s->range[i] * above / s->old[i] + s->base;
+}
+
 #if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
 /* Pixels in double where this file could not include itself: plain loops, for groups of one band and blocks of four columns. */
 SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *value, const unsigned char *missing,
@@ -9506,9 +9519,7 @@ SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const sh
     size_t size = shs_type_size(type == SHS_REAL ? SHS_F64 : type);
     int i;
     for (i = 0; i < n; i++) {
-        int at = s->each ? i : 0;
-        shs_wide v = s->constant[at] + ((const shs_wide *)y)[i];
-        if (s->stretch) v = s->range[at] * (v - s->low[at]) / s->old[at] + s->base;
+        shs_wide v = shs__scaled(s, s->each ? i : 0, ((const shs_wide *)y)[i]);
         shs__store_values(type == SHS_REAL ? SHS_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size, 1);
     }
 }
@@ -9561,25 +9572,114 @@ SHS__PRIVATE void shs__settle_run(const shs__view *v, shs__run *run, unsigned ch
     run->offset = NULL;
 }
 
-/* What one worker reads pixels into: x - shift for up to SHS__PANEL_PIXELS pixels of `used` bands. By planes band b is the
-   column X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed
-   up; missing[k] tells which they were. */
+/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
+typedef struct shs__ahead {
+    const unsigned char *from;
+    ptrdiff_t stride;
+    size_t bytes;
+    int rows, each;
+} shs__ahead;
+
+SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
+    int k;
+    for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
+#if defined(__GNUC__) || defined(__clang__)
+        size_t i;
+        for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
+#endif
+        if (--ahead->rows > 0) ahead->from += ahead->stride;
+    }
+}
+
+/* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column
+   X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed up;
+   missing[k] tells which they were. Of raw panels only `spectrum` is filled. */
 typedef struct shs__panel {
-    void *X;                /* elements */
-    unsigned char *missing; /* SHS__PANEL_PIXELS */
-    unsigned char *room;    /* for shs__settle_run */
-    int pixels, valid;      /* read, and left after closing up */
-    const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, for kernels that read them there */
+    void *X;                        /* elements */
+    void *own;                      /* the memory that pixels are read into */
+    unsigned char *missing;         /* SHS__PANEL_PIXELS */
+    const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, in the cube's type */
+    unsigned char *room;            /* for shs__settle_run */
+    size_t first;                   /* the first pixel, in the block */
+    int pixels, valid;              /* read, and left after closing up */
+    shs__ahead ahead;               /* the next panel, where it follows on this one */
+    unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
 } shs__panel;
 
 typedef struct shs__reader {
     shs__view view;
-    int planes, unsettled;
-    const void *shift;       /* used elements */
-    const ptrdiff_t *offset; /* used: where each band begins, from the first on; NULL: neighbours, in order */
-    ptrdiff_t *offsets;      /* room for them */
     const shs__pixels_kernels *kernels; /* they say what an element is */
+    int planes, unsettled;
+    int raw;                   /* panels are not converted: their spectra are found */
+    int neighbours;            /* a panel lies within a line and ends with the right neighbour of its last pixel */
+    int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
+    struct shs__white *white;  /* pixels come whitened; NULL: as they are */
+    const void *shift;         /* used elements */
+    void *zeros;               /* as many */
+    const ptrdiff_t *offset;   /* used: where each band begins, from the first on; NULL: neighbours, in order */
+    ptrdiff_t *offsets;        /* room for them */
+    unsigned char *block;      /* a stream's lines */
+    int next_line;             /* after the block at hand */
+    size_t block_pixels;
+    shs__panel *panels;        /* one a worker */
 } shs__reader;
+
+SHS__PRIVATE void shs__reader_init(shs__reader *r, const shs__view *v, int wide) {
+    memset(r, 0, sizeof *r);
+    r->view = *v;
+    r->kernels = shs__element_kernels(wide);
+}
+
+#define SHS__CARVE_ELEMENTS(l, k, count) shs__carve(l, count, (size_t)(k)->bytes)
+
+SHS__PRIVATE void shs__reader_layout(shs__layout *l, shs__reader *r, int workers) {
+    const shs__view *v = &r->view;
+    size_t used = (size_t)v->used, line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
+    int i;
+    r->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    r->offsets = SHS__CARVE(l, ptrdiff_t, used);
+    r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
+    if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
+    r->shift = r->zeros;
+    r->panels = SHS__CARVE(l, shs__panel, (size_t)workers);
+    for (i = 0; i < workers; i++) {
+        shs__panel counted, *panel = l->base ? r->panels + i : &counted;
+        panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, shs__product(used, SHS__PANEL_PIXELS, 1));
+        panel->missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
+        panel->spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
+        panel->room = SHS__CARVE(l, unsigned char, v->size * shs__zmax(used, SHS__PANEL_PIXELS));
+    }
+}
+
+/* A block of lines that is in memory: works out where bands are. */
+SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
+    shs__view *v = &r->view;
+    const int *list = v->cube->band_list;
+    int b;
+    shs__view_block(v, first_line, lines);
+    v->base = base + (list ? list[0] * v->bs * (ptrdiff_t)v->size : 0);
+    r->offset = NULL;
+    for (b = 0; b < v->used; b++) {
+        r->offsets[b] = (list ? list[b] - list[0] : b) * v->bs;
+        if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
+    }
+    r->planes = v->planes;
+    r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
+    r->block_pixels = (size_t)lines * (size_t)v->samples;
+}
+
+/* Goes on to the next block. Returns 0 after the last, where one could not be read, and where *status was bad before. */
+SHS__PRIVATE int shs__next_block(shs__reader *r, shs_status *status) {
+    const shs_cube *c = r->view.cube;
+    const unsigned char *base = (const unsigned char *)c->pixels;
+    int first = r->next_line, lines = shs__imin(r->view.block_lines, r->view.lines - first);
+    if (*status != SHS_OK || lines <= 0) return 0;
+    if (!base && c->read_fn(c->read_user, first, lines, r->block)) *status = SHS_READ_FAILED;
+    if (*status != SHS_OK) return 0;
+    shs__reader_block(r, base ? base : r->block, first, lines);
+    r->next_line = first + lines;
+    return 1;
+}
 
 /* How many of `count` values from i on lie side by side, where bands do; offset NULL: all. */
 SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
@@ -9604,10 +9704,9 @@ SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, co
     else shs__convert_wide(type, run, (const shs_wide *)shift, each, (shs_wide *)out);
 }
 
-/* One stretch of one line: pixels k0 .. k0+count-1 of the panel, from sample `sample` of line `line` of the block. */
-SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, int line, int sample, int count, int k0) {
+/* One stretch of one line, that begins at `from`: pixels k0 .. k0+count-1 of the panel. */
+SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
-    const unsigned char *from = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
     size_t used = (size_t)v->used;
     int by_band = v->planes, runs = by_band ? v->used : count, i;
     for (i = 0; i < runs; i++) {
@@ -9662,29 +9761,6 @@ SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
         to++;
     }
     panel->valid = (int)to;
-}
-
-/* Pixels first .. first+count-1 of the block at hand, numbered line by line. */
-SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
-    const shs__view *v = &r->view;
-    int line = (int)(first / (size_t)v->samples), sample = (int)(first % (size_t)v->samples), k = 0;
-    panel->pixels = panel->valid = count;
-    memset(panel->missing, 0, (size_t)count);
-    while (k < count) {
-        int here = shs__imin(count - k, v->samples - sample);
-        const unsigned char *mask = v->cube->mask;
-        shs__read_line(r, panel, line, sample, here, k);
-        if (mask) {
-            int i;
-            mask += (size_t)(v->first_line + line) * (size_t)v->samples + (size_t)sample;
-            for (i = 0; i < here; i++) panel->missing[k + i] |= mask[i] == 0;
-        }
-        k += here;
-        line++;
-        sample = 0;
-    }
-    if (v->floating) shs__mark_not_finite(r, panel);
-    if (shs__may_miss(v)) shs__close_up(r, panel);
 }
 
 /* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
@@ -9759,118 +9835,401 @@ SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from
         }
 }
 
-/* Spectra that do not lie ready, of values of one or two bytes, brought to the panel's room for X. */
-SHS__PRIVATE void shs__turn_panel(const shs__reader *r, shs__panel *panel, int line, int sample, int count) {
-    const shs__view *v = &r->view;
-    unsigned char *to = (unsigned char *)panel->X, *at = to;
-    size_t bytes = (size_t)v->used * v->size, i;
-    int k, here;
-    for (k = 0; k < count; k += here, line++, sample = 0) {
-        here = shs__imin(count - k, v->samples - sample);
-        shs__turn_line(r, v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size, here, to + (size_t)k * bytes);
-    }
-    for (k = 0; k < count; k++, at += bytes) panel->spectrum[k] = at;
-    if (v->size == 2 && v->cube->swap_bytes)
-        for (i = 0; i < (size_t)count * bytes; i += 2) {
-            unsigned char first = to[i];
-            to[i] = to[i + 1];
-            to[i + 1] = first;
-        }
+/* Where pixel `first` of the block at hand is, pixels being numbered line by line. */
+SHS__PRIVATE const unsigned char *shs__pixel_at(const shs__view *v, size_t first) {
+    size_t line = first / (size_t)v->samples, sample = first % (size_t)v->samples;
+    return v->base + ((ptrdiff_t)line * v->ls + (ptrdiff_t)sample * v->ss) * (ptrdiff_t)v->size;
 }
 
-/* In place of shs__read_panel where spectra lie ready, or can be brought side by side: finds them, and marks those that are
-   missing. */
-SHS__PRIVATE void shs__find_spectra(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+/* How many pixels from `first` on are in its line, `most` at most. */
+SHS__PRIVATE int shs__left_in_line(const shs__view *v, size_t first, int most) {
+    return shs__imin(most, v->samples - (int)(first % (size_t)v->samples));
+}
+
+/* A raw panel: finds its spectra where they lie ready, or brings values of one or two bytes side by side, in the memory of X. */
+SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
     const shs__view *v = &r->view;
-    int line = (int)(first / (size_t)v->samples), sample = (int)(first % (size_t)v->samples), k;
-    int ready = shs__spectra_lie_ready(r);
-    panel->pixels = panel->valid = count;
-    memset(panel->missing, 0, (size_t)count);
-    if (!ready) shs__turn_panel(r, panel, line, sample, count);
-    for (k = 0; k < count; k++, sample++) {
-        if (sample == v->samples) line++, sample = 0;
-        if (ready) panel->spectrum[k] = v->base + (line * v->ls + sample * v->ss) * (ptrdiff_t)v->size;
-        if (v->marks) {
-            shs__run run;
-            run.from = panel->spectrum[k], run.stride = 1, run.offset = NULL, run.count = v->used;
-            shs__mark_nodata(v->cube->type, &run, v->nodata, panel->missing + k, 0);
-        }
-        if (v->cube->mask)
-            panel->missing[k] |= v->cube->mask[(size_t)(v->first_line + line) * (size_t)v->samples + (size_t)sample] == 0;
+    unsigned char *to = (unsigned char *)panel->X;
+    size_t bytes = (size_t)v->used * v->size, i;
+    int ready = shs__spectra_lie_ready(r), k, j, here;
+    for (k = 0; k < panel->pixels; k += here) {
+        const unsigned char *from = shs__pixel_at(v, panel->first + (size_t)k);
+        here = shs__left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
+        if (!ready) shs__turn_line(r, from, here, to + (size_t)k * bytes);
+        for (j = 0; j < here; j++)
+            panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : to + (size_t)(k + j) * bytes;
     }
-    for (k = 0; k < count; k++) panel->valid -= panel->missing[k];
+    for (i = 0; !ready && v->size == 2 && v->cube->swap_bytes && i < (size_t)panel->pixels * bytes; i += 2) {
+        unsigned char low = to[i];
+        to[i] = to[i + 1];
+        to[i + 1] = low;
+    }
+    for (k = 0; k < panel->pixels; k++) {
+        shs__run run;
+        run.from = panel->spectrum[k], run.stride = 1, run.offset = NULL, run.count = v->used;
+        if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, panel->missing + k, 0);
+        panel->valid -= panel->missing[k];
+    }
+}
+
+SHS__PRIVATE void shs__read_elements(const shs__reader *r, shs__panel *panel) {
+    const shs__view *v = &r->view;
+    int k, here;
+    for (k = 0; k < panel->pixels; k += here) {
+        size_t at = panel->first + (size_t)k;
+        here = shs__left_in_line(v, at, panel->pixels - k);
+        shs__read_line(r, panel, shs__pixel_at(v, at), here, k);
+    }
+    if (v->floating) shs__mark_not_finite(r, panel);
+    if (shs__may_miss(v)) shs__close_up(r, panel);
+}
+
+/* ---- maps: outputs of pixels, by a matrix ------------------------------------------------------------------------- */
+
+/* What a worker makes of a panel. */
+typedef struct shs__mapped {
+    void *planes;   /* elements: the outputs, each SHS__PANEL_PIXELS after the one before ... */
+    void *rows;     /* ... or pixel after pixel, each ldy after the one before */
+    void *extremes; /* elements: ldy lows, then as many highs */
+    shs_wide *wide; /* SHS__PANEL_PIXELS: one output */
+    unsigned char apart[SHS__ALIGN];
+} shs__mapped;
+
+typedef struct shs__map {
+    const shs__pixels_kernels *kernels;
+    int bands, outputs, planes;
+    int squares;        /* the output is the squared length of the mapped pixel */
+    int ldy;            /* of a row of outputs: up to a whole group */
+    void *packed;       /* the matrix in elements, for the kernels: outputs x bands and what fills up the last group */
+    int *first;         /* of each output: its first band that is not 0; kernels leave out what is 0 before it */
+    void *shift;        /* elements: what the reader takes off the pixels */
+    shs_wide *constant; /* outputs: what is added to matrix (x - shift) */
+    void *added;        /* ldy elements: the constant, and zeros */
+    shs__mapped *lanes; /* one a worker */
+} shs__map;
+
+SHS__PRIVATE void shs__map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes, int squares) {
+    m->kernels = kernels, m->bands = bands, m->outputs = outputs, m->planes = planes, m->squares = squares;
+    m->ldy = shs__round_up(outputs, 16);
+}
+
+SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__map *m, int workers) {
+    const shs__pixels_kernels *k = m->kernels;
+    size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__product(ldy, SHS__PANEL_PIXELS, 1);
+    int i;
+    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__product(ldy, (size_t)m->bands, 1));
+    m->first = SHS__CARVE(l, int, outputs);
+    m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
+    m->constant = SHS__CARVE(l, shs_wide, outputs);
+    m->added = SHS__CARVE_ELEMENTS(l, k, ldy);
+    m->lanes = SHS__CARVE(l, shs__mapped, (size_t)workers);
+    for (i = 0; i < workers; i++) {
+        shs__mapped counted, *lane = l->base ? m->lanes + i : &counted;
+        lane->planes = SHS__CARVE_ELEMENTS(l, k, cells);
+        lane->rows = SHS__CARVE_ELEMENTS(l, k, cells);
+        lane->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
+        lane->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
+        if (l->base) memset(lane->rows, 0, cells * (size_t)k->bytes); /* what fills them up is read too */
+    }
+}
+
+/* The matrix to its place, its elements `next_output` and `next_band` apart: [group][band][lane] where outputs make up vectors
+   (spectra), or [block][band][column] where pixels do (planes). What rounding the centre to an element took away goes to the
+   constant. centre, offset: NULL is zero. */
+SHS__PRIVATE void shs__map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
+                               const shs_wide *centre, const shs_wide *offset) {
+    const shs__pixels_kernels *k = m->kernels;
+    size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
+    int b, o;
+    memset(m->packed, 0, (size_t)m->ldy * bands * (size_t)k->bytes);
+    for (b = 0; b < m->bands; b++) shs__put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
+    for (o = 0; o < m->outputs; o++) {
+        size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
+        const shs_wide *row = matrix + o * next_output;
+        m->constant[o] = offset ? offset[o] : 0;
+        for (b = 0; b < m->bands; b++) {
+            shs_wide rounded = shs__get_element(k, m->shift, (size_t)b);
+            m->constant[o] += row[b * next_band] * (rounded - (centre ? centre[b] : 0));
+            shs__put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
+        }
+        for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
+        m->first[o] = b;
+    }
+    for (o = 0; o < m->ldy; o++) shs__put_element(k, m->added, (size_t)o, o < m->outputs ? m->constant[o] : 0);
+}
+
+/* The first band that any of the outputs from `output` on, n of them, asks for. */
+SHS__PRIVATE size_t shs__first_band(const shs__map *m, int output, int n) {
+    int first = m->first[output], o;
+    for (o = output + 1; o < output + n && o < m->outputs; o++) first = shs__imin(first, m->first[o]);
+    return (size_t)first;
+}
+
+/* Groups of the next tile: not a single one if that can be helped. */
+SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
+
+/* Groups of outputs by one block of pixels after the other: rows, ldy = outputs up to a whole group. Squares: the rows of a
+   block are made into their squared lengths at once, lane->wide, while they are in the cache. */
+SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *lane) {
+    const shs__pixels_kernels *k = m->kernels;
+    int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
+    for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
+        memset(shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
+    for (pixel = 0; pixel < valid; pixel += k->columns) {
+        void *rows = shs__element_at(k, lane->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
+        shs__fetch_ahead(&panel->ahead);
+        for (g = 0; g < groups; g += n) {
+            size_t first;
+            n = shs__tile_groups(groups - g, k->vectors);
+            first = shs__first_band(m, g * k->lanes, n * k->lanes);
+            k->across(n, bands - (int)first, shs__element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
+                      (ptrdiff_t)bands * k->lanes, shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands,
+                      shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
+        }
+        if (m->squares)
+            k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, lane->wide + pixel);
+    }
+}
+
+/* Pixels by one block of outputs after the other: planes, outputs up to a whole block. */
+SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__mapped *lane) {
+    const shs__pixels_kernels *k = m->kernels;
+    int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
+    for (b = 0; b < m->bands; b++) /* a group is whole: what follows is read too */
+        for (o = panel->valid; o % k->lanes; o++)
+            shs__put_element(k, panel->X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
+    for (g = 0; g < groups; g += n) {
+        n = shs__tile_groups(groups - g, k->vectors);
+        for (o = 0; o < m->outputs; o += k->columns) {
+            size_t first = shs__first_band(m, o, k->columns);
+            shs__fetch_ahead(&panel->ahead);
+            k->along(n, m->bands - (int)first,
+                     shs__element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
+                     shs__element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
+                     shs__element_at(k, lane->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS);
+        }
+    }
+}
+
+/* The outputs of the panel's valid pixels, in lane->rows or in lane->planes. Of squares there is one output: it is in
+   lane->wide. */
+SHS__PRIVATE void shs__map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *lane, int by_pixel) {
+    const shs__pixels_kernels *k = m->kernels;
+    int valid = panel->valid;
+    if (valid == 0) return;
+    if (m->planes) shs__map_planes(m, panel, lane);
+    else shs__map_spectra(m, panel, lane);
+    if (m->planes && (by_pixel || m->squares))
+        k->turn(valid, m->outputs, lane->planes, SHS__PANEL_PIXELS, lane->rows, m->ldy);
+    if (m->planes && m->squares) k->squares(valid, m->outputs, lane->rows, m->ldy, m->added, lane->wide);
+    if (!m->planes && !by_pixel && !m->squares)
+        k->turn(m->outputs, valid, lane->rows, m->ldy, lane->planes, SHS__PANEL_PIXELS);
+}
+
+/* ---- whitened pixels: made, or kept ------------------------------------------------------------------------------- */
+
+/* Whitened pixels are shs_real, in planes. */
+typedef struct shs__white {
+    shs__map map;          /* the whitening, m x bands */
+    shs_real *kept;        /* m planes of each panel; NULL: every pass whitens anew */
+    int *valid;            /* pixels of each panel */
+    unsigned char *absent; /* one a pixel; NULL: none is */
+    size_t panels;
+    int filled;            /* the first pass is over: what is kept is there */
+} shs__white;
+
+SHS__PRIVATE void shs__white_layout(shs__layout *l, shs__white *w, int may_miss, int workers) {
+    shs__map_layout(l, &w->map, workers);
+    w->valid = SHS__CARVE(l, int, w->panels);
+    w->absent = w->panels && may_miss ? SHS__CARVE(l, unsigned char, shs__product(w->panels, SHS__PANEL_PIXELS, 1)) : NULL;
+    w->kept = w->panels ? SHS__CARVE(l, shs_real, shs__product(w->panels, SHS__PANEL_PIXELS, (size_t)w->map.outputs)) : NULL;
+}
+
+/* A panel, whitened: from its pixels, or, once they were kept, from memory. */
+SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *lane) {
+    size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
+    shs_real *kept = w->kept ? w->kept + at * m * SHS__PANEL_PIXELS : NULL, *z = (shs_real *)lane->planes;
+    if (w->filled && kept) {
+        panel->X = kept;
+        panel->valid = w->valid[at];
+        if (w->absent) memcpy(panel->missing, w->absent + panel->first, (size_t)panel->pixels);
+        return;
+    }
+    shs__map_outputs(&w->map, panel, lane, 0);
+    for (a = 0; a < m && panel->valid > 0; a++, z += SHS__PANEL_PIXELS) {
+        shs_real constant = (shs_real)w->map.constant[a];
+        int k;
+        for (k = 0; k < panel->valid; k++) z[k] += constant;
+        for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
+    }
+    panel->X = lane->planes;
+    if (!kept) return;
+    memcpy(kept, lane->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
+    w->valid[at] = panel->valid;
+    if (w->absent) memcpy(w->absent + panel->first, panel->missing, (size_t)panel->pixels);
+}
+
+/* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
+SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+    const shs__view *v = &r->view;
+    const unsigned char *mask = v->cube->mask ? v->cube->mask + (size_t)v->first_line * (size_t)v->samples + first : NULL;
+    int k;
+    panel->X = panel->own;
+    panel->first = first;
+    panel->pixels = panel->valid = count;
+    for (k = 0; k < count; k++) panel->missing[k] = mask && mask[k] == 0;
+    if (!r->white || !r->white->kept || !r->white->filled) {
+        if (r->raw) shs__read_raw(r, panel);
+        else shs__read_elements(r, panel);
+    }
+    if (r->white) shs__whiten(r->white, panel, r->white->map.lanes + (panel - r->panels));
 }
 
 /* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
 
-struct shs__pass;
+/* Who works on panels, and knows of no other. Its sums over a chunk of panels are added up, or with SHS_REDUCE_MAX the larger
+   ones taken, in the order of the chunks, whatever worker had them. */
+typedef struct shs__consumer {
+    void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums);
+    void (*finish)(void *state, int worker, shs_wide *sums); /* the end of a chunk; NULL: nothing is left to add */
+    void *state;
+    const char *phase; /* of progress; NULL: of this pass none is told */
+    shs_reduce_op op;
+    size_t count;      /* of sums; 0: panels without a valid pixel are worked on too */
+    shs_wide *sums;    /* of all pixels */
+    shs_wide *slots;   /* SHS__PASS_SLOTS times as many */
+} shs__consumer;
 
-typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
+typedef struct shs__pass {
+    const shs__reader *reader;
+    const shs__consumer *consumer;
+    size_t first, count; /* chunks that are worked on together */
+    size_t chunk_pixels;
+} shs__pass;
 
-/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
-typedef struct shs__ahead {
-    const unsigned char *from;
-    ptrdiff_t stride;
-    size_t bytes;
-    int rows, each;
-} shs__ahead;
+/* What follows on a panel of `count` pixels from `at` on, as much again, where pixels lie without gaps, in planes or not. */
+SHS__PRIVATE shs__ahead shs__next_panel(const shs__reader *r, size_t at, size_t count) {
+    const shs__view *v = &r->view;
+    size_t next = at + count < r->block_pixels ? shs__zmin(count, r->block_pixels - at - count) : 0;
+    shs__ahead ahead = SHS_ZERO;
+    if (next == 0 || r->tiles == 0 || v->ls != v->ss * v->samples || v->used < v->bands || r->offset) return ahead;
+    if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
+    ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
+    ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
+    ahead.rows = v->planes ? v->bands : 1;
+    ahead.stride = v->bs * (ptrdiff_t)v->size;
+    if (!v->planes) { /* one row, in pieces; what is left over is fetched when it is read */
+        ahead.stride = 512;
+        ahead.rows = (int)shs__zmin(ahead.bytes / 512, INT_MAX / 2);
+        ahead.bytes = 512;
+    }
+    ahead.each = (ahead.rows - 1) / r->tiles + 1;
+    return ahead;
+}
 
-SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
-    int k;
-    for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
-#if defined(__GNUC__) || defined(__clang__)
-        size_t i;
-        for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
-#endif
-        if (--ahead->rows > 0) ahead->from += ahead->stride;
+/* The one loop over panels. */
+SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
+    const shs__pass *pass = (const shs__pass *)arg;
+    const shs__reader *r = pass->reader;
+    const shs__consumer *c = pass->consumer;
+    shs__panel *panel = r->panels + worker;
+    shs_wide *sums = c->count ? c->slots + chunk * c->count : NULL;
+    size_t at = (pass->first + chunk) * pass->chunk_pixels, end = shs__zmin(r->block_pixels, at + pass->chunk_pixels), i;
+    for (i = 0; i < c->count; i++) sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
+    while (at < end) {
+        size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0, line = (size_t)r->view.samples;
+        if (r->neighbours) {
+            count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
+            next = at % line + count < line;
+        }
+        panel->ahead = shs__next_panel(r, at, count);
+        shs__read_panel(r, panel, at, (int)(count + next));
+        if (panel->valid > 0 || !sums) c->work(c->state, panel, worker, sums);
+        at += count;
+    }
+    if (c->finish) c->finish(c->state, worker, sums);
+}
+
+/* Merges a stretch of the slots into the sums, in order. */
+SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
+    const shs__pass *pass = (const shs__pass *)arg;
+    const shs__consumer *c = pass->consumer;
+    size_t from = chunk * SHS__COLLECT_VALUES, to = shs__zmin(from + SHS__COLLECT_VALUES, c->count), k, i;
+    (void)worker;
+    for (k = 0; k < pass->count; k++) {
+        const shs_wide *slot = c->slots + k * c->count;
+        if (c->op == SHS_REDUCE_SUM)
+            for (i = from; i < to; i++) c->sums[i] += slot[i];
+        else
+            for (i = from; i < to; i++) c->sums[i] = slot[i] > c->sums[i] ? slot[i] : c->sums[i];
     }
 }
 
-/* What a worker has for itself. */
-typedef struct shs__worker {
-    shs__panel panel;
-    void *product;     /* elements: what a panel of pixels turns into first, outputs ... */
-    void *rows;        /* ... or the same pixel by pixel */
-    void *extremes;    /* elements: of each output: lows, then highs */
-    shs_real *second;  /* ... and then */
-    shs_wide *wide;    /* SHS__PANEL_PIXELS */
-    void *scratch;     /* elements: a spectrum, up to whole vectors */
-    void *packed;      /* elements: a panel, packed for the products with itself */
-    void *blocks;      /* elements: those of the last panels, not yet in the slot: pending of them */
-    shs_wide *words;   /* the same from integers, of a whole chunk; counted: whether there are any */
+/* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
+SHS__PRIVATE size_t shs__chunk_pixels(const shs__reader *r) {
+    size_t large = (size_t)SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS;
+    int kept = r->white && r->white->kept && r->white->filled;
+    return !kept && r->block_pixels >= 16 * large ? large : (size_t)SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+}
+
+/* The pixels of the block at hand. */
+SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, const shs__reader *r, const shs__consumer *c) {
+    const shs__view *v = &r->view;
+    size_t chunks, done;
+    shs_status status = SHS_OK;
+    shs__pass pass = SHS_ZERO;
+    pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__chunk_pixels(r);
+    chunks = shs__chunk_count(r->block_pixels, pass.chunk_pixels);
+    for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_SLOTS) {
+        pass.count = shs__zmin(SHS__PASS_SLOTS, chunks - pass.first);
+        shs__parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__pass_chunk, &pass);
+        if (c->count)
+            shs__parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__chunk_count(c->count, SHS__COLLECT_VALUES),
+                          shs__collect_chunk, &pass);
+        done = (size_t)v->first_line * (size_t)v->samples +
+               shs__zmin(r->block_pixels, (pass.first + pass.count) * pass.chunk_pixels);
+        if (c->phase) status = shs__progress(ctx, c->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
+    }
+    return status;
+}
+
+/* Before the first block. */
+SHS__PRIVATE void shs__pass_begin(shs__reader *r, const shs__consumer *c) {
+    size_t i;
+    r->next_line = 0;
+    for (i = 0; i < c->count; i++) c->sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
+}
+
+SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
+    shs_status status = SHS_OK;
+    shs__pass_begin(r, c);
+    while (shs__next_block(r, &status)) status = shs__pass_block(ctx, r, c);
+    return status;
+}
+
+/* ---- products of panels with themselves --------------------------------------------------------------------------- */
+
+typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
+
+/* What a worker has for them. */
+typedef struct shs__gram_lane {
+    void *packed;    /* elements: a panel */
+    void *scratch;   /* elements: a spectrum, up to whole vectors */
+    void *blocks;    /* elements: products of the last panels, not yet in the sums: pending of them */
+    shs_wide *words; /* the same from integers, of a whole chunk; counted: whether there are any */
     int pending, counted;
-    shs__ahead ahead; /* the next panel, where it follows on this one */
-    unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
-} shs__worker;
+    unsigned char apart[SHS__ALIGN];
+} shs__gram_lane;
 
-/* Turns one panel into its share of the slot's sums, or into output. first: its first pixel, in the block. */
-typedef void (*shs__panel_fn)(const struct shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first);
-
-typedef struct shs__pass {
-    shs__reader reader;
-    shs__panel_fn work;
-    const char *phase;
-    unsigned char *block;    /* a stream's lines */
-    shs__worker *lanes;        /* one a worker */
-    shs_wide *slots;         /* SHS__PASS_SLOTS of slot_values, or NULL */
-    size_t slot_values;
-    shs_wide *total;         /* slot_values: the sums of all pixels */
-    int extremes;            /* the slots hold minima, then maxima */
-    int neighbours;          /* a panel lies within a line and ends with the right neighbour of its last pixel */
-    size_t first_chunk, block_pixels, chunk_pixels, chunk_count;
-    void *job, *owner;       /* what work needs to know */
-    /* sizes of a lane's buffers */
-    size_t product_values, row_values, extremes_values, second_values, wide_values;
-    int gram_order;          /* of the products that are summed; 0 = none */
-    size_t gram_at;          /* where in a slot they are */
-    shs__factors factors;    /* what products are formed of */
-    int direct;              /* panels are not read: their spectra are found */
-    int whole;               /* integers may be multiplied, where the shift is whole: */
-    int32_t *whole_shift;    /* up to a whole vector */
-    unsigned char *instead;  /* a spectrum that is the shift, in place of missing ones */
-    void *shift, *no_shift;  /* elements: what is taken off the pixels of moments, and zeros */
-    shs_wide *about;         /* the same shift */
-} shs__pass;
+/* The sums begin with a count; from `at` on they are the products, n x n, the lower triangle. */
+typedef struct shs__gram {
+    const shs__pixels_kernels *kernels;
+    int n;
+    size_t at;
+    int whole;             /* integers may be multiplied */
+    shs__factors factors;  /* what products are formed of */
+    shs__gram_lane *lanes; /* one a worker */
+} shs__gram;
 
 /* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
 SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
@@ -9881,23 +10240,45 @@ SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
     return blocks * (size_t)columns * (size_t)lanes;
 }
 
-/* Groups of the next tile: not a single one if that can be helped. */
-SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
+/* Packed panels begin as numbers, since groups that are not full are read too. */
+SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
+    const shs__pixels_kernels *k = g->kernels;
+    const shs__words_kernels *w = shs__kernels_words();
+    size_t whole = shs__room_up((size_t)g->n, 16), packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
+    int i;
+    g->lanes = SHS__CARVE(l, shs__gram_lane, (size_t)workers);
+    for (i = 0; i < workers; i++) {
+        shs__gram_lane counted, *lane = l->base ? g->lanes + i : &counted;
+        lane->packed = SHS__CARVE_ELEMENTS(l, k, packed);
+        lane->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
+        lane->blocks = SHS__CARVE_ELEMENTS(l, k, shs__block_values(g->n, k->lanes, k->columns));
+        lane->words =
+            SHS__CARVE(l, shs_wide, g->whole ? shs__block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
+        lane->pending = lane->counted = 0;
+        if (l->base) memset(lane->packed, 0, packed * (size_t)k->bytes);
+    }
+}
 
-/* Blocks = products of a packed panel with itself, or blocks += with add. */
-SHS__PRIVATE void shs__gram_panel(const shs__pixels_kernels *k, int bands, int depth, const void *packed, int add,
-                                  shs__ahead *ahead, void *blocks) {
+/* The products of the packed panel. Where an element is a float they are summed as such over SHS__PANELS_A_SUM panels and then
+   in shs_wide. */
+SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_lane *lane, int depth, shs__ahead *ahead, shs_wide *sums) {
+    const shs__pixels_kernels *k = g->kernels;
     const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
-    int column, row, groups = (bands - 1) / k->lanes + 1, n;
-    for (column = 0; column < bands; column += k->columns) {
-        const void *b = shs__given_at(k, packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
+    void *blocks = lane->blocks;
+    int column, row, groups = (g->n - 1) / k->lanes + 1, n;
+    for (column = 0; column < g->n; column += k->columns) {
+        const void *b = shs__given_at(k, lane->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
-            k->gram(n, depth, shs__given_at(k, packed, (size_t)row * apart), b, (ptrdiff_t)apart, add, blocks);
+            k->gram(n, depth, shs__given_at(k, lane->packed, (size_t)row * apart), b, (ptrdiff_t)apart, lane->pending > 0, blocks);
             blocks = shs__element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
         }
     }
+    lane->pending++;
+    if (k->bytes == 8 || lane->pending < SHS__PANELS_A_SUM) return;
+    k->settle(g->n, lane->blocks, sums + g->at);
+    lane->pending = 0;
 }
 
 /* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
@@ -9919,8 +10300,8 @@ SHS__PRIVATE void shs__gram_words(const shs__words_kernels *k, shs__words_fn til
     }
 }
 
-/* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are, 128 times the columns' sums come
-   off. */
+/* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
+   subtract 128 times the columns' sums. */
 SHS__PRIVATE void shs__settle_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
                                     shs_wide *P) {
     int column, row, j, i, last;
@@ -9931,26 +10312,15 @@ SHS__PRIVATE void shs__settle_words(const shs__words_kernels *k, int bands, cons
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
 }
 
-/* Brings what is left at the end of a chunk to the slot. */
-SHS__PRIVATE void shs__settle_sums(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
-    int n = pass->gram_order;
-    shs_wide *P = slot + pass->gram_at;
-    if (lane->pending) pass->reader.kernels->settle(n, lane->blocks, P);
+/* Brings what is left at the end of a chunk to the sums. The state of whoever forms products begins with its shs__gram. */
+SHS__PRIVATE void shs__gram_finish(void *state, int worker, shs_wide *sums) {
+    const shs__gram *g = (const shs__gram *)state;
+    const shs__words_kernels *w = shs__kernels_words();
+    shs__gram_lane *lane = g->lanes + worker;
+    if (lane->pending) g->kernels->settle(g->n, lane->blocks, sums + g->at);
     if (lane->counted)
-        shs__settle_words(shs__kernels_words(), n, lane->words,
-                          pass->factors == SHS__QUADS && !shs__kernels_words()->quads_signed, slot + 1, P);
+        shs__settle_words(w, g->n, lane->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
     lane->pending = lane->counted = 0;
-}
-
-/* The slot's products += those of the packed panel. Where an element is a float they are summed as such over
-   SHS__PANELS_A_SUM panels and then in shs_wide. */
-SHS__PRIVATE void shs__add_products(const shs__pass *pass, shs__worker *lane, int depth, shs_wide *slot) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    shs__gram_panel(k, pass->gram_order, depth, lane->packed, lane->pending > 0, &lane->ahead, lane->blocks);
-    lane->pending++;
-    if (k->bytes == 8 || lane->pending < SHS__PANELS_A_SUM) return;
-    k->settle(pass->gram_order, lane->blocks, slot + pass->gram_at);
-    lane->pending = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
@@ -9963,366 +10333,17 @@ SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int 
     }
 }
 
-#define SHS__CARVE_ELEMENTS(l, k, count) shs__carve(l, count, (size_t)(k)->bytes)
+/* ---- consumers: moments and noise --------------------------------------------------------------------------------- */
 
-/* Room for products; packed panels begin as numbers, since groups that are not full are read too. */
-SHS__PRIVATE void shs__gram_layout(shs__layout *l, const shs__pass *pass, shs__worker *lane) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    const shs__words_kernels *w = shs__kernels_words();
-    int n = pass->gram_order, whole = pass->whole;
-    size_t packed = shs__product(shs__room_up((size_t)n, 16), SHS__PANEL_PIXELS, 1);
-    lane->packed = SHS__CARVE_ELEMENTS(l, k, packed);
-    lane->blocks = SHS__CARVE_ELEMENTS(l, k, n ? shs__block_values(n, k->lanes, k->columns) : 0);
-    lane->scratch = SHS__CARVE_ELEMENTS(l, k, shs__room_up((size_t)n, 16));
-    lane->words = SHS__CARVE(l, shs_wide, n && whole ? shs__block_values(n, w->words, w->columns) + SHS__TILE_WORDS : 0);
-    lane->panel.spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
-    lane->pending = lane->counted = 0;
-    if (l->base && n) memset(lane->packed, 0, packed * (size_t)k->bytes);
-}
-
-SHS__PRIVATE void shs__pass_layout(shs__layout *l, shs__pass *pass, int workers) {
-    const shs__view *v = &pass->reader.view;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    size_t cells = shs__product((size_t)v->used, SHS__PANEL_PIXELS, 1);
-    size_t line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
-    int i;
-    pass->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
-    pass->reader.offsets = SHS__CARVE(l, ptrdiff_t, (size_t)v->used);
-    pass->lanes = SHS__CARVE(l, shs__worker, (size_t)workers);
-    pass->slots = SHS__CARVE(l, shs_wide, shs__product(pass->slot_values, SHS__PASS_SLOTS, 1));
-    pass->total = SHS__CARVE(l, shs_wide, pass->slot_values);
-    for (i = 0; i < workers; i++) {
-        shs__worker counted, *lane = l->base ? pass->lanes + i : &counted;
-        lane->panel.X = SHS__CARVE_ELEMENTS(l, k, cells);
-        lane->panel.missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
-        lane->panel.room = SHS__CARVE(l, unsigned char, v->size * shs__zmax((size_t)v->used, SHS__PANEL_PIXELS));
-        lane->product = SHS__CARVE_ELEMENTS(l, k, pass->product_values);
-        lane->rows = SHS__CARVE_ELEMENTS(l, k, pass->row_values);
-        lane->extremes = SHS__CARVE_ELEMENTS(l, k, pass->extremes_values);
-        lane->second = SHS__CARVE(l, shs_real, pass->second_values);
-        lane->wide = SHS__CARVE(l, shs_wide, pass->wide_values);
-        if (l->base) memset(lane->rows, 0, pass->row_values * (size_t)k->bytes); /* what fills them up is read too */
-        shs__gram_layout(l, pass, lane);
-    }
-}
-
-/* The view is open and the memory in place: works out where bands are. */
-SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
-    shs__view *v = &r->view;
-    const int *list = v->cube->band_list;
-    int b;
-    shs__view_block(v, first_line, lines);
-    v->base = base + (list ? list[0] * v->bs * (ptrdiff_t)v->size : 0);
-    r->offset = NULL;
-    for (b = 0; b < v->used; b++) {
-        r->offsets[b] = (list ? list[b] - list[0] : b) * v->bs;
-        if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
-    }
-    r->planes = v->planes;
-    r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
-}
-
-/* What follows on a panel of `count` pixels from `at` on, as much again, where pixels lie without gaps, in planes or not. How
-   much is fetched with a tile: products have a quarter as many tiles as bands or more, maps of planes more than bands. */
-SHS__PRIVATE shs__ahead shs__next_panel(const shs__pass *pass, size_t at, size_t count) {
-    const shs__view *v = &pass->reader.view;
-    size_t next = at + count < pass->block_pixels ? shs__zmin(count, pass->block_pixels - at - count) : 0;
-    int tiles = pass->gram_order ? shs__imax(pass->gram_order / 4, 1) : v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
-    shs__ahead ahead = SHS_ZERO;
-    if (next == 0 || v->ls != v->ss * v->samples || v->used < v->bands || pass->reader.offset) return ahead;
-    if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
-    ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
-    ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
-    ahead.rows = v->planes ? v->bands : 1;
-    ahead.stride = v->bs * (ptrdiff_t)v->size;
-    if (!v->planes) { /* one row, in pieces; what is left over is fetched when it is read */
-        ahead.stride = 512;
-        ahead.rows = (int)shs__zmin(ahead.bytes / 512, INT_MAX / 2);
-        ahead.bytes = 512;
-    }
-    ahead.each = (ahead.rows - 1) / tiles + 1;
-    return ahead;
-}
-
-SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
-    const shs__pass *pass = (const shs__pass *)arg;
-    shs__worker *lane = pass->lanes + worker;
-    shs_wide *slot = pass->slots ? pass->slots + chunk * pass->slot_values : NULL;
-    size_t at = (pass->first_chunk + chunk) * pass->chunk_pixels, end = shs__zmin(pass->block_pixels, at + pass->chunk_pixels);
-    size_t i, line = (size_t)pass->reader.view.samples;
-    if (slot && pass->extremes)
-        for (i = 0; i < pass->slot_values; i++) slot[i] = (i < pass->slot_values / 2 ? 1 : -1) * SHS__WIDE_MAX;
-    else if (slot) memset(slot, 0, pass->slot_values * sizeof(shs_wide));
-    while (at < end) {
-        size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0;
-        if (pass->neighbours) { /* within a line, and the right neighbour of the last pixel too */
-            count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
-            next = at % line + count < line;
-        }
-        lane->ahead = shs__next_panel(pass, at, count);
-        if (pass->direct) shs__find_spectra(&pass->reader, &lane->panel, at, (int)(count + next));
-        else shs__read_panel(&pass->reader, &lane->panel, at, (int)(count + next));
-        if (lane->panel.valid > 0 || !slot) pass->work(pass, lane, slot, at);
-        at += count;
-    }
-    if (slot && pass->gram_order) shs__settle_sums(pass, lane, slot);
-}
-
-/* Adds a stretch of the slots of a batch to the totals, in order. */
-SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
-    shs__pass *pass = (shs__pass *)arg;
-    size_t half = pass->slot_values / 2, from = chunk * SHS__COLLECT_VALUES, to, c, i;
-    (void)worker;
-    to = shs__zmin(from + SHS__COLLECT_VALUES, pass->extremes ? half : pass->slot_values);
-    for (c = 0; c < pass->chunk_count; c++) {
-        const shs_wide *slot = pass->slots + c * pass->slot_values;
-        if (!pass->extremes)
-            for (i = from; i < to; i++) pass->total[i] += slot[i];
-        else
-            for (i = from; i < to; i++) {
-                if (slot[i] < pass->total[i]) pass->total[i] = slot[i];
-                if (slot[half + i] > pass->total[half + i]) pass->total[half + i] = slot[half + i];
-            }
-    }
-}
-
-SHS__PRIVATE void shs__pass_collect(const shs_context *ctx, shs__pass *pass, size_t count) {
-    size_t values = pass->extremes ? pass->slot_values / 2 : pass->slot_values;
-    pass->chunk_count = count;
-    shs__parallel(ctx, (shs_wide)count * (shs_wide)values, shs__chunk_count(values, SHS__COLLECT_VALUES), shs__collect_chunk,
-                  pass);
-}
-
-/* Few large chunks have less to add up; a small block is still cut in pieces for several threads. */
-SHS__PRIVATE size_t shs__chunk_pixels(size_t block_pixels) {
-    size_t large = (size_t)SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS;
-    return block_pixels >= 16 * large ? large : (size_t)SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
-}
-
-/* The lines of the next block are in memory. */
-SHS__PRIVATE shs_status shs__pass_load(shs__pass *pass, int first_line, int lines) {
-    const shs_cube *c = pass->reader.view.cube;
-    const unsigned char *base = (const unsigned char *)c->pixels;
-    if (!base) {
-        base = pass->block;
-        if (c->read_fn(c->read_user, first_line, lines, pass->block)) return SHS_READ_FAILED;
-    }
-    shs__reader_block(&pass->reader, base, first_line, lines);
-    pass->block_pixels = (size_t)lines * (size_t)pass->reader.view.samples;
-    pass->chunk_pixels = shs__chunk_pixels(pass->block_pixels);
-    return SHS_OK;
-}
-
-/* The pixels of the block at hand. */
-SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, shs__pass *pass) {
-    size_t chunks = shs__chunk_count(pass->block_pixels, pass->chunk_pixels), before;
-    const shs__view *v = &pass->reader.view;
-    shs_status status = SHS_OK;
-    before = (size_t)v->first_line * (size_t)v->samples;
-    for (pass->first_chunk = 0; pass->first_chunk < chunks && status == SHS_OK; pass->first_chunk += SHS__PASS_SLOTS) {
-        size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - pass->first_chunk), done;
-        shs__parallel(ctx, (shs_wide)(count * pass->chunk_pixels) * (shs_wide)v->bands, count, shs__pass_chunk, pass);
-        if (pass->slots) shs__pass_collect(ctx, pass, count);
-        done = before + shs__zmin(pass->block_pixels, (pass->first_chunk + count) * pass->chunk_pixels);
-        status = shs__progress(ctx, pass->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
-    }
-    return status;
-}
-
-SHS__PRIVATE void shs__pass_begin(shs__pass *pass) {
-    size_t i;
-    for (i = 0; i < pass->slot_values; i++)
-        pass->total[i] = !pass->extremes ? 0 : (i < pass->slot_values / 2 ? 1 : -1) * SHS__WIDE_MAX;
-}
-
-/* All pixels, block by block. */
-SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__pass *pass) {
-    const shs__view *v = &pass->reader.view;
-    shs_status status = SHS_OK;
-    int line;
-    shs__pass_begin(pass);
-    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
-        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
-        if (status == SHS_OK) status = shs__pass_block(ctx, pass);
-    }
-    return status;
-}
-
-/* ---- the pixels session: here, or on the context's engine --------------------------------------------------------- */
-
-/* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
-typedef struct shs__pixels {
-    const shs_context *ctx;
-    const shs_cube *cube;
-    const shs_engine *engine;   /* NULL: the CPU */
-    const shs_engine *whitener; /* who works on whitened pixels; NULL: the CPU */
-    void *remote;
-} shs__pixels;
-
-/* What the engine says, if there is one; it cannot do what its table lacks. */
-#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
-
-SHS__PRIVATE shs_status shs__pixels_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
-    shs__view v;
-    const shs_engine *e;
-    shs_status status = shs__check_context(ctx);
-    memset(px, 0, sizeof *px);
-    if (status == SHS_OK) status = shs__view_open(cube, &v);
-    px->ctx = ctx;
-    px->cube = cube;
-    if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* nothing needs no device */
-    e = ctx->engine;
-    status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
-    if (status == SHS_OK) px->engine = e;
-    return shs__cpu_turn(e, status) ? SHS_OK : status;
-}
-
-SHS__PRIVATE void shs__pixels_close(shs__pixels *px) {
-    if (px->engine) px->engine->pixels_close(px->remote);
-    px->engine = px->whitener = NULL;
-}
-
-/* Each stage asks the engine. Whether the CPU is to do it; otherwise it is done, or *status says why not. */
-SHS__PRIVATE int shs__moments_here(const shs__pixels *px, shs_precision precise, int known, shs_real *shift, shs_wide *sums,
-                                   shs_status *status) {
-    *status = SHS__ASK(px->engine, pixels_moments, (px->remote, shs__is_wide(precise), known, shift, sums));
-    if (shs__narrow_will_do(precise, *status))
-        *status = SHS__ASK(px->engine, pixels_moments, (px->remote, 0, known, shift, sums));
-    return shs__cpu_turn(px->engine, *status);
-}
-
-SHS__PRIVATE int shs__noise_here(const shs__pixels *px, shs_wide *sums, shs_status *status) {
-    *status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
-    return shs__cpu_turn(px->engine, *status);
-}
-
-SHS__PRIVATE int shs__range_here(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, int squares,
-                                 shs_wide *low, shs_wide *high, shs_status *status) {
-    *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, shs__is_wide(precise), squares, low, high));
-    if (shs__narrow_will_do(precise, *status))
-        *status = SHS__ASK(px->engine, pixels_range, (px->remote, map, 0, squares, low, high));
-    return shs__cpu_turn(px->engine, *status);
-}
-
-/* Whether a sink that is a stream has been given anything: then nobody can begin again. */
-typedef struct shs__watched_sink {
-    const shs_sink *sink;
-    int begun;
-} shs__watched_sink;
-
-SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const void *block) {
-    shs__watched_sink *w = (shs__watched_sink *)user;
-    w->begun = 1;
-    return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
-}
-
-SHS__PRIVATE int shs__map_here(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, int squares,
-                               const shs_sink *sink, const shs_wide *low, const shs_wide *high, shs_wide missing,
-                               shs_status *status) {
-    shs__watched_sink watched = SHS_ZERO;
-    shs_sink given = *sink;
-    watched.sink = sink;
-    if (!sink->pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
-    *status = SHS__ASK(px->engine, pixels_map,
-                       (px->remote, map, shs__is_wide(precise), squares, &given, low, high, missing));
-    if (!watched.begun && shs__narrow_will_do(precise, *status))
-        *status = SHS__ASK(px->engine, pixels_map, (px->remote, map, 0, squares, &given, low, high, missing));
-    return !watched.begun && shs__cpu_turn(px->engine, *status);
-}
-
-/* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
-SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
-    const shs_engine *e = px->engine;
-    shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
-    px->whitener = status == SHS_OK ? e : NULL;
-    return shs__cpu_turn(e, status) ? SHS_OK : status;
-}
-
-/* The CPU can whiten anew in every pass, and so go on wherever an engine gives up, which is left then. */
-SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
-    int here = shs__cpu_turn(px->whitener, status);
-    if (here) px->whitener = NULL;
-    return here;
-}
-
-SHS__PRIVATE int shs__whitens_here(shs__pixels *px, const shs_pixel_map *whitening, int fourth, shs_wide *sums,
-                                   shs_status *status) {
-    *status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, fourth, sums));
-    return shs__whitened_here(px, *status);
-}
-
-SHS__PRIVATE int shs__sweeps_here(shs__pixels *px, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums,
-                                  shs_status *status) {
-    *status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, sums));
-    return shs__whitened_here(px, *status);
-}
-
-SHS__PRIVATE int shs__rates_here(shs__pixels *px, const shs_wide *W, shs_wide *sums, shs_status *status) {
-    *status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, sums));
-    return shs__whitened_here(px, *status);
-}
-
-/* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
-
-/* x'y, in four sums, so that one addition need not wait for the one before. */
-SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
-    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int i;
-    for (i = 0; i + 4 <= n; i += 4) s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
-    for (; i < n; i++) s0 += x[i] * y[i];
-    return (s0 + s1) + (s2 + s3);
-}
-
-/* C (m x n, ldc m) = A B for A of m x k and B of k x n, everything contiguous. */
-SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *SHS__RESTRICT C) {
-    int i, j, q;
-    for (j = 0; j < n; j++) {
-        shs_wide *SHS__RESTRICT c = SHS__AT(C, m, 0, j);
-        const shs_wide *b = SHS__AT(B, k, 0, j);
-        memset(c, 0, (size_t)m * sizeof(shs_wide));
-        for (q = 0; q + 4 <= k; q += 4) {
-            const shs_wide *a0 = SHS__AT(A, m, 0, q), *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
-            for (i = 0; i < m; i++) c[i] += (a0[i] * b[q] + a1[i] * b[q + 1]) + (a2[i] * b[q + 2] + a3[i] * b[q + 3]);
-        }
-        for (; q < k; q++)
-            for (i = 0; i < m; i++) c[i] += *SHS__AT(A, m, i, q) * b[q];
-    }
-}
-
-/* ---- moments ------------------------------------------------------------------------------------------------------ */
-
-SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
-    m->bands = bands;
-    m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
-    m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
-    m->products = SHS__CARVE(l, shs_wide, shs__product((size_t)bands, (size_t)bands, 1));
-}
-
-SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
-    shs_moments made = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
-    if (status != SHS_OK) return status;
-    if (bands < 1) return SHS_BAD_BANDS;
-    if (!moments) return SHS_BAD_MOMENTS;
-    shs__moments_layout(&l, &made, bands);
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__moments_layout(&l, &made, bands);
-    memset(made.shift, 0, (size_t)bands * sizeof(shs_wide));
-    memset(made.sum, 0, (size_t)bands * sizeof(shs_wide));
-    memset(made.products, 0, (size_t)bands * (size_t)bands * sizeof(shs_wide));
-    SHS__UNPOISON(l.base, l.size);
-    made.block = l.block;
-    *moments = made;
-    return SHS_OK;
-}
-
-SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) {
-    if (!moments) return;
-    shs__free(ctx, moments->block);
-    memset(moments, 0, sizeof *moments);
-}
+/* Sums: the number of pixels, n of x - shift, the lower triangle of n x n products. */
+typedef struct shs__moments_job {
+    shs__gram gram;
+    shs__reader reader;
+    shs__consumer consumer;
+    void *shift;            /* elements: what is taken off the pixels; raw panels are not shifted when they are read */
+    int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
+    unsigned char *instead; /* a spectrum that is the shift, in place of missing ones */
+} shs__moments_job;
 
 /* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
 SHS__PRIVATE int shs__dots_there(void) {
@@ -10340,90 +10361,106 @@ SHS__PRIVATE int shs__whole_possible(shs_type type) {
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
-SHS__PRIVATE int shs__whole_moments(const shs__pass *pass, shs__worker *lane, shs_wide *sum) {
+SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_lane *lane, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
-    int used = pass->reader.view.used, quads = pass->factors == SHS__QUADS, pixels = lane->panel.pixels, words, i;
+    int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, words, i;
     int32_t *packed = (int32_t *)(void *)lane->packed;
     size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
     size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
-    for (i = 0; i < pixels; i++)
-        if (lane->panel.missing[i]) lane->panel.spectrum[i] = pass->instead;
-    for (; i % (quads ? 4 : 2); i++) lane->panel.spectrum[i] = pass->instead;
+    for (i = 0; i < panel->pixels; i++)
+        if (panel->missing[i]) panel->spectrum[i] = job->instead;
+    for (; i % (quads ? 4 : 2); i++) panel->spectrum[i] = job->instead;
     words = i / (quads ? 4 : 2);
-    if (!lane->counted)
-        memset(lane->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
+    if (!lane->counted) memset(lane->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
     lane->counted = 1;
     if (quads) {
-        k->pack_quads(used, i, lane->panel.spectrum, packed, apart, second);
+        k->pack_quads(used, i, panel->spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
         if (k->quads_signed) packed += second, second = 0;
-        shs__gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &lane->ahead,
+        shs__gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &panel->ahead,
                         lane->words);
     } else {
-        int64_t most = k->pack_pairs(pass->reader.view.cube->type, used, i, lane->panel.spectrum, pass->whole_shift, packed,
-                                     apart);
+        int64_t most = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
         most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
         shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
-                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &lane->ahead, lane->words);
+                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, lane->words);
     }
     return 1;
 }
 
-/* The panel, packed. */
-SHS__PRIVATE void shs__moments_pack(const shs__pass *pass, shs__worker *lane) {
-    const shs__reader *r = &pass->reader;
+/* Sums and products of elements. What is missing in a panel that is not raw has been closed up. */
+SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_lane *lane, shs_wide *sums) {
+    const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
-    shs__panel *panel = &lane->panel;
-    size_t used = (size_t)r->view.used, i;
-    shs_type type = pass->direct ? shs__element_type(k, r->view.cube->type) : SHS_REAL;
-    if (!pass->direct) { /* what is missing was closed up */
+    size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
+    if (!r->raw) {
         panel->pixels = panel->valid;
         memset(panel->missing, 0, (size_t)panel->pixels);
         for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
-            panel->spectrum[i] = (const unsigned char *)shs__element_at(k, panel->X, i * used);
+            panel->spectrum[i] = (const unsigned char *)shs__element_at(k, panel->X, i * (size_t)job->gram.n);
     }
-    if (r->planes && !pass->direct) shs__pack_planes(k, r->view.used, panel->pixels, panel->X, lane->packed);
+    if (r->planes && !r->raw) shs__pack_planes(k, job->gram.n, panel->pixels, panel->X, lane->packed);
     else
-        k->pack(type, r->view.used, panel->pixels, panel->spectrum, pass->direct ? r->shift : pass->no_shift, panel->missing,
-                lane->scratch, lane->packed, SHS__PANEL_PIXELS * (size_t)k->lanes);
+        k->pack(r->raw ? shs__element_type(k, r->view.cube->type) : SHS_REAL, job->gram.n, panel->pixels, panel->spectrum,
+                r->raw ? job->shift : r->zeros, panel->missing, lane->scratch, lane->packed, apart);
+    k->sums(job->gram.n, panel->pixels, lane->packed, apart, sums + 1);
+    shs__gram_panel(&job->gram, lane, panel->pixels, &panel->ahead, sums);
 }
 
-/* The packed panel's share of a slot's sums and products. */
-SHS__PRIVATE void shs__moments_sum(const shs__pass *pass, shs__worker *lane, shs_wide *slot) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    shs__moments_pack(pass, lane);
-    k->sums(pass->reader.view.used, lane->panel.pixels, lane->packed, SHS__PANEL_PIXELS * (size_t)k->lanes, slot + 1);
-    shs__add_products(pass, lane, lane->panel.pixels, slot);
-}
-
-/* A slot: the number of pixels, the sums, the lower triangle of the products (columns of `used`). */
-SHS__PRIVATE void shs__moments_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
+SHS__PRIVATE void shs__moments_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__moments_job *job = (const shs__moments_job *)state;
+    shs__gram_lane *lane = job->gram.lanes + worker;
     int k;
-    (void)first;
-    slot[0] += (shs_wide)(pass->direct ? lane->panel.pixels : lane->panel.valid);
-    if (pass->factors == SHS__REALS || !shs__whole_moments(pass, lane, slot + 1)) shs__moments_sum(pass, lane, slot);
-    for (k = 0; k < lane->panel.pixels && pass->direct; k++) slot[0] -= lane->panel.missing[k];
+    sums[0] += (shs_wide)(job->reader.raw ? panel->pixels : panel->valid);
+    if (job->gram.factors == SHS__REALS || !shs__whole_moments(job, panel, lane, sums + 1))
+        shs__real_moments(job, panel, lane, sums);
+    for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
-/* Everything the update of moments needs, laid out. */
-SHS__PRIVATE shs_status shs__moments_pass(const shs_cube *cube, shs_precision precise, shs__pass *pass) {
-    shs_status status;
-    size_t used;
-    memset(pass, 0, sizeof *pass);
-    status = shs__view_open(cube, &pass->reader.view);
-    if (status == SHS_OK && (unsigned)precise > SHS_PRECISE_NEVER) status = SHS_BAD_OPTIONS;
-    if (status != SHS_OK) return status;
-    used = (size_t)pass->reader.view.used;
-    pass->reader.kernels = shs__element_kernels(shs__is_wide(precise));
-    pass->work = shs__moments_panel;
-    pass->phase = "moments";
-    pass->slot_values = 1 + used + used * used;
-    pass->gram_order = (int)used;
-    pass->gram_at = 1 + used;
-    pass->whole = shs__whole_possible(cube->type);
-    return SHS_OK;
+/* Differences of right neighbours, both valid, in place of the pixels. */
+SHS__PRIVATE void shs__noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__moments_job *job = (const shs__moments_job *)state;
+    size_t used = (size_t)job->gram.n, b, i = 0, pairs = 0;
+    int k, planes = job->reader.planes;
+    for (k = 0; k + 1 < panel->pixels; k++) {
+        if (!panel->missing[k] && !panel->missing[k + 1]) {
+            shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
+            if (!planes) job->reader.kernels->convert(SHS_REAL, (int)used, x + used, x, 1, d);
+            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i + 1] - X[i];
+            pairs++;
+        }
+        i += !panel->missing[k];
+    }
+    panel->valid = (int)pairs;
+    sums[0] += (shs_wide)pairs;
+    if (pairs > 0) shs__real_moments(job, panel, job->gram.lanes + worker, sums);
+}
+
+/* Of the pixels, or of the differences of right neighbours. */
+SHS__PRIVATE void shs__moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
+    size_t used = (size_t)v->used;
+    memset(job, 0, sizeof *job);
+    shs__reader_init(&job->reader, v, wide);
+    job->reader.neighbours = neighbours;
+    job->reader.tiles = shs__imax(v->used / 4, 1);
+    job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
+    job->gram.whole = !neighbours && shs__whole_possible(v->cube->type);
+    job->consumer.work = neighbours ? shs__noise_panel : shs__moments_panel, job->consumer.finish = shs__gram_finish;
+    job->consumer.state = job, job->consumer.phase = neighbours ? "noise" : "moments";
+    job->consumer.count = 1 + used + used * used;
+}
+
+SHS__PRIVATE void shs__moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
+    size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
+    shs__reader_layout(l, &job->reader, workers);
+    shs__gram_layout(l, &job->gram, workers);
+    job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
+    job->whole_shift = SHS__CARVE(l, int32_t, shs__room_up(whole, 16));
+    job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
+    job->consumer.slots = SHS__CARVE(l, shs_wide, shs__product(job->consumer.count, SHS__PASS_SLOTS, 1));
+    job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
 /* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
@@ -10434,20 +10471,16 @@ SHS__PRIVATE shs_real shs__shift_of(shs_type type, shs_wide mean) {
     return (shs_real)mean;
 }
 
-/* The shift: from the mean of the first valid pixels of the block. 0 where the block has no valid pixel. */
-SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
-    shs__panel *panel = &pass->lanes->panel;
-    const shs__reader *r = &pass->reader;
+/* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0 where the block has
+   no valid pixel. */
+SHS__PRIVATE int shs__find_shift(const shs__reader *r, shs_real *shift) {
+    shs__panel *panel = r->panels;
     int used = r->view.used, b, k;
-    size_t at, count;
+    size_t at;
     memset(shift, 0, (size_t)used * sizeof(shs_real));
-    for (at = 0; at < pass->block_pixels; at += count) {
-        count = shs__zmin(SHS__PANEL_PIXELS, pass->block_pixels - at);
-        shs__read_panel(r, panel, at, (int)count);
-        if (panel->valid > 0) break;
-    }
-    if (at >= pass->block_pixels) return 0;
-    for (b = 0; b < used; b++) {
+    for (panel->valid = 0, at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
+        shs__read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
+    for (b = 0; b < used && panel->valid > 0; b++) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__get_element(r->kernels, panel->X,
@@ -10455,355 +10488,55 @@ SHS__PRIVATE int shs__find_shift(shs__pass *pass, shs_real *shift) {
                                                           : (size_t)k * (size_t)used + (size_t)b));
         shift[b] = shs__shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
-    return 1;
+    return panel->valid > 0;
 }
 
-SHS__PRIVATE void shs__moments_update_layout(shs__layout *l, shs__pass *pass, shs_real **shift, int workers) {
-    int used = pass->reader.view.used, whole = pass->whole;
-    *shift = SHS__CARVE(l, shs_real, (size_t)used);
-    pass->about = SHS__CARVE(l, shs_wide, (size_t)used);
-    pass->shift = SHS__CARVE_ELEMENTS(l, pass->reader.kernels, (size_t)used);
-    pass->no_shift = SHS__CARVE_ELEMENTS(l, pass->reader.kernels, (size_t)used);
-    pass->whole_shift = SHS__CARVE(l, int32_t, whole ? shs__room_up((size_t)used, 16) : 0);
-    pass->instead = SHS__CARVE(l, unsigned char, whole ? 2 * (size_t)used : 0);
-    shs__pass_layout(l, pass, workers);
-}
-
-/* How the pixels of the block at hand are multiplied: as integers where the shift is whole. */
-SHS__PRIVATE void shs__choose_factors(shs__pass *pass, const shs_real *shift) {
-    const shs__reader *r = &pass->reader;
+/* How the pixels of the block at hand are read and multiplied: as integers where the shift is whole. */
+SHS__PRIVATE void shs__choose_factors(shs__moments_job *job, const shs_real *shift) {
+    shs__reader *r = &job->reader;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
-    pass->factors = SHS__REALS;
-    pass->direct = shs__spectra_lie_ready(r);
-    if (!pass->whole) return;
+    for (b = 0; b < used; b++) shs__put_element(r->kernels, job->shift, (size_t)b, (shs_wide)shift[b]);
+    r->shift = job->shift;
+    r->raw = shs__spectra_lie_ready(r);
+    job->gram.factors = SHS__REALS;
+    if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
         if (!(shift[b] >= (type == SHS_I16 ? -32768 : 0) && shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
         if (type == SHS_U8 && shift[b] != 128) return;
-        pass->whole_shift[b] = (int32_t)shift[b];
-        if ((shs_real)pass->whole_shift[b] != shift[b]) return;
-        if (type == SHS_U8) pass->instead[b] = 128;
+        job->whole_shift[b] = (int32_t)shift[b];
+        if ((shs_real)job->whole_shift[b] != shift[b]) return;
+        if (type == SHS_U8) job->instead[b] = 128;
         else { /* its low 16 bits are those of either type */
-            uint16_t bits = (uint16_t)(pass->whole_shift[b] & 0xffff);
-            memcpy(pass->instead + 2 * b, &bits, 2);
+            uint16_t bits = (uint16_t)(job->whole_shift[b] & 0xffff);
+            memcpy(job->instead + 2 * b, &bits, 2);
         }
     }
-    for (; b % 16; b++) pass->whole_shift[b] = 0;
-    pass->direct = 1; /* spectra that do not lie ready are brought side by side */
-    pass->factors = type == SHS_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
+    for (; b % 16; b++) job->whole_shift[b] = 0;
+    r->raw = 1; /* spectra that do not lie ready are brought side by side */
+    job->gram.factors = type == SHS_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
 }
 
-SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise) {
-    shs__pass pass;
-    shs__layout l = SHS_ZERO;
-    shs_real *shift;
-    if (shs__moments_pass(cube, precise, &pass) != SHS_OK) return SIZE_MAX;
-    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    return shs__layout_query(&l);
-}
-
-/* All blocks; the shift of empty moments is found in the first block that has a valid pixel. */
-SHS__PRIVATE shs_status shs__moments_run(const shs_context *ctx, shs__pass *pass, int known, shs_real *shift) {
-    const shs__view *v = &pass->reader.view;
-    const shs__pixels_kernels *k = pass->reader.kernels;
+/* All blocks; where the shift is not known it is found in the first block that has a valid pixel. */
+SHS__PRIVATE shs_status shs__cpu_moments(const shs_context *ctx, shs__moments_job *job, int known, shs_real *shift) {
+    shs__reader *r = &job->reader;
     shs_status status = SHS_OK;
-    int line, b;
-    shs__pass_begin(pass);
-    for (b = 0; b < v->used && !known; b++) shift[b] = 0;
-    memset(pass->no_shift, 0, (size_t)v->used * (size_t)k->bytes);
-    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
-        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
-        if (status != SHS_OK) break;
-        pass->reader.shift = pass->no_shift;
+    int b;
+    for (b = 0; b < r->view.used && !known; b++) shift[b] = 0;
+    shs__pass_begin(r, &job->consumer);
+    while (shs__next_block(r, &status)) {
         if (!known) {
-            known = shs__find_shift(pass, shift);
-            for (b = 0; b < v->used && pass->whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
+            r->shift = r->zeros, r->raw = 0;
+            known = shs__find_shift(r, shift);
+            for (b = 0; b < r->view.used && job->gram.whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
         }
-        for (b = 0; b < v->used; b++) shs__put_element(k, pass->shift, (size_t)b, (shs_wide)shift[b]);
-        pass->reader.shift = pass->shift;
-        shs__choose_factors(pass, shift);
-        status = shs__pass_block(ctx, pass);
+        shs__choose_factors(job, shift);
+        status = shs__pass_block(ctx, r, &job->consumer);
     }
     return status;
 }
 
-/* Adds the sums of a pass, about its shift. */
-SHS__PRIVATE shs_status shs__moments_add(shs_moments *m, const shs_real *shift, const shs__pass *pass) {
-    shs_moments more = SHS_ZERO;
-    int i;
-    more.bands = m->bands, more.count = pass->total[0], more.shift = pass->about;
-    more.sum = pass->total + 1, more.products = more.sum + m->bands;
-    for (i = 0; i < m->bands; i++) more.shift[i] = (shs_wide)shift[i];
-    return shs_moments_merge(m, &more);
-}
-
-/* The sums of a pass over the pixels, here or on the engine, whose products are formed in shs_wide or not. */
-SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, shs_precision precise) {
-    const shs_context *ctx = px->ctx;
-    shs__pass pass;
-    shs__layout l = SHS_ZERO;
-    shs_real *shift;
-    int i;
-    shs_status status = shs__moments_pass(px->cube, precise, &pass);
-    if (status != SHS_OK) return status;
-    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
-    if (moments->bands != pass.reader.view.used) return SHS_BAD_BANDS;
-    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    for (i = 0; i < moments->bands; i++) shift[i] = (shs_real)moments->shift[i];
-    if (shs__moments_here(px, precise, moments->count > 0, shift, pass.total, &status))
-        status = shs__moments_run(ctx, &pass, moments->count > 0, shift);
-    if (status == SHS_OK) status = shs__moments_add(moments, shift, &pass);
-    shs__release(ctx, &l);
-    return status;
-}
-
-SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
-                                          shs_precision precise) {
-    shs__pixels px;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);
-    shs__pixels_close(&px);
-    return status;
-}
-
-/* Moves the sums to another shift: with e = old - new, S' = S + n e and P' = P + e S' + S e' + n e e'. */
-SHS__PRIVATE void shs__moments_shift(shs_moments *m, const shs_wide *shift) {
-    int n = m->bands, i, j;
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) {
-            shs_wide ei = m->shift[i] - shift[i], ej = m->shift[j] - shift[j];
-            *SHS__AT(m->products, n, i, j) += ei * m->sum[j] + m->sum[i] * ej + m->count * ei * ej;
-        }
-    for (i = 0; i < n; i++) {
-        m->sum[i] += m->count * (m->shift[i] - shift[i]);
-        m->shift[i] = shift[i];
-    }
-}
-
-SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
-    int n, i, j;
-    if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
-    n = into->bands;
-    if (!(from->count > 0)) return SHS_OK;
-    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)n * sizeof(shs_wide));
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) {
-            shs_wide ei = from->shift[i] - into->shift[i], ej = from->shift[j] - into->shift[j];
-            *SHS__AT(into->products, n, i, j) +=
-                *SHS__AT(from->products, n, i, j) + ei * from->sum[j] + from->sum[i] * ej + from->count * ei * ej;
-        }
-    for (i = 0; i < n; i++) into->sum[i] += from->sum[i] + from->count * (from->shift[i] - into->shift[i]);
-    into->count += from->count;
-    return SHS_OK;
-}
-
-SHS__PRIVATE void shs__reduce_layout(shs__layout *l, shs_moments *all, shs_wide **shift, int bands) {
-    shs__moments_layout(l, all, bands);
-    *shift = SHS__CARVE(l, shs_wide, (size_t)bands);
-}
-
-/* The ranks agree on a shift, the mean of theirs, and add up: in a copy, so that a failure midway leaves the moments alone. */
-SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
-    shs_moments all = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    shs_wide count = 0, *shift;
-    size_t n, i;
-    shs__meeting meeting = shs__meeting_for(ctx, "moments");
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK && !(moments && moments->products)) status = SHS_BAD_MOMENTS;
-    if (status == SHS_OK) meeting.all = shs__imprint(meeting.all, &moments->bands, sizeof moments->bands);
-    status = shs__meet(ctx, status, &meeting);
-    if (status != SHS_OK || !shs__distributed(ctx)) return status;
-    n = (size_t)moments->bands;
-    shs__reduce_layout(&l, &all, &shift, moments->bands);
-    status = shs__agree(ctx, shs__acquire(ctx, &l));
-    if (status == SHS_OK) {
-        shs__reduce_layout(&l, &all, &shift, moments->bands);
-        all.count = count = moments->count;
-        memcpy(all.shift, moments->shift, n * sizeof(shs_wide));
-        memcpy(all.sum, moments->sum, n * sizeof(shs_wide));
-        memcpy(all.products, moments->products, n * n * sizeof(shs_wide));
-        for (i = 0; i < n; i++) shift[i] = all.shift[i] * count;
-        status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
-        for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
-        shs__moments_shift(&all, shift);
-        if (status == SHS_OK) status = shs__reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
-    }
-    if (status == SHS_OK) {
-        moments->count = count;
-        memcpy(moments->shift, all.shift, n * sizeof(shs_wide));
-        memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
-        memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
-    }
-    shs__release(ctx, &l);
-    return status;
-}
-
-SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
-                                          int ldc) {
-    int n, i, j;
-    shs_wide count;
-    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
-    n = moments->bands;
-    count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
-    if (!(moments->count > 0) || (covariance && !(count > 0))) return SHS_NO_PIXELS;
-    if (!mean) return SHS_BAD_OUTPUT;
-    if (covariance && ldc < n) return SHS_BAD_LDC;
-    for (i = 0; i < n; i++) mean[i] = moments->shift[i] + moments->sum[i] / moments->count;
-    for (j = 0; covariance && j < n; j++)
-        for (i = j; i < n; i++) {
-            shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / count;
-            *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
-        }
-    for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
-        shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
-        const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
-        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* an overflow stays to be seen */
-        for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
-    }
-    return SHS_OK;
-}
-
-/* ---- maps: from pixels to outputs --------------------------------------------------------------------------------- */
-
-typedef struct shs__map_job {
-    int outputs;                 /* rows of the matrix */
-    int written;                 /* bands of the sink: outputs, or 1 where the squares are summed */
-    int squares;                 /* the output is the squared length of the mapped pixel */
-    void *packed;                /* the matrix in elements, for the kernels: outputs x used and what fills up the last group */
-    int *first;                  /* of each output: its first band that is not 0; kernels leave out what is 0 before it */
-    int ldy;                     /* of a row of outputs: up to a whole group */
-    shs_wide *range, *old;       /* outputs: for shs__scaling */
-    shs__scaling scaling;
-    shs_wide *constant;          /* outputs: what is added to matrix (x - shift) */
-    void *shift;                 /* elements */
-    void *added;                 /* ldy elements: the constant, and zeros */
-    shs_wide *low, *high;        /* written: the extremes of each output, where it is rescaled */
-    const shs_sink *sink;
-    unsigned char *block;        /* a block of the output stream */
-    unsigned char *base;         /* where the block at hand goes */
-    ptrdiff_t ss, ls, bs;
-    shs_wide missing;            /* what missing pixels get */
-    int missing_is_nan;
-} shs__map_job;
-
-/* The first band that any of the outputs from `output` on, n of them, asks for. */
-SHS__PRIVATE int shs__first_band(const shs__map_job *job, int output, int n) {
-    int first = job->first[output], o;
-    for (o = output + 1; o < output + n && o < job->outputs; o++) first = shs__imin(first, job->first[o]);
-    return first;
-}
-
-/* Groups of outputs by one block of pixels after the other: rows of Y, ldy = outputs up to a whole group. Squares: the rows
-   of a block are made into their squared lengths at once, lane->wide, while they are in the cache. */
-SHS__PRIVATE void shs__map_spectra(const shs__pass *pass, shs__worker *lane, void *Y, int ldy) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    int used = pass->reader.view.used, valid = lane->panel.valid, groups = (job->outputs - 1) / k->lanes + 1, pixel, g, n;
-    for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
-        memset(shs__element_at(k, lane->panel.X, (size_t)pixel * (size_t)used), 0, (size_t)used * (size_t)k->bytes);
-    for (pixel = 0; pixel < valid; pixel += k->columns) {
-        void *rows = shs__element_at(k, Y, job->squares ? 0 : (size_t)pixel * (size_t)ldy);
-        shs__fetch_ahead(&lane->ahead);
-        for (g = 0; g < groups; g += n) {
-            size_t first;
-            n = shs__tile_groups(groups - g, k->vectors);
-            first = (size_t)shs__first_band(job, g * k->lanes, n * k->lanes);
-            k->across(n, used - (int)first,
-                      shs__element_at(k, job->packed, (size_t)k->lanes * ((size_t)g * (size_t)used + first)),
-                      (ptrdiff_t)used * k->lanes, shs__element_at(k, lane->panel.X, (size_t)pixel * (size_t)used + first), used,
-                      shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), ldy);
-        }
-        if (job->squares)
-            k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, ldy, job->added, lane->wide + pixel);
-    }
-}
-
-/* Pixels by one block of outputs after the other: Y, ld SHS__PANEL_PIXELS, outputs up to a whole block. */
-SHS__PRIVATE void shs__map_bands(const shs__pass *pass, shs__worker *lane, void *Y) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    int used = pass->reader.view.used, valid = lane->panel.valid, groups = (valid - 1) / k->lanes + 1, g, n, o, b;
-    for (b = 0; b < used; b++)
-        for (o = valid; o % k->lanes; o++)
-            shs__put_element(k, lane->panel.X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
-    for (g = 0; g < groups; g += n) {
-        n = shs__tile_groups(groups - g, k->vectors);
-        for (o = 0; o < job->outputs; o += k->columns) {
-            size_t first = (size_t)shs__first_band(job, o, k->columns);
-            shs__fetch_ahead(&lane->ahead);
-            k->along(n, used - (int)first,
-                     shs__element_at(k, job->packed, (size_t)o * (size_t)used + first * (size_t)k->columns),
-                     shs__element_at(k, lane->panel.X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
-                     shs__element_at(k, Y, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS);
-        }
-    }
-}
-
-/* The outputs of the panel's valid pixels, pixel by pixel in lane->rows (job->ldy a pixel) or output by output in
-   lane->product (ld SHS__PANEL_PIXELS). Of squares there is one output: it is in lane->wide. */
-SHS__PRIVATE void shs__map_products(const shs__pass *pass, shs__worker *lane, int by_pixel) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__reader *r = &pass->reader;
-    const shs__pixels_kernels *k = r->kernels;
-    int valid = lane->panel.valid;
-    if (valid == 0) return;
-    if (r->planes) {
-        shs__map_bands(pass, lane, lane->product);
-        if (by_pixel || job->squares) k->turn(valid, job->outputs, lane->product, SHS__PANEL_PIXELS, lane->rows, job->ldy);
-        if (job->squares) k->squares(valid, job->outputs, lane->rows, job->ldy, job->added, lane->wide);
-    } else {
-        shs__map_spectra(pass, lane, lane->rows, job->ldy);
-        if (!by_pixel && !job->squares)
-            k->turn(job->outputs, valid, lane->rows, job->ldy, lane->product, SHS__PANEL_PIXELS);
-    }
-}
-
-/* One output of all valid pixels of the panel, in shs_wide, into lane->wide. */
-SHS__PRIVATE void shs__map_output(const shs__pass *pass, const shs__worker *lane, int output) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    size_t at = (size_t)output * SHS__PANEL_PIXELS;
-    int k;
-    for (k = 0; k < lane->panel.valid && !job->squares; k++)
-        lane->wide[k] = job->constant[output] + shs__get_element(pass->reader.kernels, lane->product, at + (size_t)k);
-}
-
-/* First pass of rescaling: the extremes of every output, as elements: rounding what is added to them later keeps their
-   order. */
-SHS__PRIVATE void shs__range_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    void *low = lane->extremes, *high = shs__element_at(k, low, (size_t)job->ldy);
-    shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
-    int rows = !pass->reader.planes, o, i;
-    (void)first;
-    shs__map_products(pass, lane, rows);
-    for (i = 0; i < lane->panel.valid && job->squares; i++) {
-        slot[0] = lane->wide[i] < slot[0] ? lane->wide[i] : slot[0];
-        slot[1] = lane->wide[i] > slot[1] ? lane->wide[i] : slot[1];
-    }
-    if (job->squares) return;
-    for (o = 0; o < job->ldy; o++) {
-        shs__put_element(k, low, (size_t)o, largest);
-        shs__put_element(k, high, (size_t)o, -largest);
-    }
-    if (rows) k->range_rows(lane->panel.valid, job->outputs, lane->rows, job->ldy, low, high);
-    for (o = 0; o < job->outputs; o++) {
-        size_t at = (size_t)o;
-        shs_wide least, most;
-        if (!rows)
-            k->range(lane->panel.valid, shs__element_at(k, lane->product, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
-                     shs__element_at(k, high, at));
-        least = job->constant[o] + shs__get_element(k, low, at), most = job->constant[o] + shs__get_element(k, high, at);
-        if (least < slot[o]) slot[o] = least;
-        if (most > slot[job->outputs + o]) slot[job->outputs + o] = most;
-    }
-}
+/* ---- consumers: maps, into a writer, and their extremes ----------------------------------------------------------- */
 
 /* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
 #define SHS__STORE_INTEGERS(to_type, least, most)                                                                      \
@@ -10857,111 +10590,663 @@ SHS__PRIVATE shs_wide shs__nan(void) {
     return x;
 }
 
-/* Stretches value as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
-SHS__PRIVATE void shs__stretch_values(const shs_sink *sink, int count, shs_wide low, shs_wide high, shs_wide *value) {
-    shs_wide range = sink->high - sink->low, old = high - low;
-    int k;
-    for (k = 0; k < count; k++) {
-        shs_wide above = value[k] - low; /* a variable, so that x87 rounds it as it rounds `old` */
-        value[k] = old > 0 ? range * above / old + sink->low : sink->low;
+/* Where outputs go, and how: scaled, clamped, of the sink's type and interleave. */
+typedef struct shs__writer {
+    const shs_sink *sink;
+    int bands, samples;
+    unsigned char *block; /* of an output stream */
+    unsigned char *base;  /* where the block at hand goes */
+    ptrdiff_t ss, ls, bs;
+    shs_wide missing;     /* what missing pixels get */
+    shs_wide *low, *high;  /* bands: their extremes, where the sink rescales */
+    shs_wide *range, *old; /* bands: for the scaling */
+    shs__scaling scaling;
+} shs__writer;
+
+/* What missing pixels become. */
+SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *sink) {
+    if (sink->has_nodata) return sink->nodata;
+    if (cube->has_nodata) return cube->nodata;
+    return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
+}
+
+SHS__PRIVATE void shs__writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
+    size_t line = shs__product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
+    w->block = w->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    w->low = SHS__CARVE(l, shs_wide, (size_t)w->bands);
+    w->high = SHS__CARVE(l, shs_wide, (size_t)w->bands);
+    w->range = SHS__CARVE(l, shs_wide, (size_t)w->bands);
+    w->old = SHS__CARVE(l, shs_wide, (size_t)w->bands);
+}
+
+/* Stretches as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
+SHS__PRIVATE void shs__writer_scale(shs__writer *w, const shs_wide *constant) {
+    shs__scaling *s = &w->scaling;
+    int o;
+    s->stretch = w->sink->rescale;
+    s->base = w->sink->low;
+    s->constant = constant, s->low = w->low, s->range = w->range, s->old = w->old;
+    for (o = 0; o < w->bands && s->stretch; o++) {
+        shs_wide old = w->high[o] - w->low[o];
+        w->range[o] = old > 0 ? w->sink->high - w->sink->low : 0;
+        w->old[o] = old > 0 ? old : 1;
     }
 }
 
-/* Stores one output of the panel, lane->wide: pixels may run over several lines of the sink. */
-SHS__PRIVATE void shs__map_store(const shs__pass *pass, const shs__worker *lane, int output, size_t first) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    const shs__panel *panel = &lane->panel;
-    int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
-    size_t size = shs_type_size(job->sink->type);
-    const shs_wide *value = lane->wide;
-    int k = 0;
-    while (k < panel->pixels) {
-        int here = shs__imin(panel->pixels - k, samples - sample), i;
-        ptrdiff_t at = line * job->ls + sample * job->ss + output * job->bs;
-        shs__store_values(job->sink->type, here, value, panel->missing + k, job->missing, job->base + at * (ptrdiff_t)size,
-                          job->ss);
-        for (i = 0; i < here; i++) value += !panel->missing[k + i];
-        k += here;
-        line++;
-        sample = 0;
-    }
+/* Where the block of lines at hand goes. */
+SHS__PRIVATE void shs__writer_block(shs__writer *w, const shs__view *v) {
+    int lines = w->sink->pixels ? v->lines : v->count_lines;
+    ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
+    w->samples = v->samples;
+    shs__interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
+    w->base = w->sink->pixels ? (unsigned char *)w->sink->pixels + v->first_line * w->ls * size : w->block;
 }
 
-/* Stores pixel after pixel, each an ldy further on in Y, where the sink has outputs side by side. */
-SHS__PRIVATE void shs__store_rows(const shs__pass *pass, const shs__panel *panel, const void *Y, int ldy,
-                                  shs__scaling *scaling, size_t first) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
+/* Where output o of a pixel of the block goes. */
+SHS__PRIVATE unsigned char *shs__place(const shs__writer *w, size_t pixel, int o) {
+    size_t line = pixel / (size_t)w->samples, sample = pixel % (size_t)w->samples;
+    return w->base + ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
+}
+
+typedef struct shs__map_job {
+    shs__reader reader;
+    shs__map map;
+    shs__writer writer;
+    shs__consumer consumer;
+} shs__map_job;
+
+/* Pixel after pixel, where the sink has outputs side by side, or few. */
+SHS__PRIVATE void shs__write_rows(const shs__map_job *job, const shs__panel *panel, const void *Y) {
+    const shs__writer *w = &job->writer;
+    const shs__pixels_kernels *kernels = job->map.kernels;
     static const unsigned char is_missing = 1;
-    int samples = pass->reader.view.samples, line = (int)(first / (size_t)samples), sample = (int)(first % (size_t)samples);
-    ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
-    const shs__pixels_kernels *kernels = pass->reader.kernels;
-    shs_type type = shs__element_type(kernels, job->sink->type);
-    int k, o;
-    scaling->each = 1;
-    for (k = 0; k < panel->pixels; k++, sample++) {
-        unsigned char *at;
-        if (sample == samples) line++, sample = 0;
-        at = job->base + (line * job->ls + sample * job->ss) * size;
+    shs_type type = shs__element_type(kernels, w->sink->type);
+    ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
+    shs__scaling each = w->scaling;
+    unsigned char *at = NULL;
+    int k, o, left = 0;
+    each.each = 1;
+    for (k = 0; k < panel->pixels; k++, left--, at += w->ss * size) {
+        if (left == 0) {
+            at = shs__place(w, panel->first + (size_t)k, 0);
+            left = w->samples - (int)((panel->first + (size_t)k) % (size_t)w->samples);
+        }
         if (panel->missing[k])
-            for (o = 0; o < job->outputs; o++)
-                shs__store_values(job->sink->type, 1, NULL, &is_missing, job->missing, at + o * size, 1);
+            for (o = 0; o < w->bands; o++)
+                shs__store_values(w->sink->type, 1, NULL, &is_missing, w->missing, at + o * size, 1);
         else {
-            kernels->store(type, job->outputs, Y, scaling, at);
-            Y = shs__given_at(kernels, Y, (size_t)ldy);
+            kernels->store(type, w->bands, Y, &each, at);
+            Y = shs__given_at(kernels, Y, (size_t)job->map.ldy);
         }
     }
 }
 
-/* Stores output after output, each SHS__PANEL_PIXELS further on in Y, where the sink has pixels side by side. */
-SHS__PRIVATE void shs__store_planes(const shs__pass *pass, const shs__panel *panel, const void *Y, shs__scaling *scaling,
-                                    size_t first) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    int samples = pass->reader.view.samples, o, k, n;
-    ptrdiff_t size = (ptrdiff_t)shs_type_size(job->sink->type);
-    const shs__pixels_kernels *kernels = pass->reader.kernels;
-    shs_type type = shs__element_type(kernels, job->sink->type);
-    shs__scaling one = *scaling;
-    one.each = 0;
-    for (o = 0; o < job->outputs; o++) {
-        const void *y = shs__given_at(kernels, Y, (size_t)o * SHS__PANEL_PIXELS);
-        one.constant = scaling->constant + o, one.low = scaling->low + o;
-        one.range = scaling->range + o, one.old = scaling->old + o;
-        for (k = 0; k < panel->pixels; k += n) {
-            int line = (int)((first + (size_t)k) / (size_t)samples), sample = (int)((first + (size_t)k) % (size_t)samples);
-            int most = shs__imin(panel->pixels - k, samples - sample), missing = panel->missing[k];
-            unsigned char *at = job->base + (line * job->ls + sample + o * job->bs) * size;
-            for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
-            if (missing) shs__store_values(job->sink->type, n, NULL, panel->missing + k, job->missing, at, 1);
-            else kernels->store(type, n, y, &one, at), y = shs__given_at(kernels, y, (size_t)n);
+/* One output of the panel's pixels, run by run within lines: stored by kernels, or scaled here first. */
+SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *lane, int o, int quick) {
+    const shs__writer *w = &job->writer;
+    const shs__pixels_kernels *kernels = job->map.kernels;
+    const void *y = shs__given_at(kernels, lane->planes, (size_t)o * SHS__PANEL_PIXELS);
+    const shs_wide *value = lane->wide;
+    shs_type type = w->sink->type;
+    shs__scaling one = w->scaling;
+    static const shs_wide nothing = 0;
+    int squares = job->map.squares, k, n;
+    one.constant = squares ? &nothing : one.constant + o; /* squares have theirs */
+    if (one.stretch) one.low += o, one.range += o, one.old += o;
+    for (k = 0; k < panel->valid && !quick; k++)
+        lane->wide[k] = shs__scaled(&one, 0, squares ? lane->wide[k] : shs__get_element(kernels, y, (size_t)k));
+    for (k = 0; k < panel->pixels; k += n) {
+        size_t pixel = panel->first + (size_t)k;
+        int most = shs__imin(panel->pixels - k, w->samples - (int)(pixel % (size_t)w->samples)), missing = panel->missing[k];
+        unsigned char *at = shs__place(w, pixel, o);
+        for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
+        if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
+        else kernels->store(shs__element_type(kernels, type), n, y, &one, at), y = shs__given_at(kernels, y, (size_t)n);
+        value += missing ? 0 : n;
+    }
+}
+
+SHS__PRIVATE void shs__map_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__map_job *job = (const shs__map_job *)state;
+    const shs__writer *w = &job->writer;
+    shs__mapped *lane = job->map.lanes + worker;
+    int quick = !job->map.squares && shs__kernels_take(job->map.kernels, w->sink->type), o;
+    int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
+    (void)sums;
+    shs__map_outputs(&job->map, panel, lane, by_pixel);
+    if (by_pixel) shs__write_rows(job, panel, lane->rows);
+    for (o = 0; o < w->bands && !by_pixel; o++) shs__write_plane(job, panel, lane, o, quick);
+}
+
+/* Extremes of an output: the larger of what there was and -low, high. */
+SHS__PRIVATE void shs__widen(shs_wide low, shs_wide high, shs_wide *minus_low, shs_wide *most) {
+    if (-low > *minus_low) *minus_low = -low;
+    if (high > *most) *most = high;
+}
+
+/* The first pass of rescaling: -low of every output, then high. They are found among elements: rounding what is added to them
+   later keeps their order. */
+SHS__PRIVATE void shs__range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__map *m = &((const shs__map_job *)state)->map;
+    const shs__pixels_kernels *k = m->kernels;
+    shs__mapped *lane = m->lanes + worker;
+    void *low = lane->extremes, *high = shs__element_at(k, low, (size_t)m->ldy);
+    shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
+    int rows = !m->planes, o, i;
+    shs__map_outputs(m, panel, lane, rows);
+    for (i = 0; i < panel->valid && m->squares; i++) shs__widen(lane->wide[i], lane->wide[i], sums, sums + 1);
+    if (m->squares) return;
+    for (o = 0; o < m->ldy; o++) {
+        shs__put_element(k, low, (size_t)o, largest);
+        shs__put_element(k, high, (size_t)o, -largest);
+    }
+    if (rows) k->range_rows(panel->valid, m->outputs, lane->rows, m->ldy, low, high);
+    for (o = 0; o < m->outputs; o++) {
+        size_t at = (size_t)o;
+        if (!rows)
+            k->range(panel->valid, shs__element_at(k, lane->planes, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
+                     shs__element_at(k, high, at));
+        shs__widen(m->constant[o] + shs__get_element(k, low, at), m->constant[o] + shs__get_element(k, high, at), sums + o,
+                   sums + m->outputs + o);
+    }
+}
+
+SHS__PRIVATE void shs__map_job_init(shs__map_job *job, const shs__view *v, const shs_pixel_map *map, int wide, int squares,
+                                    const shs_sink *sink) {
+    memset(job, 0, sizeof *job);
+    shs__reader_init(&job->reader, v, wide);
+    job->reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8; /* more than bands, or as many as blocks of pixels */
+    shs__map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
+    job->writer.bands = squares ? 1 : map->outputs;
+    job->writer.sink = sink;
+    job->writer.missing = shs__missing_value(v->cube, sink);
+    job->consumer.state = job;
+}
+
+SHS__PRIVATE void shs__map_job_layout(shs__layout *l, shs__map_job *job, int workers) {
+    size_t extremes = job->writer.sink->rescale ? 2 * (size_t)job->writer.bands : 0;
+    shs__reader_layout(l, &job->reader, workers);
+    shs__map_layout(l, &job->map, workers);
+    shs__writer_layout(l, &job->writer, &job->reader.view);
+    job->consumer.slots = SHS__CARVE(l, shs_wide, shs__product(extremes, SHS__PASS_SLOTS, 1));
+    job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
+}
+
+/* Low and high of every output, to the writer. */
+SHS__PRIVATE shs_status shs__cpu_range(const shs_context *ctx, shs__map_job *job) {
+    shs__consumer *c = &job->consumer;
+    int o, bands = job->writer.bands;
+    shs_status status;
+    c->work = shs__range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)bands;
+    status = shs__pass_run(ctx, &job->reader, c);
+    for (o = 0; o < bands; o++) job->writer.low[o] = -c->sums[o], job->writer.high[o] = c->sums[bands + o];
+    return status;
+}
+
+/* All blocks, each written as soon as it is mapped. */
+SHS__PRIVATE shs_status shs__cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
+    const shs_sink *sink = job->writer.sink;
+    const shs__view *v = &job->reader.view;
+    shs_status status = SHS_OK;
+    job->consumer.work = shs__map_panel, job->consumer.phase = phase, job->consumer.count = 0;
+    shs__writer_scale(&job->writer, job->map.constant);
+    shs__pass_begin(&job->reader, &job->consumer);
+    while (shs__next_block(&job->reader, &status)) {
+        shs__writer_block(&job->writer, v);
+        status = shs__pass_block(ctx, &job->reader, &job->consumer);
+        if (status == SHS_OK && !sink->pixels && sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block))
+            status = SHS_WRITE_FAILED;
+    }
+    return status;
+}
+
+/* ---- consumers of whitened pixels: fourth moments, sweeps, ratings, sources --------------------------------------- */
+
+/* What the CPU has for them: the reader, which whitens, and a map for what becomes of whitened pixels, Y = W'Z. */
+typedef struct shs__whitened {
+    shs__gram gram; /* of the fourth moments */
+    shs__map_job job;
+    shs__white white;
+    shs_contrast contrast;
+    shs_real *products; /* z_a z_b: as many panels for each worker */
+    shs_wide *slots;
+} shs__whitened;
+
+/* panels: of pixels that are kept. */
+SHS__PRIVATE void shs__whitened_init(shs__whitened *w, const shs__view *v, int m, int fourth, size_t panels) {
+    memset(w, 0, sizeof *w);
+    shs__reader_init(&w->job.reader, v, 0);
+    w->job.reader.white = &w->white;
+    w->job.reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
+    w->white.panels = panels;
+    shs__map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
+    shs__map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
+    w->gram.kernels = w->job.reader.kernels, w->gram.n = fourth ? m * (m + 1) / 2 : 0, w->gram.at = 1;
+}
+
+SHS__PRIVATE void shs__whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
+    size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n, count = shs__zmax(1 + 2 * m, 1 + m + m * m);
+    shs__reader_layout(l, &w->job.reader, workers);
+    shs__white_layout(l, &w->white, shs__may_miss(&w->job.reader.view), workers);
+    shs__map_layout(l, &w->job.map, workers);
+    if (pairs) shs__gram_layout(l, &w->gram, workers);
+    w->products = SHS__CARVE(l, shs_real, shs__product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
+    w->slots = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_SLOTS, 1));
+}
+
+/* With the memory in place. */
+SHS__PRIVATE void shs__whitened_set(shs__whitened *w, const shs_pixel_map *whitening) {
+    shs__map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
+    w->job.reader.shift = w->white.map.shift;
+}
+
+/* Only counts: what the reader keeps is all that is wanted of the pass. */
+SHS__PRIVATE void shs__count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    (void)state, (void)worker;
+    sums[0] += (shs_wide)panel->valid;
+}
+
+/* The count, then the Gram matrix of all z_a z_b, a <= b. */
+SHS__PRIVATE void shs__fourth_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__whitened *w = (const shs__whitened *)state;
+    const shs_real *Z = (const shs_real *)panel->X;
+    shs_real *first = w->products + (size_t)worker * (size_t)w->gram.n * SHS__PANEL_PIXELS, *q = first;
+    shs__gram_lane *lane = w->gram.lanes + worker;
+    int a, b, k;
+    sums[0] += (shs_wide)panel->valid;
+    for (b = 0; b < w->job.map.bands; b++)
+        for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
+            const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
+            for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
         }
+    shs__pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, lane->packed);
+    shs__gram_panel(&w->gram, lane, panel->valid, &panel->ahead, sums);
+}
+
+/* The count, the sums of g'(y) for c directions, those of z g(y), m x c. */
+SHS__PRIVATE void shs__sweep_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__whitened *w = (const shs__whitened *)state;
+    const shs__contrast_kernels *k = shs__kernels_contrast();
+    const shs__map *map = &w->job.map;
+    shs_real *y = (shs_real *)map->lanes[worker].planes;
+    int c = map->outputs, d;
+    sums[0] += (shs_wide)panel->valid;
+    shs__map_outputs(map, panel, map->lanes + worker, 0);
+    for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, y + (size_t)d * SHS__PANEL_PIXELS);
+    k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, sums + 1 + c);
+}
+
+/* The count, the m sources' sums of y^4, then of log cosh y. */
+SHS__PRIVATE void shs__rate_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__map *map = &((const shs__whitened *)state)->job.map;
+    const shs_real *y = (const shs_real *)map->lanes[worker].planes;
+    int m = map->outputs, d;
+    sums[0] += (shs_wide)panel->valid;
+    shs__map_outputs(map, panel, map->lanes + worker, 0);
+    for (d = 0; d < m; d++)
+        shs__kernels_contrast()->rate(panel->valid, y + (size_t)d * SHS__PANEL_PIXELS, sums + 1 + d, sums + 1 + m + d);
+}
+
+/* The c columns of W (m x c) become the rows of the map. */
+SHS__PRIVATE void shs__whitened_turn(shs__whitened *w, int c, const shs_wide *W) {
+    w->job.map.outputs = c;
+    shs__map_set(&w->job.map, W, w->job.map.bands, 1, NULL, NULL);
+}
+
+SHS__PRIVATE shs_status shs__whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count, shs_wide *sums,
+                                           void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
+    shs__consumer c = SHS_ZERO;
+    int kept = w->white.filled && w->white.kept;
+    c.work = work, c.finish = work == shs__fourth_panel ? shs__gram_finish : NULL, c.state = w;
+    c.count = count, c.sums = sums, c.slots = w->slots;
+    c.phase = kept ? NULL : "whitening";
+    if (kept) w->job.reader.tiles = 0;
+    return shs__pass_run(ctx, &w->job.reader, &c);
+}
+
+/* The first pass: whitens, keeps what is to be kept, and sums. */
+SHS__PRIVATE shs_status shs__cpu_whiten(const shs_context *ctx, shs__whitened *w, shs_wide *sums) {
+    size_t pairs = (size_t)w->gram.n;
+    shs_status status = SHS_OK;
+    if (pairs) status = shs__whitened_pass(ctx, w, 1 + pairs * pairs, sums, shs__fourth_panel);
+    else if (w->white.kept) status = shs__whitened_pass(ctx, w, 1, sums, shs__count_panel);
+    else sums[0] = 1; /* there is nothing to do, and no lack of pixels */
+    w->white.filled = 1;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W,
+                                       shs_wide *sums) {
+    shs__whitened_turn(w, c, W);
+    w->contrast = contrast;
+    return shs__whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__sweep_panel);
+}
+
+SHS__PRIVATE shs_status shs__cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
+    shs__whitened_turn(w, w->job.map.bands, W);
+    return shs__whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, sums, shs__rate_panel);
+}
+
+/* Writes the sources W'z into the sink without reading the cube again; returns 0, doing nothing, where the whitened pixels were
+   not kept or the sink wants more than that. */
+SHS__PRIVATE int shs__cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
+    shs__map_job *job = &w->job;
+    if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
+    shs__whitened_turn(w, job->map.bands, W);
+    job->writer.sink = sink, job->writer.bands = job->map.bands;
+    job->writer.missing = shs__missing_value(job->reader.view.cube, sink);
+    job->consumer.state = job;
+    return shs__cpu_map(ctx, job, NULL) == SHS_OK;
+}
+
+/* ---- the stages: here, or on the context's engine ----------------------------------------------------------------- */
+
+/* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
+typedef struct shs__pixels {
+    const shs_context *ctx;
+    shs__view view;
+    const shs_engine *engine;   /* NULL: the CPU */
+    const shs_engine *whitener; /* who works on whitened pixels; NULL: the CPU */
+    void *remote;
+} shs__pixels;
+
+/* What the engine says, if there is one; it cannot do what its table lacks. */
+#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
+
+SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
+    const shs_engine *e;
+    shs_status status = shs__check_context(ctx);
+    memset(px, 0, sizeof *px);
+    px->ctx = ctx;
+    if (status == SHS_OK) status = shs__view_open(cube, &px->view);
+    if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* nothing needs no device */
+    e = ctx->engine;
+    status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
+    if (status == SHS_OK) px->engine = e;
+    return shs__cpu_turn(e, status) ? SHS_OK : status;
+}
+
+SHS__PRIVATE void shs__px_close(shs__pixels *px) {
+    if (px->engine) px->engine->pixels_close(px->remote);
+    px->engine = px->whitener = NULL;
+}
+
+/* Whether an engine that lacks double may do a stage without it: where nobody insists. */
+SHS__PRIVATE int shs__narrow_will_do(shs_precision precise, shs_status status) {
+    return precise == SHS_PRECISE_AUTO && shs__is_wide(precise) && status == SHS_UNSUPPORTED;
+}
+
+/* The sums go to the job. */
+SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise, int known,
+                                        shs_real *shift) {
+    shs_wide *sums = job->consumer.sums;
+    shs_status status = SHS__ASK(px->engine, pixels_moments, (px->remote, shs__is_wide(precise), known, shift, sums));
+    if (shs__narrow_will_do(precise, status))
+        status = SHS__ASK(px->engine, pixels_moments, (px->remote, 0, known, shift, sums));
+    return shs__cpu_turn(px->engine, status) ? shs__cpu_moments(px->ctx, job, known, shift) : status;
+}
+
+SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
+    shs_status status = SHS__ASK(px->engine, pixels_noise, (px->remote, job->consumer.sums));
+    return shs__cpu_turn(px->engine, status) ? shs__pass_run(px->ctx, &job->reader, &job->consumer) : status;
+}
+
+SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map, shs_precision precise) {
+    shs_wide *low = job->writer.low, *high = job->writer.high;
+    int squares = job->map.squares;
+    shs_status status = SHS__ASK(px->engine, pixels_range, (px->remote, map, shs__is_wide(precise), squares, low, high));
+    if (shs__narrow_will_do(precise, status))
+        status = SHS__ASK(px->engine, pixels_range, (px->remote, map, 0, squares, low, high));
+    return shs__cpu_turn(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
+}
+
+/* Whether a sink that is a stream has been given anything: then nobody can begin again. */
+typedef struct shs__watched_sink {
+    const shs_sink *sink;
+    int begun;
+} shs__watched_sink;
+
+SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const void *block) {
+    shs__watched_sink *w = (shs__watched_sink *)user;
+    w->begun = 1;
+    return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
+}
+
+SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map, shs_precision precise) {
+    const shs__writer *w = &job->writer;
+    int squares = job->map.squares;
+    shs__watched_sink watched = SHS_ZERO;
+    shs_sink given = *w->sink;
+    shs_status status;
+    watched.sink = w->sink;
+    if (!given.pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
+    status = SHS__ASK(px->engine, pixels_map,
+                      (px->remote, map, shs__is_wide(precise), squares, &given, w->low, w->high, w->missing));
+    if (!watched.begun && shs__narrow_will_do(precise, status))
+        status = SHS__ASK(px->engine, pixels_map, (px->remote, map, 0, squares, &given, w->low, w->high, w->missing));
+    return !watched.begun && shs__cpu_turn(px->engine, status) ? shs__cpu_map(px->ctx, job, "transform") : status;
+}
+
+/* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
+SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
+    const shs_engine *e = px->engine;
+    shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
+    px->whitener = status == SHS_OK ? e : NULL;
+    return shs__cpu_turn(e, status) ? SHS_OK : status;
+}
+
+/* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
+SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
+    size_t panels = shs__chunk_count((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
+    size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
+    return px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
+}
+
+/* The CPU can whiten anew in every pass, and so go on wherever an engine gives up, which is left then. */
+SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
+    int here = shs__cpu_turn(px->whitener, status);
+    if (here) px->whitener = NULL;
+    return here;
+}
+
+SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w, shs_wide *sums) {
+    shs_status status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, sums));
+    return shs__whitened_here(px, status) ? shs__cpu_whiten(px->ctx, w, sums) : status;
+}
+
+SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W,
+                                      shs_wide *sums) {
+    shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, sums));
+    return shs__whitened_here(px, status) ? shs__cpu_sweep(px->ctx, w, contrast, c, W, sums) : status;
+}
+
+SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
+    shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, sums));
+    return shs__whitened_here(px, status) ? shs__cpu_rate(px->ctx, w, W, sums) : status;
+}
+
+/* ---- moments ------------------------------------------------------------------------------------------------------ */
+
+SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
+    m->bands = bands;
+    m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
+    m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
+    m->products = SHS__CARVE(l, shs_wide, shs__product((size_t)bands, (size_t)bands, 1));
+}
+
+SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
+    shs_moments made = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = shs__check_context(ctx);
+    if (status != SHS_OK) return status;
+    if (bands < 1) return SHS_BAD_BANDS;
+    if (!moments) return SHS_BAD_MOMENTS;
+    while (shs__layout_next(ctx, &l, &status)) shs__moments_layout(&l, &made, bands);
+    if (status != SHS_OK) return status;
+    memset(made.shift, 0, (size_t)bands * sizeof(shs_wide));
+    memset(made.sum, 0, (size_t)bands * sizeof(shs_wide));
+    memset(made.products, 0, (size_t)bands * (size_t)bands * sizeof(shs_wide));
+    SHS__UNPOISON(l.base, l.size);
+    made.block = l.block;
+    *moments = made;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) {
+    if (!moments) return;
+    shs__free(ctx, moments->block);
+    memset(moments, 0, sizeof *moments);
+}
+
+/* Moves the sums to another shift: with e = old - new, S' = S + n e and P' = P + e S' + S e' + n e e'. */
+SHS__PRIVATE void shs__moments_shift(shs_moments *m, const shs_wide *shift) {
+    int n = m->bands, i, j;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide ei = m->shift[i] - shift[i], ej = m->shift[j] - shift[j];
+            *SHS__AT(m->products, n, i, j) += ei * m->sum[j] + m->sum[i] * ej + m->count * ei * ej;
+        }
+    for (i = 0; i < n; i++) {
+        m->sum[i] += m->count * (m->shift[i] - shift[i]);
+        m->shift[i] = shift[i];
     }
 }
 
-/* Whether kernels store the outputs, and whether pixel by pixel. */
-SHS__PRIVATE int shs__stored_quickly(const shs__pass *pass, int *by_pixel) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    *by_pixel = job->ss != 1 || (job->bs == 1 && job->outputs == 1);
-    return !job->squares && shs__kernels_take(pass->reader.kernels, job->sink->type);
+SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
+    int n, i, j;
+    if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
+    n = into->bands;
+    if (!(from->count > 0)) return SHS_OK;
+    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)n * sizeof(shs_wide));
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide ei = from->shift[i] - into->shift[i], ej = from->shift[j] - into->shift[j];
+            *SHS__AT(into->products, n, i, j) +=
+                *SHS__AT(from->products, n, i, j) + ei * from->sum[j] + from->sum[i] * ej + from->count * ei * ej;
+        }
+    for (i = 0; i < n; i++) into->sum[i] += from->sum[i] + from->count * (from->shift[i] - into->shift[i]);
+    into->count += from->count;
+    return SHS_OK;
 }
 
-SHS__PRIVATE void shs__map_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__map_job *job = (const shs__map_job *)pass->job;
-    int o, by_pixel;
-    (void)slot;
-    if (shs__stored_quickly(pass, &by_pixel)) {
-        shs__scaling scaling = job->scaling;
-        shs__map_products(pass, lane, by_pixel);
-        if (by_pixel) shs__store_rows(pass, &lane->panel, lane->rows, job->ldy, &scaling, first);
-        else shs__store_planes(pass, &lane->panel, lane->product, &scaling, first);
-        return;
-    }
-    shs__map_products(pass, lane, 0);
-    for (o = 0; o < job->written; o++) {
-        shs__map_output(pass, lane, o);
-        if (job->sink->rescale) shs__stretch_values(job->sink, lane->panel.valid, job->low[o], job->high[o], lane->wide);
-        shs__map_store(pass, lane, o, first);
-    }
+SHS__PRIVATE void shs__update_layout(shs__layout *l, shs__moments_job *job, shs_real **shift, shs_wide **about, int workers) {
+    *shift = SHS__CARVE(l, shs_real, (size_t)job->gram.n);
+    *about = SHS__CARVE(l, shs_wide, (size_t)job->gram.n);
+    shs__moments_job_layout(l, job, workers);
 }
+
+/* The moments of the pixels are added, formed in shs_wide or not. */
+SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, shs_precision precise) {
+    shs_moments more = SHS_ZERO;
+    shs__moments_job job;
+    shs__layout l = SHS_ZERO;
+    shs_real *shift;
+    int n = px->view.used, i;
+    shs_status status = SHS_OK;
+    if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    if (moments->bands != n) return SHS_BAD_BANDS;
+    shs__moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__update_layout(&l, &job, &shift, &more.shift, shs__workers(px->ctx));
+    if (status != SHS_OK) return status;
+    for (i = 0; i < n; i++) shift[i] = (shs_real)moments->shift[i];
+    status = shs__px_moments(px, &job, precise, moments->count > 0, shift);
+    for (i = 0; i < n; i++) more.shift[i] = (shs_wide)shift[i];
+    more.bands = n, more.count = job.consumer.sums[0];
+    more.sum = job.consumer.sums + 1, more.products = more.sum + n;
+    if (status == SHS_OK) status = shs_moments_merge(moments, &more);
+    shs__release(px->ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
+                                          shs_precision precise) {
+    shs__pixels px;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);
+    shs__px_close(&px);
+    return status;
+}
+
+SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise) {
+    shs__view v;
+    shs__moments_job job;
+    shs__layout l = SHS_ZERO;
+    shs_real *shift;
+    shs_wide *about;
+    if (shs__view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISE_NEVER) return SIZE_MAX;
+    shs__moments_job_init(&job, &v, shs__is_wide(precise), 0);
+    shs__update_layout(&l, &job, &shift, &about, shs__workers(ctx));
+    return shs__layout_query(&l);
+}
+
+/* The ranks agree on a shift, the mean of theirs, and add up: in a copy, so that a failure midway leaves the moments alone. */
+SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
+    shs_moments all = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide count = 0, *shift = NULL;
+    size_t n, i;
+    shs__meeting meeting = shs__meeting_for(ctx, "moments");
+    shs_status status = shs__check_context(ctx);
+    if (status == SHS_OK && !(moments && moments->products)) status = SHS_BAD_MOMENTS;
+    if (status == SHS_OK) meeting.all = shs__imprint(meeting.all, &moments->bands, sizeof moments->bands);
+    status = shs__meet(ctx, status, &meeting);
+    if (status != SHS_OK || !shs__distributed(ctx)) return status;
+    n = (size_t)moments->bands;
+    while (shs__layout_next(ctx, &l, &status)) {
+        shs__moments_layout(&l, &all, moments->bands);
+        shift = SHS__CARVE(&l, shs_wide, n);
+    }
+    status = shs__agree(ctx, status);
+    if (status == SHS_OK) {
+        all.count = count = moments->count;
+        memcpy(all.shift, moments->shift, n * sizeof(shs_wide));
+        memcpy(all.sum, moments->sum, n * sizeof(shs_wide));
+        memcpy(all.products, moments->products, n * n * sizeof(shs_wide));
+        for (i = 0; i < n; i++) shift[i] = all.shift[i] * count;
+        status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
+        for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
+        shs__moments_shift(&all, shift);
+        if (status == SHS_OK) status = shs__reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
+    }
+    if (status == SHS_OK) {
+        moments->count = count;
+        memcpy(moments->shift, all.shift, n * sizeof(shs_wide));
+        memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
+        memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
+    }
+    shs__release(ctx, &l);
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
+                                          int ldc) {
+    int n, i, j;
+    shs_wide count;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    n = moments->bands;
+    count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    if (!(moments->count > 0) || (covariance && !(count > 0))) return SHS_NO_PIXELS;
+    if (!mean) return SHS_BAD_OUTPUT;
+    if (covariance && ldc < n) return SHS_BAD_LDC;
+    for (i = 0; i < n; i++) mean[i] = moments->shift[i] + moments->sum[i] / moments->count;
+    for (j = 0; covariance && j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / count;
+            *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
+        }
+    for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
+        shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
+        const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
+        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* an overflow stays to be seen */
+        for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
+    }
+    return SHS_OK;
+}
+
+/* ---- maps into sinks --------------------------------------------------------------------------------------------- */
 
 /* Where there are no lines the sink needs no room for them. */
 SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
@@ -10972,169 +11257,40 @@ SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *si
     return SHS_OK;
 }
 
-/* What missing pixels become. */
-SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *sink) {
-    if (sink->has_nodata) return sink->nodata;
-    if (cube->has_nodata) return cube->nodata;
-    return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
-}
-
 SHS__PRIVATE int shs__map_there(const shs_pixel_map *map) { return map && map->bands > 0 && map->outputs > 0 && map->matrix; }
 
-SHS__PRIVATE shs_status shs__map_pass(const shs_cube *cube, const shs_pixel_map *map, shs_precision precise,
-                                      const shs_sink *sink, int squares, shs__pass *pass, shs__map_job *job) {
-    shs_status status;
-    memset(pass, 0, sizeof *pass);
-    memset(job, 0, sizeof *job);
-    status = shs__view_open(cube, &pass->reader.view);
-    if (status != SHS_OK) return status;
+SHS__PRIVATE shs_status shs__check_map(const shs__view *v, const shs_pixel_map *map, shs_precision precise, const shs_sink *sink) {
     if (!shs__map_there(map)) return SHS_BAD_MAP;
-    if (map->bands != pass->reader.view.used) return SHS_BAD_BANDS;
+    if (map->bands != v->used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
     if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
-    status = shs__check_sink(cube, sink);
-    if (status != SHS_OK) return status;
-    job->outputs = map->outputs;
-    job->squares = squares;
-    job->written = squares ? 1 : map->outputs;
-    job->sink = sink;
-    job->missing = shs__missing_value(cube, sink);
-    pass->job = job;
-    pass->reader.kernels = shs__element_kernels(shs__is_wide(precise));
-    pass->slot_values = sink->rescale ? 2 * (size_t)job->written : 0;
-    job->ldy = shs__round_up(map->outputs, 16);
-    pass->product_values = shs__product((size_t)job->ldy, SHS__PANEL_PIXELS, 1);
-    pass->row_values = pass->product_values;
-    pass->extremes_values = 2 * (size_t)job->ldy;
-    pass->wide_values = SHS__PANEL_PIXELS;
-    return SHS_OK;
+    return shs__check_sink(v->cube, sink);
 }
 
-SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__pass *pass, int workers) {
-    shs__map_job *job = (shs__map_job *)pass->job;
-    const shs__view *v = &pass->reader.view;
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    size_t size = shs_type_size(job->sink->type);
-    size_t line = shs__product((size_t)v->samples, (size_t)job->written, size);
-    job->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)v->used);
-    job->packed = SHS__CARVE_ELEMENTS(l, k, shs__product((size_t)job->ldy, (size_t)v->used, 1));
-    job->added = SHS__CARVE_ELEMENTS(l, k, (size_t)job->ldy);
-    job->first = SHS__CARVE(l, int, (size_t)job->outputs);
-    job->range = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
-    job->old = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
-    job->constant = SHS__CARVE(l, shs_wide, (size_t)job->outputs);
-    job->low = SHS__CARVE(l, shs_wide, (size_t)job->written);
-    job->high = SHS__CARVE(l, shs_wide, (size_t)job->written);
-    job->block = job->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
-    shs__pass_layout(l, pass, workers);
-}
-
-/* Element (output, band) of the matrix to its place: [group][band][lane] where outputs make up vectors (spectra), or
-   [block][band][column] where pixels do (planes). */
-SHS__PRIVATE void shs__pack_element(const shs__pass *pass, void *packed, int output, int band, shs_wide value) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    int width = pass->reader.view.planes ? k->columns : k->lanes, within = output % width;
-    shs__put_element(k, packed,
-                     (size_t)(output - within) * (size_t)pass->reader.view.used + (size_t)band * (size_t)width + (size_t)within,
-                     value);
-}
-
-/* The matrix in elements; what rounding the centre to an element took away goes to the constant. */
-SHS__PRIVATE void shs__map_prepare(shs__pass *pass, const shs_pixel_map *map) {
-    const shs__pixels_kernels *k = pass->reader.kernels;
-    shs__map_job *job = (shs__map_job *)pass->job;
-    int b, o;
-    memset(job->packed, 0, (size_t)job->ldy * (size_t)map->bands * (size_t)k->bytes);
-    for (o = 0; o < map->outputs; o++) job->constant[o] = map->offset ? map->offset[o] : 0;
-    for (b = 0; b < map->bands; b++) {
-        shs_wide centre = map->centre ? map->centre[b] : 0, rounded;
-        shs__put_element(k, job->shift, (size_t)b, centre);
-        rounded = shs__get_element(k, job->shift, (size_t)b);
-        for (o = 0; o < map->outputs; o++) {
-            shs_wide element = *SHS__AT(map->matrix, map->outputs, o, b);
-            job->constant[o] += element * (rounded - centre);
-            shs__pack_element(pass, job->packed, o, b, element);
-        }
-    }
-    for (o = 0; o < job->ldy; o++) shs__put_element(k, job->added, (size_t)o, o < map->outputs ? job->constant[o] : 0);
-    for (o = 0; o < map->outputs; o++) {
-        for (b = 0; b < map->bands - 1 && shs__wabs(*SHS__AT(map->matrix, map->outputs, o, b)) <= 0;) b++;
-        job->first[o] = b;
-    }
-    pass->reader.shift = job->shift;
-}
-
-/* Where the block of lines at hand goes. */
-SHS__PRIVATE void shs__map_place(const shs__view *v, shs__map_job *job) {
-    int lines = job->sink->pixels ? v->lines : v->count_lines;
-    size_t size = shs_type_size(job->sink->type);
-    shs__interleave_strides(job->sink->interleave, v->samples, lines, job->written, &job->ss, &job->ls, &job->bs);
-    job->base = job->sink->pixels ? (unsigned char *)job->sink->pixels + v->first_line * job->ls * (ptrdiff_t)size : job->block;
-}
-
-/* The extremes over all ranks, from a pass of its own. */
-SHS__PRIVATE shs_status shs__map_range(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, shs__pass *pass) {
+/* The extremes of outputs that are rescaled are those of all ranks. */
+SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise,
+                                        const shs_sink *sink, int squares) {
     const shs_context *ctx = px->ctx;
-    shs__map_job *job = (shs__map_job *)pass->job;
-    size_t n = (size_t)job->written;
-    int here;
-    shs_status status;
-    pass->work = shs__range_panel;
-    pass->phase = "range";
-    pass->extremes = 1;
-    here = shs__range_here(px, map, precise, job->squares, job->low, job->high, &status);
-    if (here) status = shs__pass_run(ctx, pass);
-    status = shs__agree(ctx, status);
-    if (status != SHS_OK) return status;
-    if (here) memcpy(job->low, pass->total, n * sizeof(shs_wide));
-    if (here) memcpy(job->high, pass->total + n, n * sizeof(shs_wide));
-    status = shs__reduce(ctx, job->low, n, SHS_REDUCE_MIN);
-    if (status == SHS_OK) status = shs__reduce(ctx, job->high, n, SHS_REDUCE_MAX);
-    pass->slots = NULL;
-    return status;
-}
-
-/* The outputs' extremes are known, where they are stretched. */
-SHS__PRIVATE void shs__map_scaling(shs__map_job *job) {
-    shs__scaling *s = &job->scaling;
-    int o;
-    s->stretch = job->sink->rescale;
-    s->base = job->sink->low;
-    s->constant = job->constant, s->low = job->low, s->range = job->range, s->old = job->old;
-    for (o = 0; o < job->written && s->stretch; o++) {
-        shs_wide old = job->high[o] - job->low[o];
-        job->range[o] = old > 0 ? job->sink->high - job->sink->low : 0;
-        job->old[o] = old > 0 ? old : 1;
+    shs__map_job job;
+    shs__layout l = SHS_ZERO;
+    shs_status status = shs__check_map(&px->view, map, precise, sink);
+    if (status == SHS_OK) shs__map_job_init(&job, &px->view, map, shs__is_wide(precise), squares, sink);
+    while (shs__layout_next(ctx, &l, &status)) shs__map_job_layout(&l, &job, shs__workers(ctx));
+    if (status == SHS_OK) {
+        shs__map_set(&job.map, map->matrix, 1, map->outputs, map->centre, map->offset);
+        job.reader.shift = job.map.shift;
     }
-}
-
-SHS__PRIVATE shs_status shs__map_run(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise, shs__pass *pass) {
-    const shs_context *ctx = px->ctx;
-    shs__map_job *job = (shs__map_job *)pass->job;
-    const shs__view *v = &pass->reader.view;
-    shs_status status = SHS_OK;
-    int line;
-    if (job->sink->rescale) status = shs__map_range(px, map, precise, pass);
-    if (status != SHS_OK ||
-        !shs__map_here(px, map, precise, job->squares, job->sink, job->low, job->high, job->missing, &status))
-        return status;
-    status = SHS_OK;
-    pass->slots = NULL;
-    pass->work = shs__map_panel;
-    pass->phase = "transform";
-    shs__map_scaling(job);
-    for (line = 0; line < v->lines && status == SHS_OK; line += v->block_lines) {
-        status = shs__pass_load(pass, line, shs__imin(v->block_lines, v->lines - line));
-        if (status != SHS_OK) break;
-        shs__map_place(v, job);
-        status = shs__pass_block(ctx, pass);
-        if (status == SHS_OK && !job->sink->pixels &&
-            job->sink->write_fn(job->sink->write_user, line, v->count_lines, job->block))
-            status = SHS_WRITE_FAILED;
+    if (sink && sink->rescale) {
+        if (status == SHS_OK) status = shs__px_range(px, &job, map, precise);
+        status = shs__agree(ctx, status);
+        if (status == SHS_OK) status = shs__reduce(ctx, job.writer.low, (size_t)job.writer.bands, SHS_REDUCE_MIN);
+        if (status == SHS_OK) status = shs__reduce(ctx, job.writer.high, (size_t)job.writer.bands, SHS_REDUCE_MAX);
     }
+    if (status == SHS_OK) status = shs__px_map(px, &job, map, precise);
+    shs__release(ctx, &l);
     return status;
 }
 
@@ -11146,49 +11302,29 @@ SHS__PRIVATE uint64_t shs__imprint_sink(uint64_t print, const shs_sink *sink) {
     return shs__imprint(print, &sink->high, sizeof sink->high);
 }
 
-SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise,
-                                        const shs_sink *sink, int squares) {
-    const shs_context *ctx = px->ctx;
-    shs__pass pass;
-    shs__map_job job;
-    shs__layout l = SHS_ZERO;
-    shs_status status = shs__map_pass(px->cube, map, precise, sink, squares, &pass, &job);
-    if (status == SHS_OK) {
-        shs__map_layout(&l, &pass, shs__workers(ctx));
-        status = shs__acquire(ctx, &l);
-    }
-    if (sink && sink->rescale) status = shs__agree(ctx, status); /* before the collective search for the range */
-    if (status == SHS_OK) {
-        shs__map_layout(&l, &pass, shs__workers(ctx));
-        shs__map_prepare(&pass, map);
-        status = shs__map_run(px, map, precise, &pass);
-    }
-    shs__release(ctx, &l);
-    return status;
-}
-
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
                                     shs_precision precise, const shs_sink *sink) {
     shs__pixels px;
     shs__meeting meeting = shs__meeting_for(ctx, "map");
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_sink(cube, sink);
     if (status == SHS_OK && !shs__map_there(map)) status = SHS_BAD_MAP;
     if (status == SHS_OK) meeting.all = shs__imprint_sink(meeting.all, sink);
     if (status == SHS_OK && sink->rescale) meeting.all = shs__imprint(meeting.all, &map->outputs, sizeof map->outputs);
     status = shs__meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
 SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
                                           shs_precision precise, const shs_sink *sink) {
-    shs__pass pass;
+    shs__view v;
     shs__map_job job;
     shs__layout l = SHS_ZERO;
-    if (shs__map_pass(cube, map, precise, sink, 0, &pass, &job) != SHS_OK) return SIZE_MAX;
-    shs__map_layout(&l, &pass, shs__workers(ctx));
+    if (shs__view_open(cube, &v) != SHS_OK || shs__check_map(&v, map, precise, sink) != SHS_OK) return SIZE_MAX;
+    shs__map_job_init(&job, &v, map, shs__is_wide(precise), 0, sink);
+    shs__map_job_layout(&l, &job, shs__workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11263,6 +11399,33 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
     }
 }
 
+/* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
+
+/* x'y, in four sums, so that one addition need not wait for the one before. */
+SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
+    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int i;
+    for (i = 0; i + 4 <= n; i += 4) s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
+    for (; i < n; i++) s0 += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3);
+}
+
+/* C (m x n, ldc m) = A B for A of m x k and B of k x n, everything contiguous. */
+SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *SHS__RESTRICT C) {
+    int i, j, q;
+    for (j = 0; j < n; j++) {
+        shs_wide *SHS__RESTRICT c = SHS__AT(C, m, 0, j);
+        const shs_wide *b = SHS__AT(B, k, 0, j);
+        memset(c, 0, (size_t)m * sizeof(shs_wide));
+        for (q = 0; q + 4 <= k; q += 4) {
+            const shs_wide *a0 = SHS__AT(A, m, 0, q), *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
+            for (i = 0; i < m; i++) c[i] += (a0[i] * b[q] + a1[i] * b[q + 1]) + (a2[i] * b[q + 2] + a3[i] * b[q + 3]);
+        }
+        for (; q < k; q++)
+            for (i = 0; i < m; i++) c[i] += *SHS__AT(A, m, i, q) * b[q];
+    }
+}
+
 /* ---- the fit ------------------------------------------------------------------------------------------------------- */
 
 /* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
@@ -11315,11 +11478,9 @@ SHS__PRIVATE void shs__pca_layout(shs__layout *l, shs_pca *pca, int bands, int c
 
 SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values) {
     shs__layout l = SHS_ZERO;
-    shs_status status;
-    shs__pca_layout(&l, pca, bands, components, values);
-    status = shs__acquire(ctx, &l);
+    shs_status status = SHS_OK;
+    while (shs__layout_next(ctx, &l, &status)) shs__pca_layout(&l, pca, bands, components, values);
     if (status != SHS_OK) return status;
-    shs__pca_layout(&l, pca, bands, components, values);
     SHS__UNPOISON(l.base, l.size);
     pca->block = l.block;
     return SHS_OK;
@@ -11404,13 +11565,9 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     if (!pca) return SHS_BAD_OUTPUT;
     n = moments->bands;
     status = shs__check_pca(o, n);
-    if (status != SHS_OK) return status;
     values = o->components > 0 ? o->components : n;
-    shs__fit_layout(&l, &f, n, 0);
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__fit_layout(&l, &f, n, 0);
-    status = shs__fit_statistics(moments, o, &f, &total);
+    while (shs__layout_next(ctx, &l, &status)) shs__fit_layout(&l, &f, n, 0);
+    if (status == SHS_OK) status = shs__fit_statistics(moments, o, &f, &total);
     if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, total, moments->count, pca);
     shs__release(ctx, &l);
@@ -11422,7 +11579,7 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
                                          const shs_sink *sink) {
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
-        const int64_t numbers[] = {shs_cube_bands(px->cube), o->components, o->correlation != 0, o->divisor,
+        const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
                                    (int64_t)o->precise};
         const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
@@ -11436,7 +11593,7 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
 SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_precision precise, shs_moments *m) {
     shs_status status;
     memset(m, 0, sizeof *m);
-    status = shs_moments_create(px->ctx, shs_cube_bands(px->cube), m);
+    status = shs_moments_create(px->ctx, px->view.used, m);
     if (status == SHS_OK) status = shs__pixels_moments(px, m, precise);
     status = shs__agree(px->ctx, status);
     return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
@@ -11463,10 +11620,10 @@ SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, const shs_pca_opt
 SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__px_open(ctx, cube, &px);
     status = shs__meet_on_pca(&px, status, "pca", o, NULL);
     if (status == SHS_OK) status = shs__pixels_pca(&px, o, pca);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
@@ -11476,7 +11633,7 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
     shs__pixels px;
     shs_pca made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_sink(cube, sink);
     status = shs__meet_on_pca(&px, status, "pca run", o, sink);
     if (status == SHS_OK) status = shs__pixels_pca(&px, o, &made);
@@ -11484,66 +11641,33 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
     if (status == SHS_OK) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
     else shs_pca_free(ctx, &made);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
 /* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
 
-/* Differences of right neighbours, both valid, in place of the pixels. A slot: pairs, the sums, the lower triangle of the
-   products. */
-SHS__PRIVATE void shs__noise_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__pixels_kernels *kernels = pass->reader.kernels;
-    size_t used = (size_t)pass->reader.view.used, b, i = 0, pairs = 0;
-    shs__panel *panel = &lane->panel;
-    int k;
-    (void)first;
-    for (k = 0; k + 1 < panel->pixels; k++) {
-        if (!panel->missing[k] && !panel->missing[k + 1]) {
-            shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
-            if (!pass->reader.planes) kernels->convert(SHS_REAL, (int)used, x + used, x, 1, d);
-            for (b = 0; b < used && pass->reader.planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i + 1] - X[i];
-            pairs++;
-        }
-        i += !panel->missing[k];
-    }
-    panel->valid = (int)pairs;
-    slot[0] += (shs_wide)pairs;
-    if (pairs > 0) shs__moments_sum(pass, lane, slot);
-}
-
-/* The noise covariance of a cube over all ranks: half that of the differences, both triangles, into noise. */
+/* The noise covariance of a cube over all ranks: half that of the differences of right neighbours, both triangles. */
 SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
-    const shs_context *ctx = px->ctx;
-    shs__pass pass;
+    shs__moments_job job;
     shs__layout l = SHS_ZERO;
-    shs_real *shift;
-    int n, i, j;
-    shs_status status = shs__moments_pass(px->cube, SHS_PRECISE_ALWAYS, &pass);
-    if (status != SHS_OK) return status;
-    n = pass.reader.view.used;
-    pass.work = shs__noise_panel;
-    pass.phase = "noise";
-    pass.neighbours = 1;
-    pass.whole = 0;
-    shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-    status = shs__acquire(ctx, &l);
-    if (status == SHS_OK) {
-        shs__moments_update_layout(&l, &pass, &shift, shs__workers(ctx));
-        memset(pass.no_shift, 0, (size_t)n * (size_t)pass.reader.kernels->bytes);
-        pass.reader.shift = pass.no_shift;
-        if (shs__noise_here(px, pass.total, &status)) status = shs__pass_run(ctx, &pass);
-    }
-    status = shs__agree(ctx, status);
-    if (status == SHS_OK) status = shs__reduce(ctx, pass.total, pass.slot_values, SHS_REDUCE_SUM);
-    if (status == SHS_OK && !(pass.total[0] > 0)) status = SHS_NO_PIXELS;
+    int n = px->view.used, i, j;
+    shs_wide *sums;
+    shs_status status = SHS_OK;
+    shs__moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISE_ALWAYS), 1);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__moments_job_layout(&l, &job, shs__workers(px->ctx));
+    if (status == SHS_OK) status = shs__px_noise(px, &job);
+    status = shs__agree(px->ctx, status);
+    sums = job.consumer.sums;
+    if (status == SHS_OK) status = shs__reduce(px->ctx, sums, job.consumer.count, SHS_REDUCE_SUM);
+    if (status == SHS_OK && !(sums[0] > 0)) status = SHS_NO_PIXELS;
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) {
-            shs_wide pairs = pass.total[0], both = pass.total[1 + i] / pairs * pass.total[1 + j];
-            shs_wide c = (*SHS__AT(pass.total + 1 + n, n, i, j) - both) / (2 * pairs);
+            shs_wide pairs = sums[0], both = sums[1 + i] / pairs * sums[1 + j];
+            shs_wide c = (*SHS__AT(sums + 1 + n, n, i, j) - both) / (2 * pairs);
             *SHS__AT(noise, n, i, j) = *SHS__AT(noise, n, j, i) = c;
         }
-    shs__release(ctx, &l);
+    shs__release(px->ctx, &l);
     return status;
 }
 
@@ -11621,13 +11745,9 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     if (ldn < n) return SHS_BAD_LDN;
     if (!mnf) return SHS_BAD_OUTPUT;
     status = shs__check_pca(&o, n);
-    if (status != SHS_OK) return status;
     o.correlation = 0;
-    shs__fit_layout(&l, &f, n, 1);
-    status = shs__acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__fit_layout(&l, &f, n, 1);
-    status = shs__fit_statistics(moments, &o, &f, &total);
+    while (shs__layout_next(ctx, &l, &status)) shs__fit_layout(&l, &f, n, 1);
+    if (status == SHS_OK) status = shs__fit_statistics(moments, &o, &f, &total);
     if (status == SHS_OK) status = shs__whiten_noise(ctx, n, noise, ldn, &f, &rank);
     if (status == SHS_OK && (rank == 0 || o.components > rank)) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) { /* F'CF, by way of C F in vectors and noise as room for the result */
@@ -11645,23 +11765,22 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     shs_moments m;
     shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_wide *noise;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_wide *noise = NULL;
+    shs_status status = shs__px_open(ctx, cube, &px);
     memset(&m, 0, sizeof m);
     status = shs__meet_on_pca(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
     if (status == SHS_OK) status = shs__all_moments(&px, SHS_PRECISE_ALWAYS, &m);
     if (status == SHS_OK) {
-        size_t cells = shs__product((size_t)m.bands, (size_t)m.bands, 1);
-        (void)SHS__CARVE(&l, shs_wide, cells);
-        status = shs__agree(ctx, shs__acquire(ctx, &l));
-        noise = status == SHS_OK ? SHS__CARVE(&l, shs_wide, cells) : NULL;
+        while (shs__layout_next(ctx, &l, &status))
+            noise = SHS__CARVE(&l, shs_wide, shs__product((size_t)m.bands, (size_t)m.bands, 1));
+        status = shs__agree(ctx, status);
         if (status == SHS_OK) status = shs__noise(&px, noise);
         if (status == SHS_OK)
             status = shs__agree_on_pca(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
         shs__release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
@@ -11750,7 +11869,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     shs__pixels px;
     shs_pca pca = SHS_ZERO;
     int used, i, j;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_sink(cube, sink);
     o.precise = SHS_PRECISE_ALWAYS;
     status = shs__meet_on_pca(&px, status, "rx", &o, sink);
@@ -11769,7 +11888,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     }
     if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
@@ -11843,192 +11962,60 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
         }
 }
 
-/* ---- the pixels, whitened ----------------------------------------------------------------------------------------- */
+/* ---- expectations over the whitened pixels ------------------------------------------------------------------------- */
 
-enum { SHS__CACHE_LIMIT = 256 << 20 }; /* whitened pixels of a cube in memory are kept up to so many bytes */
-
-/* What the iterations ask of the pixels. Whitened pixels lie panel by panel, component after component (ld
-   SHS__PANEL_PIXELS). */
+/* What the iterations ask of the pixels. */
 typedef struct shs__sources {
     const shs_context *ctx;
     shs__pixels *px;
-    const shs_pixel_map *whitening;
-    shs__pass pass;
-    shs__map_job map;       /* the whitening */
-    shs_sink nowhere;       /* a map wants a sink; its type is all that is asked of this one */
-    int m, pairs;           /* components; products z_a z_b, a <= b */
+    shs__whitened white;
+    int m, pairs;       /* components; products z_a z_b, a <= b */
     shs_contrast contrast;
-    int directions;         /* columns of W in this sweep */
-    const shs__pixels_kernels *kernels;
-    shs_real *W;            /* m x m, as shs__set_rotation places it */
-    shs_wide *nothing;      /* m zeros */
-    shs_real *cache;        /* NULL: the pixels are whitened anew in every sweep */
-    int *cached;            /* valid pixels of each panel */
-    unsigned char *absent;  /* one a pixel; NULL: none is */
-    size_t panels;
-    int fill_cache, want_fourth;
-    shs_wide *fourth;       /* pairs x pairs: E (z_a z_b)(z_c z_d) */
+    shs_wide *sums;     /* of a pass */
+    shs_wide *fourth;   /* pairs x pairs: E (z_a z_b)(z_c z_d); NULL: they are not used */
     shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
-    shs_wide count;
 } shs__sources;
 
-/* All z_a z_b of a panel into lane->second, pairs columns; their Gram matrix to the slot: count, then lower triangle. */
-SHS__PRIVATE void shs__fourth_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    shs_real *q = lane->second;
-    int a, b, k;
-    for (b = 0; b < s->m; b++)
-        for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
-            const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
-            for (k = 0; k < valid; k++) q[k] = za[k] * zb[k];
-        }
-    shs__pack_planes(s->pass.reader.kernels, s->pairs, valid, lane->second, lane->packed);
-    shs__add_products(&s->pass, lane, valid, slot);
-}
-
-/* Whitens a panel; keeps it, and adds its fourth moments, as asked. */
-SHS__PRIVATE void shs__whiten_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__sources *s = (const shs__sources *)pass->owner;
-    int valid = lane->panel.valid, a;
-    shs__map_products(pass, lane, 0);
-    for (a = 0; a < s->m; a++) {
-        shs_real constant = (shs_real)s->map.constant[a], *z = (shs_real *)lane->product + (size_t)a * SHS__PANEL_PIXELS;
-        int k;
-        for (k = 0; k < valid; k++) z[k] += constant;
-        for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
-    }
-    if (s->fill_cache) {
-        size_t panel = first / SHS__PANEL_PIXELS;
-        memcpy(s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, lane->product,
-               (size_t)s->m * SHS__PANEL_PIXELS * sizeof(shs_real));
-        s->cached[panel] = valid;
-        if (s->absent) memcpy(s->absent + first, lane->panel.missing, (size_t)lane->panel.pixels);
-    }
-    slot[0] += (shs_wide)valid;
-    if (s->want_fourth) shs__fourth_products(s, lane, (const shs_real *)lane->product, valid, slot);
-}
-
-/* The rotation of the next sweep or of the sources, c columns of m: for pixels in vectors, and what fills up the last block. */
-SHS__PRIVATE void shs__set_rotation(shs__sources *s, int c, const shs_wide *W) {
-    int width = s->kernels->columns, a, d;
-    s->directions = c;
-    memset(s->W, 0, (size_t)s->m * (size_t)shs__round_up(s->m, 16) * sizeof(shs_real));
-    for (d = 0; d < c; d++)
-        for (a = 0; a < s->m; a++)
-            s->W[(d - d % width) * s->m + a * width + d % width] = (shs_real)W[(size_t)d * (size_t)s->m + (size_t)a];
-}
-
-/* Y = Z W, ld SHS__PANEL_PIXELS, up to whole vectors of pixels and blocks of columns. */
-SHS__PRIVATE void shs__rotate(const shs__sources *s, const shs_real *Z, int valid, shs_real *Y) {
-    const shs__pixels_kernels *k = s->kernels;
-    int groups = (valid - 1) / k->lanes + 1, g, n, d;
-    for (g = 0; g < groups; g += n) {
-        n = shs__tile_groups(groups - g, k->vectors);
-        for (d = 0; d < s->directions; d += k->columns)
-            k->along(n, s->m, s->W + d * s->m, Z + g * k->lanes, SHS__PANEL_PIXELS,
-                     SHS__AT(Y, SHS__PANEL_PIXELS, g * k->lanes, d), SHS__PANEL_PIXELS);
-    }
-}
-
-/* One sweep's share: Y = Z W, then sum g'(y) (directions) and sum z g(y) (m x directions) behind the count. */
-SHS__PRIVATE void shs__sweep_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    const shs__contrast_kernels *k = shs__kernels_contrast();
-    shs_real *y = lane->second;
-    int c = s->directions, d;
-    shs__rotate(s, Z, valid, y);
-    for (d = 0; d < c; d++) {
-        slot[1 + d] += k->apply(s->contrast, valid, y + (size_t)d * SHS__PANEL_PIXELS);
-    }
-    k->correlate(s->m, c, valid, Z, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, slot + 1 + c);
-}
-
-/* The sources' fourth powers and log cosh: count, then m of each. */
-SHS__PRIVATE void shs__rating_products(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot) {
-    const shs__contrast_kernels *k = shs__kernels_contrast();
-    int d;
-    shs__rotate(s, Z, valid, lane->second);
-    for (d = 0; d < s->m; d++)
-        k->rate(valid, lane->second + (size_t)d * SHS__PANEL_PIXELS, slot + 1 + d, slot + 1 + s->m + d);
-}
-
-typedef void (*shs__sources_fn)(const shs__sources *s, shs__worker *lane, const shs_real *Z, int valid, shs_wide *slot);
-
-SHS__PRIVATE void shs__sweep_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__sources *s = (const shs__sources *)pass->owner;
-    shs__whiten_panel(pass, lane, slot, first);
-    shs__sweep_products(s, lane, (const shs_real *)lane->product, lane->panel.valid, slot);
-}
-
-SHS__PRIVATE void shs__rating_panel(const shs__pass *pass, shs__worker *lane, shs_wide *slot, size_t first) {
-    const shs__sources *s = (const shs__sources *)pass->owner;
-    shs__whiten_panel(pass, lane, slot, first);
-    shs__rating_products(s, lane, (const shs_real *)lane->product, lane->panel.valid, slot);
-}
-
-typedef struct shs__cached_job {
-    shs__sources *s;
-    shs__sources_fn work;
-    size_t first_chunk;
-} shs__cached_job;
-
-/* Chunks as a pass over the cube has them, from the whitened pixels that were kept. */
-SHS__PRIVATE void shs__cached_chunk(void *arg, size_t chunk, int worker) {
-    const shs__cached_job *job = (const shs__cached_job *)arg;
-    shs__sources *s = job->s;
-    const size_t per_chunk = SHS__CHUNK_PANELS;
-    size_t panel = (job->first_chunk + chunk) * per_chunk, end = shs__zmin(s->panels, panel + per_chunk);
-    shs_wide *slot = s->pass.slots + chunk * s->pass.slot_values;
-    memset(slot, 0, s->pass.slot_values * sizeof(shs_wide));
-    for (; panel < end; panel++) {
-        if (s->cached[panel] == 0) continue;
-        slot[0] += (shs_wide)s->cached[panel];
-        job->work(s, s->pass.lanes + worker, s->cache + panel * (size_t)s->m * SHS__PANEL_PIXELS, s->cached[panel], slot);
-    }
-}
-
 /* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
-SHS__PRIVATE shs_status shs__sources_sum(shs__sources *s, shs_status status, size_t values) {
+SHS__PRIVATE shs_status shs__sources_sum(shs__sources *s, shs_status status, size_t count) {
     status = shs__agree(s->ctx, status);
-    if (status == SHS_OK) status = shs__reduce(s->ctx, s->pass.total, values, SHS_REDUCE_SUM);
-    return status == SHS_OK && !(s->pass.total[0] > 0) ? SHS_NO_PIXELS : status;
+    if (status == SHS_OK) status = shs__reduce(s->ctx, s->sums, count, SHS_REDUCE_SUM);
+    if (status != SHS_OK) return status;
+    if (!(s->sums[0] > 0)) return SHS_NO_PIXELS;
+    return shs__wide_finite(count, s->sums) ? SHS_OK : SHS_NOT_FINITE;
 }
 
-/* One pass over the whitened pixels, kept or not; values: those of a slot in use. */
-SHS__PRIVATE shs_status shs__sources_pass(shs__sources *s, shs__sources_fn cached, shs__panel_fn fresh, size_t values) {
-    shs__pass *pass = &s->pass;
-    shs_status status = SHS_OK;
-    pass->slot_values = values;
-    if (s->cache && !s->fill_cache) {
-        size_t chunks = shs__chunk_count(s->panels, SHS__CHUNK_PANELS);
-        shs__cached_job job;
-        job.s = s;
-        job.work = cached;
-        memset(pass->total, 0, values * sizeof(shs_wide));
-        for (job.first_chunk = 0; job.first_chunk < chunks; job.first_chunk += SHS__PASS_SLOTS) {
-            size_t count = shs__zmin(SHS__PASS_SLOTS, chunks - job.first_chunk);
-            shs__parallel(s->ctx, (shs_wide)(count * SHS__CHUNK_PANELS * SHS__PANEL_PIXELS) * (shs_wide)s->m, count,
-                          shs__cached_chunk, &job);
-            shs__pass_collect(s->ctx, pass, count);
-        }
-    } else {
-        pass->work = fresh;
-        status = shs__pass_run(s->ctx, pass);
-    }
-    return shs__sources_sum(s, status, values);
+/* The first pass: whitens, keeps, sums fourth moments. */
+SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
+    size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
+    shs_status status = shs__sources_sum(s, shs__px_whiten(s->px, whitening, &s->white, s->sums), n ? 1 + n * n : 1);
+    for (j = 0; j < n && status == SHS_OK; j++)
+        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->sums[1 + j * n + i] / s->sums[0];
+    return status;
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
-    size_t cells = (size_t)s->m * (size_t)c, values = 1 + (size_t)c + cells, i;
-    shs_status status;
-    shs__set_rotation(s, c, W);
-    if (shs__sweeps_here(s->px, s->contrast, c, W, s->pass.total, &status))
-        status = shs__sources_pass(s, shs__sweep_products, shs__sweep_panel, values);
-    else status = shs__sources_sum(s, status, values);
+    size_t cells = (size_t)s->m * (size_t)c, count = 1 + (size_t)c + cells, i;
+    shs_status status = shs__sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W, s->sums), count);
     if (status != SHS_OK) return status;
-    if (!shs__wide_finite(values, s->pass.total)) return SHS_NOT_FINITE;
-    for (i = 0; i < (size_t)c; i++) slope[i] = s->pass.total[1 + i] / s->pass.total[0];
-    for (i = 0; i < cells; i++) S[i] = s->pass.total[1 + (size_t)c + i] / s->pass.total[0];
+    for (i = 0; i < (size_t)c; i++) slope[i] = s->sums[1 + i] / s->sums[0];
+    for (i = 0; i < cells; i++) S[i] = s->sums[1 + (size_t)c + i] / s->sums[0];
     return SHS_OK;
+}
+
+/* Kurtosis and negentropy of the sources W'z. */
+SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
+    const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
+    size_t m = (size_t)s->m, i;
+    shs_status status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
+    if (status == SHS_OK) status = shs__sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
+    for (i = 0; i < m && status == SHS_OK; i++) {
+        shs_wide away = s->sums[1 + m + i] / s->sums[0] - gaussian;
+        c[i].kurtosis = s->sums[1 + i] / s->sums[0] - 3;
+        c[i].negentropy = away * away;
+    }
+    return status;
 }
 
 /* The same for y^3 from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
@@ -12276,163 +12263,6 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     return SHS_OK;
 }
 
-/* ---- opening the sources ------------------------------------------------------------------------------------------ */
-
-/* Panels of whitened pixels that are kept; 0: none are, and every sweep whitens anew. */
-SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
-    size_t panels = shs__chunk_count((size_t)px->cube->samples * (size_t)px->cube->lines, SHS__PANEL_PIXELS);
-    size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    return px->cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
-}
-
-/* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
-   pixels are kept. */
-SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
-    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_SYMMETRIC ? (shs_wide)m : 1;
-    shs_wide sweeps = o->tolerance < 0 && o->iterations > 0 ? (shs_wide)o->iterations : 12;
-    if (o->approach == SHS_DEFLATION) sweeps *= (shs_wide)m;
-    if (o->contrast != SHS_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
-    if (o->route == SHS_ROUTE_MOMENTS) return 1;
-    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
-}
-
-/* kept: all ranks keep their whitened pixels. */
-SHS__PRIVATE shs_status shs__sources_open(shs__sources *s, const shs_ica_options *o, const shs_pixel_map *whitening, int kept) {
-    const shs_cube *cube = s->px->cube;
-    size_t m, sweep_values, fourth_values;
-    shs_status status;
-    int moments;
-    s->nowhere.type = SHS_REAL;
-    s->nowhere.pixels = &s->nowhere;
-    status = shs__map_pass(cube, whitening, SHS_PRECISE_NEVER, &s->nowhere, 0, &s->pass, &s->map);
-    if (status != SHS_OK) return status;
-    s->m = whitening->outputs;
-    s->pairs = s->m * (s->m + 1) / 2;
-    s->contrast = o->contrast;
-    m = (size_t)s->m;
-    s->panels = shs__kept_panels(s->px, s->m);
-    moments = shs__moments_pay(o, s->m, whitening->bands, kept);
-    s->want_fourth = moments;
-    sweep_values = 1 + m + m * m;
-    fourth_values = moments ? 1 + shs__product((size_t)s->pairs, (size_t)s->pairs, 1) : 0;
-    s->pass.slot_values = shs__zmax(shs__zmax(sweep_values, 1 + 2 * m), fourth_values);
-    s->kernels = shs__kernels_pixels();
-    s->pass.second_values = (size_t)shs__round_up(s->m, 16) * SHS__PANEL_PIXELS;
-    if (moments) s->pass.second_values = shs__zmax(s->pass.second_values, (size_t)s->pairs * SHS__PANEL_PIXELS);
-    s->pass.gram_order = moments ? s->pairs : 0;
-    s->pass.gram_at = 1;
-    s->pass.phase = "whitening";
-    s->pass.owner = s;
-    return SHS_OK;
-}
-
-SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int workers) {
-    size_t m = (size_t)s->m, pairs = s->want_fourth ? (size_t)s->pairs : 0;
-    shs__map_layout(l, &s->pass, workers);
-    s->W = SHS__CARVE(l, shs_real, m * (size_t)shs__round_up(s->m, 16));
-    s->nothing = SHS__CARVE(l, shs_wide, m);
-    s->cached = SHS__CARVE(l, int, s->panels);
-    s->absent = shs__may_miss(&s->pass.reader.view) ? SHS__CARVE(l, unsigned char, s->panels * SHS__PANEL_PIXELS) : NULL;
-    s->cache = s->panels ? SHS__CARVE(l, shs_real, shs__product(s->panels, m * SHS__PANEL_PIXELS, 1)) : NULL;
-    s->fourth = pairs ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
-    s->square = SHS__CARVE(l, shs_wide, pairs);
-    s->image = SHS__CARVE(l, shs_wide, pairs);
-}
-
-/* The first pass: whitens, keeps, sums fourth moments. */
-SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s) {
-    size_t n = (size_t)s->pairs, i, j, values = s->want_fourth ? 1 + n * n : 1;
-    shs_status status;
-    if (s->cache) memset(s->cached, 0, s->panels * sizeof(int));
-    if (s->cache && s->absent) memset(s->absent, 1, s->panels * SHS__PANEL_PIXELS);
-    s->fill_cache = s->cache != NULL;
-    if (!shs__whitens_here(s->px, s->whitening, s->want_fourth, s->pass.total, &status))
-        status = shs__sources_sum(s, status, values);
-    else if (s->cache || s->want_fourth) status = shs__sources_pass(s, NULL, shs__whiten_panel, values);
-    else { /* nothing is kept here, but other ranks may have something to sum up */ s->pass.total[0] = 1;
-        status = shs__sources_sum(s, SHS_OK, values);
-    }
-    s->fill_cache = 0;
-    if (status != SHS_OK || !s->want_fourth) return status;
-    s->want_fourth = 0;
-    s->pass.gram_order = 0;
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->pass.total[1 + j * n + i] / s->pass.total[0];
-    return shs__wide_finite(n * n, s->fourth) ? SHS_OK : SHS_NOT_FINITE;
-}
-
-/* Kurtosis and negentropy of the sources W'z. */
-SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
-    const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
-    size_t m = (size_t)s->m, i;
-    shs_status status;
-    status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
-    if (status != SHS_OK) return status;
-    shs__set_rotation(s, s->m, W);
-    if (shs__rates_here(s->px, W, s->pass.total, &status))
-        status = shs__sources_pass(s, shs__rating_products, shs__rating_panel, 1 + 2 * m);
-    else status = shs__sources_sum(s, status, 1 + 2 * m);
-    if (status != SHS_OK) return status;
-    if (!shs__wide_finite(1 + 2 * m, s->pass.total)) return SHS_NOT_FINITE;
-    for (i = 0; i < m; i++) {
-        shs_wide away = s->pass.total[1 + m + i] / s->pass.total[0] - gaussian;
-        c[i].kurtosis = s->pass.total[1 + i] / s->pass.total[0] - 3;
-        c[i].negentropy = away * away;
-    }
-    return SHS_OK;
-}
-
-/* ---- sources from the whitened pixels that were kept -------------------------------------------------------------- */
-
-SHS__PRIVATE void shs__store_sources_panel(const shs__sources *s, shs__worker *lane, size_t first) {
-    int d, k, by_pixel;
-    if (shs__stored_quickly(&s->pass, &by_pixel)) {
-        shs__scaling scaling = s->map.scaling;
-        if (by_pixel)
-            s->kernels->turn(lane->panel.valid, s->m, lane->second, SHS__PANEL_PIXELS, lane->rows, s->map.ldy);
-        if (by_pixel) shs__store_rows(&s->pass, &lane->panel, lane->rows, s->map.ldy, &scaling, first);
-        else shs__store_planes(&s->pass, &lane->panel, lane->second, &scaling, first);
-        return;
-    }
-    for (d = 0; d < s->m; d++) {
-        const shs_real *y = lane->second + (size_t)d * SHS__PANEL_PIXELS;
-        for (k = 0; k < lane->panel.valid; k++) lane->wide[k] = (shs_wide)y[k];
-        shs__map_store(&s->pass, lane, d, first);
-    }
-}
-
-SHS__PRIVATE void shs__store_sources_chunk(void *arg, size_t chunk, int worker) {
-    const shs__sources *s = (const shs__sources *)arg;
-    const shs__view *v = &s->pass.reader.view;
-    shs__worker *lane = s->pass.lanes + worker;
-    size_t panel = chunk * SHS__CHUNK_PANELS, end = shs__zmin(s->panels, panel + SHS__CHUNK_PANELS);
-    for (; panel < end; panel++) {
-        size_t first = panel * SHS__PANEL_PIXELS;
-        lane->panel.pixels = (int)shs__zmin(SHS__PANEL_PIXELS, (size_t)v->samples * (size_t)v->lines - first);
-        lane->panel.valid = s->cached[panel];
-        if (s->absent) memcpy(lane->panel.missing, s->absent + first, (size_t)lane->panel.pixels);
-        else memset(lane->panel.missing, 0, (size_t)lane->panel.pixels);
-        if (lane->panel.valid > 0) shs__rotate(s, s->cache + first * (size_t)s->m, lane->panel.valid, lane->second);
-        shs__store_sources_panel(s, lane, first);
-    }
-}
-
-/* Writes the sources of the rotation W into the sink without reading the cube again; returns 0, doing nothing, where the
-   pixels were not kept or the sink wants more than that. */
-SHS__PRIVATE int shs__store_sources(shs__sources *s, const shs_wide *W, const shs_sink *sink) {
-    if (!s->cache || !sink || !sink->pixels || sink->rescale) return 0;
-    shs__set_rotation(s, s->m, W);
-    s->map.sink = sink;
-    shs__map_scaling(&s->map);
-    memset(s->nothing, 0, (size_t)s->m * sizeof(shs_wide));
-    s->map.scaling.constant = s->nothing; /* it went into the whitened pixels */
-    s->map.missing = shs__missing_value(s->px->cube, sink);
-    shs__map_place(&s->pass.reader.view, &s->map);
-    shs__parallel(s->ctx, (shs_wide)(s->panels * SHS__PANEL_PIXELS) * (shs_wide)s->m,
-                  shs__chunk_count(s->panels, SHS__CHUNK_PANELS), shs__store_sources_chunk, s);
-    return 1;
-}
-
 /* ---- the fit ------------------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
@@ -12528,12 +12358,10 @@ SHS__PRIVATE shs_status shs__check_ica(const shs_ica_options *o) {
 /* Whitening matrix and the rest of the result's memory, from the principal components. */
 SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *pca, int m, shs_ica *ica) {
     shs__layout l = SHS_ZERO;
-    shs_status status;
+    shs_status status = SHS_OK;
     int i, j, n = pca->bands;
-    shs__ica_layout(&l, ica, n, m);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__ica_layout(&l, ica, n, m);
     if (status != SHS_OK) return status;
-    shs__ica_layout(&l, ica, n, m);
     SHS__UNPOISON(l.base, l.size);
     ica->block = l.block;
     ica->count = pca->count;
@@ -12547,65 +12375,6 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     return SHS_OK;
 }
 
-/* What a fit goes through: the pixels, where sources go (NULL: nowhere), and whether they are there. */
-typedef struct shs__separation {
-    shs__pixels *px;
-    const shs_ica_options *o;
-    const shs_pca *pca;
-    const shs_sink *sink;
-    int kept; /* all ranks keep their whitened pixels, here or on a device */
-    int stored;
-} shs__separation;
-
-/* From the iterations to the finished result, with the memory in place. */
-SHS__OUTLINE shs_status shs__separate_with(shs__separation *w, shs__sources *s, shs__iteration *it, shs_ica *ica) {
-    shs_status status = shs__sources_fill(s);
-    int m = s->m, i;
-    ica->used_moments = s->fourth != NULL;
-    if (status == SHS_OK) status = shs__ica_iterate_all(s, w->o, it, ica->component);
-    if (status == SHS_OK) status = shs__rate(s, it->W, ica->component);
-    if (status != SHS_OK) return status;
-    memcpy(ica->rotation, it->W, (size_t)m * (size_t)m * sizeof(shs_wide));
-    shs__order_components(w->o, m, ica->component, ica->rotation);
-    shs__ica_matrices(ica, w->pca);
-    for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
-    w->stored = shs__store_sources(s, ica->rotation, w->sink);
-    return SHS_OK;
-}
-
-/* The iterations on sources that are known, with memory for both. */
-SHS__OUTLINE shs_status shs__separate_in_memory(shs__separation *w, shs__sources *s, shs_status opened, shs_ica *ica) {
-    shs__iteration it;
-    shs__layout l = SHS_ZERO;
-    shs_status status = opened;
-    if (status == SHS_OK) {
-        shs__sources_layout(&l, s, shs__workers(s->ctx));
-        shs__iteration_layout(&l, &it, s->m);
-        status = shs__acquire(s->ctx, &l);
-    }
-    status = shs__agree(s->ctx, status);
-    if (status == SHS_OK) {
-        shs__sources_layout(&l, s, shs__workers(s->ctx));
-        shs__iteration_layout(&l, &it, s->m);
-        shs__map_prepare(&s->pass, s->whitening);
-        status = shs__separate_with(w, s, &it, ica);
-    }
-    shs__release(s->ctx, &l);
-    return status;
-}
-
-/* The same once the whitening is known. */
-SHS__OUTLINE shs_status shs__separate(shs__separation *w, shs_ica *ica) {
-    shs__sources s = SHS_ZERO;
-    shs_pixel_map whitening = SHS_ZERO;
-    shs_status status;
-    whitening.bands = ica->bands, whitening.outputs = ica->components;
-    whitening.matrix = ica->whitening, whitening.centre = ica->mean;
-    s.ctx = w->px->ctx, s.px = w->px, s.whitening = &whitening;
-    status = shs__sources_open(&s, w->o, &whitening, w->kept);
-    return shs__separate_in_memory(w, &s, status, ica);
-}
-
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
 /* The first step: whether all ranks are well and mean the same. */
@@ -12614,7 +12383,7 @@ SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status statu
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {
-            shs_cube_bands(px->cube), o->components, o->contrast,          o->approach,      o->route, o->iterations,
+            px->view.used, o->components, o->contrast,          o->approach,      o->route, o->iterations,
             o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->divisor,
             (int64_t)o->precise};
         const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
@@ -12634,9 +12403,65 @@ SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status s
     meeting.all = shs__imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
         meeting.all = shs__imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
-    meeting.largest[0] = !px->whitener && px->cube->lines > 0 && shs__kept_panels(px, m) == 0;
+    meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__kept_panels(px, m) == 0;
     status = shs__meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
+    return status;
+}
+
+/* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
+   pixels are kept. */
+SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
+    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_SYMMETRIC ? (shs_wide)m : 1;
+    shs_wide sweeps = o->tolerance < 0 && o->iterations > 0 ? (shs_wide)o->iterations : 12;
+    if (o->approach == SHS_DEFLATION) sweeps *= (shs_wide)m;
+    if (o->contrast != SHS_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
+    if (o->route == SHS_ROUTE_MOMENTS) return 1;
+    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
+}
+
+SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
+    size_t m = (size_t)s->m, pairs = fourth ? (size_t)s->pairs : 0;
+    shs__whitened_layout(l, &s->white, workers);
+    s->sums = SHS__CARVE(l, shs_wide, shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs));
+    s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
+    s->square = SHS__CARVE(l, shs_wide, pairs);
+    s->image = SHS__CARVE(l, shs_wide, pairs);
+}
+
+/* From the whitening to the finished result. kept: all ranks keep their whitened pixels. *stored: whether the sources are in the
+   sink already. */
+SHS__OUTLINE shs_status shs__separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
+                                      const shs_sink *sink, shs_ica *ica, int *stored) {
+    shs__sources s = SHS_ZERO;
+    shs__iteration it;
+    shs__layout l = SHS_ZERO;
+    shs_pixel_map whitening = SHS_ZERO;
+    int m = ica->components, fourth = shs__moments_pay(o, m, ica->bands, kept), i;
+    shs_status status = SHS_OK;
+    whitening.bands = ica->bands, whitening.outputs = m, whitening.matrix = ica->whitening, whitening.centre = ica->mean;
+    s.ctx = px->ctx, s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
+    shs__whitened_init(&s.white, &px->view, m, fourth, shs__kept_panels(px, m));
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        shs__sources_layout(&l, &s, fourth, shs__workers(px->ctx));
+        shs__iteration_layout(&l, &it, m);
+    }
+    status = shs__agree(px->ctx, status);
+    if (status == SHS_OK) {
+        shs__whitened_set(&s.white, &whitening);
+        status = shs__sources_fill(&s, &whitening);
+    }
+    if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it, ica->component);
+    if (status == SHS_OK) status = shs__rate(&s, it.W, ica->component);
+    if (status == SHS_OK) {
+        memcpy(ica->rotation, it.W, (size_t)m * (size_t)m * sizeof(shs_wide));
+        shs__order_components(o, m, ica->component, ica->rotation);
+        shs__ica_matrices(ica, pca);
+        ica->used_moments = fourth;
+        for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
+        *stored = shs__cpu_sources(px->ctx, &s.white, ica->rotation, sink);
+    }
+    shs__release(px->ctx, &l);
     return status;
 }
 
@@ -12647,8 +12472,7 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_ica made = SHS_ZERO;
-    shs__separation w = SHS_ZERO;
-    int rank;
+    int rank, kept;
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor, p.precise = o->precise;
@@ -12660,12 +12484,10 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
     else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
     if (status == SHS_OK) status = shs__whitener_open(px);
-    status = shs__meet_on_sources(px, status, o, rank, &w.kept);
-    w.px = px, w.o = o, w.pca = &pca, w.sink = sink;
-    if (status == SHS_OK) status = shs__separate(&w, &made);
+    status = shs__meet_on_sources(px, status, o, rank, &kept);
+    if (status == SHS_OK) status = shs__separate(px, o, &pca, kept, sink, &made, stored);
     if (status == SHS_OK) *ica = made;
     else shs_ica_free(ctx, &made);
-    *stored = w.stored;
     shs_pca_free(ctx, &pca);
     return status;
 }
@@ -12673,13 +12495,13 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
 SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
     const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
-    int stored;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    int stored = 0;
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_ica(o);
     if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
     status = shs__meet_on_ica(&px, status, "ica", o, NULL);
     if (status == SHS_OK) status = shs__pixels_ica(&px, o, NULL, ica, &stored);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
@@ -12690,7 +12512,7 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
     shs_ica made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     int stored = 0;
-    shs_status status = shs__pixels_open(ctx, cube, &px);
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__check_sink(cube, sink);
     if (status == SHS_OK) status = shs__check_ica(o);
     status = shs__meet_on_ica(&px, status, "ica run", o, sink);
@@ -12700,7 +12522,7 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
         status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 

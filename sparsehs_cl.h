@@ -5053,23 +5053,14 @@ SHS__PRIVATE shs_status shs__cl_write_shift(shs__cl_pixels *px, const shs_real *
 /* The CPU's choice of the shift, from lines at base (NULL: the cube in memory). */
 SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned char *base, int first_line, int lines,
                                              shs_real *shift) {
-    shs__pass pass;
+    shs__reader reader;
     shs__layout l = SHS_ZERO;
-    shs_real *unused;
-    shs_status status = shs__moments_pass(px->cube, SHS_PRECISE_NEVER, &pass);
+    shs_status status = SHS_OK;
+    shs__reader_init(&reader, &px->view, 0);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__reader_layout(&l, &reader, 1);
     if (status != SHS_OK) return status;
-    pass.slot_values = 0;
-    pass.gram_order = 0;
-    shs__moments_update_layout(&l, &pass, &unused, 1);
-    status = shs__acquire(px->ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__moments_update_layout(&l, &pass, &unused, 1);
-    memset(shift, 0, (size_t)px->view.used * sizeof *shift);
-    pass.reader.shift = unused;
-    memset(unused, 0, (size_t)px->view.used * sizeof *unused);
-    shs__reader_block(&pass.reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
-    pass.block_pixels = (size_t)lines * (size_t)px->view.samples;
-    if (shs__find_shift(&pass, shift)) px->find_shift = NULL;
+    shs__reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
+    if (shs__find_shift(&reader, shift)) px->find_shift = NULL;
     shs__release(px->ctx, &l);
     return SHS_OK;
 }
@@ -5578,7 +5569,7 @@ typedef struct shs__cl_map_job {
     cl_mem whole;        /* the caller's outputs themselves */
 } shs__cl_map_job;
 
-/* Matrix, constants and shift to the device, as shs__map_prepare makes them; rooms: the first of matrix, constant. */
+/* Matrix, constants and shift to the device, as shs__map_set makes them; rooms: the first of matrix, constant. */
 SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_map *map, int precise, int room,
                                             int shift_room, shs__cl_map_job *job, cl_mem *shift) {
     shs_cl *cl = px->cl;

@@ -23,10 +23,10 @@ int test_multiplies_pairs(void) { return shs__kernels_words()->gram_pairs != NUL
 
 shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, const shs_sink *sink) {
     shs__pixels px;
-    shs_status status = shs__pixels_open(NULL, cube, &px);
+    shs_status status = shs__px_open(NULL, cube, &px);
     if (status != SHS_OK) return status;
     status = shs__pixels_map(&px, map, SHS_PRECISE_ALWAYS, sink, 1);
-    shs__pixels_close(&px);
+    shs__px_close(&px);
     return status;
 }
 
@@ -47,8 +47,6 @@ const test_stage test_stages[] = {
     {"averaging", shs__average_chunk},
     {"a pass over pixels", shs__pass_chunk},
     {"adding up its sums", shs__collect_chunk},
-    {"a pass over whitened pixels", shs__cached_chunk},
-    {"writing sources", shs__store_sources_chunk},
 };
 const int test_stage_count = (int)(sizeof test_stages / sizeof *test_stages);
 

@@ -93,14 +93,12 @@ static void test_store_rounds_like_its_twin(void **state) {
     shs_wide y[N + 16];
     unsigned char got[N * 8], expected[N * 8], none[N * 8];
     shs_wide value[N], constant[N], low[N], range[N], old[N];
-    shs_sink sink = SHS_ZERO;
     int n, i, stretch, each, wide;
     size_t t, used;
     (void)state;
     memset(none, 0, sizeof none);
     for (i = 0; i < N; i++) constant[i] = (shs_wide)(i % 3) / 4;
     for (i = 0; i < N; i++) low[i] = -1, range[i] = 7, old[i] = 3;
-    sink.low = -2, sink.high = 5; /* range 7 */
     for (t = 0; t < sizeof types / sizeof *types; t++)
         for (n = 1; n <= N; n++)
             for (stretch = 0; stretch < 2; stretch++)
@@ -108,13 +106,12 @@ static void test_store_rounds_like_its_twin(void **state) {
                     for (wide = 0; wide < 2; wide++) {
                         const shs__pixels_kernels *k = shs__element_kernels(wide);
                         shs__scaling s = SHS_ZERO;
-                        s.each = each, s.stretch = stretch, s.base = sink.low;
+                        s.each = each, s.stretch = stretch, s.base = -2;
                         s.constant = constant, s.low = low, s.range = range, s.old = old;
                         memset(got, 0, sizeof got);
                         memset(expected, 0, sizeof expected);
                         for (i = 0; i < n; i++) shs__put_element(k, y, (size_t)i, (shs_wide)edges[i]);
-                        for (i = 0; i < n; i++) value[i] = constant[each ? i : 0] + shs__get_element(k, y, (size_t)i);
-                        if (stretch) shs__stretch_values(&sink, n, -1, 2, value);
+                        for (i = 0; i < n; i++) value[i] = shs__scaled(&s, each ? i : 0, shs__get_element(k, y, (size_t)i));
                         shs__store_values(types[t], n, value, none, 0, expected, 1);
                         k->store(shs__element_type(k, types[t]), n, y, &s, got);
                         assert_same_values(types[t], n, got, expected);
