@@ -7482,8 +7482,8 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
 
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
-/* d <- normalise(F x') */
-SHS__PRIVATE void shs__dl_direction_naive(int p, ptrdiff_t m, const shs_wide *F, const shs_wide *x, int step, shs_wide *d) {
+/* SGK: d <- normalise(F x') */
+SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
     shs_wide norm2 = 0;
     ptrdiff_t i, l;
     for (l = 0; l < p; l++) {
@@ -7493,17 +7493,12 @@ SHS__PRIVATE void shs__dl_direction_naive(int p, ptrdiff_t m, const shs_wide *F,
     for (l = 0; l < p; l++) d[l] /= SHS__WSQRT(norm2);
 }
 
-/* d <- normalise(F x'), x <- F'd */
+/* AK-SVD: the same d, then x <- F'd */
 SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
     ptrdiff_t i, l;
-    shs__dl_direction_naive(p, m, F, x, step, d);
+    shs_sgk_naive(p, m, F, x, step, d);
     for (i = 0; i < m; i++)
         for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
-}
-
-/* d <- normalise(F x') */
-SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
-    shs__dl_direction_naive(p, m, F, x, step, d);
 }
 
 SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
@@ -7538,11 +7533,10 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
 
 /* ---- the rules of update ------------------------------------------------------------------------------------------ */
 
-/* A rule is one function on the sums of a group of atoms. It turns E_I x' in g->sums into the directions of the new atoms; D
-   (p x count) has the old ones. The driver normalises. */
-typedef void (*shs__dl_rule_fn)(int p, const shs_atom_group *g, const shs_real *D);
+/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms, which the
+   driver normalises. D (p x count) has the old ones.
 
-/* AK-SVD: F x' = E_I x' + d_old |x|^2. */
+   AK-SVD: F x' = E_I x' + d_old |x|^2. */
 SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *D) {
     int j, i;
     for (j = 0; j < g->count; j++)
@@ -7553,23 +7547,17 @@ SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_r
 SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_real *D) { shs__dl_rule_aksvd(p, g, D); }
 
 static const struct {
-    shs__dl_rule_fn directions;
+    const char *name;
+    void (*directions)(int p, const shs_atom_group *g, const shs_real *D);
     int codes; /* x_new is made with the new atom; otherwise x stays */
 } shs__dl_rules[] = {
-#define SHS__ROW(code, name, codes) {shs__dl_rule_##name, codes},
+#define SHS__ROW(code, name, codes) {#name, shs__dl_rule_##name, codes},
     SHS_UPDATE_LIST(SHS__ROW)
 #undef SHS__ROW
 };
 
 SHS__PUBLIC const char *shs_update_name(shs_update update) {
-    switch (update) {
-#define SHS__CASE(code, name, codes)                                                                                   \
-    case code: return #name;
-        SHS_UPDATE_LIST(SHS__CASE)
-#undef SHS__CASE
-    case SHS_UPDATE_COUNT: break;
-    }
-    return NULL;
+    return (unsigned)update < SHS_UPDATE_COUNT ? shs__dl_rules[update].name : NULL;
 }
 
 /* ---- the CPU's signals session ------------------------------------------------------------------------------------ */
