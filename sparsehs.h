@@ -7480,6 +7480,10 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
 /* 7  DICTIONARY LEARNING                                                                                             */
 /* ================================================================================================================== */
 
+/* In this order: the naive twin; the rules of update; the CPU's session, which keeps codes and residuals; the stages, which run
+   there or on the engine; the driver, which never looks at the engine; start dictionaries; the public forms. Coding is section
+   6's. No other section calls what is here. */
+
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 /* SGK: d <- normalise(F x') */
@@ -7501,9 +7505,9 @@ SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide
         for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
 }
 
-SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
-                                int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
-                                shs_wide *r, shs_wide *Q, shs_wide *R) {
+SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
+                                int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
+                                shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
     ptrdiff_t i, j, l, k, first;
     for (i = 0; i < m; i++) { /* Y ~ DX */
         int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
@@ -7533,8 +7537,8 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
 
 /* ---- the rules of update ------------------------------------------------------------------------------------------ */
 
-/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms, which the
-   driver normalises. D (p x count) has the old ones.
+/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms, which
+   the driver normalises. D (p x count) has the old ones.
 
    AK-SVD: F x' = E_I x' + d_old |x|^2. */
 SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *D) {
@@ -7564,10 +7568,10 @@ SHS__PUBLIC const char *shs_update_name(shs_update update) {
 
 /* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
    coefficient number slot[u] of signal[u]. */
-typedef struct shs__uses {
+typedef struct shs__dl_uses {
     size_t *start, *signal;
     int *slot;
-} shs__uses;
+} shs__dl_uses;
 
 enum {
     SHS__USES_AN_ITEM = 2048,  /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
@@ -7575,13 +7579,13 @@ enum {
 };
 
 /* A stretch of one atom's uses; gathering is cut into these. */
-typedef struct shs__stretch {
+typedef struct shs__dl_stretch {
     int atom; /* within the group */
     size_t begin, end;
     shs_wide energy;
-} shs__stretch;
+} shs__dl_stretch;
 
-typedef struct shs__signals {
+typedef struct shs__dl_session {
     shs__coder coder;
     shs_codes codes;
     int p, n;
@@ -7589,22 +7593,22 @@ typedef struct shs__signals {
     shs_real *D;  /* p x n: the session's own copy */
     shs_real *E;  /* p x m: Y - DX */
     shs_wide *chunk_sums;
-    shs__uses uses;
+    shs__dl_uses uses;
     shs_real *x_new;        /* one a use */
-    shs__stretch *stretches;
+    shs__dl_stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
     shs__synthesis residual; /* of the codes at hand; residual_done: E holds it */
     int residual_done;
     const shs_atom_group *group; /* at work */
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
-} shs__signals;
+} shs__dl_session;
 
-SHS__PRIVATE size_t shs__most_stretches(int n, size_t m, int stride) {
+SHS__PRIVATE size_t shs__dl_most_stretches(int n, size_t m, int stride) {
     return (size_t)n + shs__product(m, (size_t)stride, 1) / SHS__USES_AN_ITEM;
 }
 
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
-SHS__PRIVATE void shs__signals_layout(shs__layout *l, shs__signals *s, int stride, int own_codes, int workers) {
+SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_session *s, int stride, int own_codes, int workers) {
     size_t cells = shs__product(s->m, (size_t)stride, 1), p = (size_t)s->p, n = (size_t)s->n;
     s->coder.p = s->p, s->coder.n = s->n, s->coder.m = s->m, s->coder.stride = stride;
     shs__coder_layout(l, &s->coder, workers);
@@ -7622,13 +7626,13 @@ SHS__PRIVATE void shs__signals_layout(shs__layout *l, shs__signals *s, int strid
     s->uses.signal = SHS__CARVE(l, size_t, cells);
     s->uses.slot = SHS__CARVE(l, int, cells);
     s->x_new = SHS__CARVE(l, shs_real, cells);
-    s->stretches = SHS__CARVE(l, shs__stretch, shs__most_stretches(s->n, s->m, stride));
-    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, shs__most_stretches(s->n, s->m, stride), 1));
+    s->stretches = SHS__CARVE(l, shs__dl_stretch, shs__dl_most_stretches(s->n, s->m, stride));
+    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, shs__dl_most_stretches(s->n, s->m, stride), 1));
     s->overlap = SHS__CARVE(l, shs_wide, n);
 }
 
 /* A counting sort of the codes by atom. */
-SHS__PRIVATE void shs__count_uses(shs__signals *s) {
+SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
     const shs_codes *codes = &s->codes;
     size_t *start = s->uses.start, i, at;
     int j, k;
@@ -7645,32 +7649,32 @@ SHS__PRIVATE void shs__count_uses(shs__signals *s) {
 }
 
 /* Sets up E = Y - DX for the session's D and codes. */
-SHS__PRIVATE void shs__residual_of(shs__signals *s) {
+SHS__PRIVATE void shs__dl_set_residual(shs__dl_session *s) {
     shs__synthesis *w = &s->residual;
     w->p = s->p, w->D = s->D, w->ldd = s->p, w->Y = s->coder.Y, w->ldy = s->coder.ldy, w->codes = &s->codes, w->count = s->m;
     w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
 }
 
 /* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
-SHS__PRIVATE shs_status shs__signals_code(const shs_context *ctx, shs__signals *s, const shs_real *D, shs_real *errors2,
-                                          size_t *usage, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_real *errors2,
+                                         size_t *usage, shs_omp_report *report) {
     shs_status status;
     int j;
     memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
-    shs__residual_of(s);
+    shs__dl_set_residual(s);
     s->coder.codes = &s->codes;
     s->coder.errors2 = errors2;
     s->coder.after = &s->residual;
     shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual_done = 1;
-    shs__count_uses(s);
+    shs__dl_count_uses(s);
     for (j = 0; j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
     return status;
 }
 
 /* sum2 NULL: E is wanted, not its square. */
-SHS__PRIVATE void shs__signals_residual(const shs_context *ctx, shs__signals *s, shs_wide *sum2) {
+SHS__PRIVATE void shs__dl_cpu_residual(const shs_context *ctx, shs__dl_session *s, shs_wide *sum2) {
     shs_wide sum;
     if (s->residual_done && !sum2) return;
     sum = shs__synthesis_run(ctx, &s->residual);
@@ -7678,9 +7682,9 @@ SHS__PRIVATE void shs__signals_residual(const shs_context *ctx, shs__signals *s,
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2. */
-SHS__OUTLINE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
-    const shs__signals *s = (const shs__signals *)arg;
-    shs__stretch *w = s->stretches + chunk;
+SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
+    const shs__dl_session *s = (const shs__dl_session *)arg;
+    shs__dl_stretch *w = s->stretches + chunk;
     shs_real *sum = s->stretch_sums + chunk * (size_t)s->p, x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE];
     const shs__vector_kernels *kernels = shs__kernels_vector();
@@ -7702,19 +7706,19 @@ SHS__OUTLINE void shs__gather_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* One pass over the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__group_work(const shs__signals *s, const shs_atom_group *g) {
+SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_session *s, const shs_atom_group *g) {
     return (shs_wide)s->p * (shs_wide)(s->uses.start[g->first + g->count] - s->uses.start[g->first]);
 }
 
 /* sums = E_I x' and energy = |x|^2 of each atom of the group. A single atom is not shared out: the next one waits for it, and a
    parallel region an atom costs more than it saves unless the machine has nothing else to do. */
-SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, const shs_atom_group *g) {
+SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
     for (j = 0; j < g->count; j++) {
         size_t at = s->uses.start[g->first + j], end = s->uses.start[g->first + j + 1];
         for (; at < end; at += SHS__USES_AN_ITEM) {
-            shs__stretch *w = s->stretches + stretches++;
+            shs__dl_stretch *w = s->stretches + stretches++;
             w->atom = j;
             w->begin = at;
             w->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
@@ -7722,18 +7726,18 @@ SHS__PRIVATE void shs__signals_gather(const shs_context *ctx, shs__signals *s, c
         g->energy[j] = 0;
     }
     memset(g->sums, 0, (size_t)s->p * (size_t)g->count * sizeof *g->sums);
-    if (g->count > 1) shs__parallel(ctx, shs__group_work(s, g), stretches, shs__gather_chunk, s);
+    if (g->count > 1) shs__parallel(ctx, shs__dl_group_work(s, g), stretches, shs__dl_gather_chunk, s);
     else
-        for (c = 0; c < stretches; c++) shs__gather_chunk(s, c, 0);
+        for (c = 0; c < stretches; c++) shs__dl_gather_chunk(s, c, 0);
     for (c = 0; c < stretches; c++) {
-        const shs__stretch *w = s->stretches + c;
+        const shs__dl_stretch *w = s->stretches + c;
         shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, g->sums + (size_t)w->atom * (size_t)s->p);
         g->energy[w->atom] += w->energy;
     }
 }
 
 /* The first use of atom j by signal i or a later one. */
-SHS__PRIVATE size_t shs__first_use(const shs__uses *uses, int j, size_t i) {
+SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i) {
     size_t low = uses->start[j], high = uses->start[j + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -7744,12 +7748,12 @@ SHS__PRIVATE size_t shs__first_use(const shs__uses *uses, int j, size_t i) {
 }
 
 /* The coefficient that use u is. */
-SHS__INLINE shs_real *shs__dl_coefficient(const shs__signals *s, size_t u) {
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_session *s, size_t u) {
     return s->codes.coefs + s->uses.signal[u] * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
-SHS__INLINE shs_real shs__dl_new_code(const shs__signals *s, const shs__vector_kernels *kernels, int j, size_t u) {
+SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u) {
     size_t p = (size_t)s->p;
     shs_real x = *shs__dl_coefficient(s, u);
     if (!shs__dl_rules[s->group->update].codes) return x;
@@ -7757,7 +7761,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__signals *s, const shs__vector_k
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
-SHS__INLINE void shs__dl_change_use(const shs__signals *s, const shs__vector_kernels *kernels, int j, size_t u,
+SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
     size_t p = (size_t)s->p;
     shs_real *x = shs__dl_coefficient(s, u);
@@ -7769,31 +7773,31 @@ SHS__INLINE void shs__dl_change_use(const shs__signals *s, const shs__vector_ker
 
 /* A stretch of signals: first every x_new of the group from the E they share, then E and the codes change over. A signal
    belongs to one chunk only, so chunks do not meet. */
-SHS__PRIVATE void shs__update_chunk(void *arg, size_t chunk, int worker) {
-    const shs__signals *s = (const shs__signals *)arg;
+SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
+    const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
     int j, first = s->group->first, count = s->group->count;
     (void)worker;
     for (j = 0; j < count; j++) {
-        end = shs__first_use(&s->uses, first + j, i1);
-        for (u = shs__first_use(&s->uses, first + j, i0); u < end; u++) s->x_new[u] = shs__dl_new_code(s, kernels, j, u);
+        end = shs__dl_first_use(&s->uses, first + j, i1);
+        for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++) s->x_new[u] = shs__dl_new_code(s, kernels, j, u);
     }
     for (j = 0; j < count; j++) {
-        end = shs__first_use(&s->uses, first + j, i1);
-        for (u = shs__first_use(&s->uses, first + j, i0); u < end; u++) shs__dl_change_use(s, kernels, j, u, s->x_new[u]);
+        end = shs__dl_first_use(&s->uses, first + j, i1);
+        for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++) shs__dl_change_use(s, kernels, j, u, s->x_new[u]);
     }
 }
 
 /* The same for a group of one atom: each of its uses is by another signal. */
-SHS__PRIVATE void shs__update_one(const shs__signals *s) {
+SHS__PRIVATE void shs__dl_update_one(const shs__dl_session *s) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     size_t u;
     for (u = s->uses.start[s->group->first]; u < s->uses.start[s->group->first + 1]; u++)
         shs__dl_change_use(s, kernels, 0, u, shs__dl_new_code(s, kernels, 0, u));
 }
 
-SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, const shs_atom_group *g) {
+SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
     size_t p = (size_t)s->p;
     int j, i, changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
     s->group = g;
@@ -7804,16 +7808,16 @@ SHS__PRIVATE void shs__signals_update(const shs_context *ctx, shs__signals *s, c
     }
     s->residual_done = 0;
     if (changes && g->count > 1)
-        shs__parallel(ctx, shs__group_work(s, g), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__update_chunk, s);
-    else if (changes) shs__update_one(s);
+        shs__parallel(ctx, shs__dl_group_work(s, g), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
+    else if (changes) shs__dl_update_one(s);
     memcpy(s->D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
 
 /* ---- stages: here, or on the context's engine --------------------------------------------------------------------- */
 
 /* The driver's state. Its first member is the CPU's session; `remote` is the engine's, where there is one. */
-typedef struct shs__learner {
-    shs__signals cpu;
+typedef struct shs__dl_learner {
+    shs__dl_session cpu;
     const shs_context *ctx;
     const shs_engine *engine; /* NULL: the CPU */
     void *remote;
@@ -7834,7 +7838,7 @@ typedef struct shs__learner {
     shs_real *panel;         /* n x SHS__PANEL: a piece of D'D */
     shs_real *scratch;
     shs_real *signal;        /* p */
-} shs__learner;
+} shs__dl_learner;
 
 enum { SHS__PANEL = 32 };
 
@@ -7842,7 +7846,7 @@ enum { SHS__PANEL = 32 };
    cannot or lacks the memory, is decided here.
 
    Opens a session of the engine, where there is one that does all that learning asks for. */
-SHS__PRIVATE shs_status shs__stage_open(shs__learner *w) {
+SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
     const shs__coder *coder = &w->cpu.coder;
     shs_signals_job job = SHS_ZERO;
@@ -7856,28 +7860,28 @@ SHS__PRIVATE shs_status shs__stage_open(shs__learner *w) {
     return shs__cpu_turn(e, status) ? SHS_OK : status;
 }
 
-SHS__PRIVATE void shs__stage_close(shs__learner *w) {
+SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
     if (w->engine) w->engine->signals_close(w->remote);
     w->engine = NULL;
 }
 
 /* Whether the CPU does a stage. An engine that gives one up is left for good: where it has coded, its codes come over, and E
    is formed anew of them and the CPU's copy of the dictionary. */
-SHS__PRIVATE int shs__learns_here(shs__learner *w, int coded, shs_status *status) {
+SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     if (!shs__cpu_turn(e, *status)) return 0;
     if (!e) return 1;
     *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
-    shs__stage_close(w);
+    shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {
-        shs__count_uses(&w->cpu);
-        shs__residual_of(&w->cpu);
-        shs__signals_residual(w->ctx, &w->cpu, NULL);
+        shs__dl_count_uses(&w->cpu);
+        shs__dl_set_residual(&w->cpu);
+        shs__dl_cpu_residual(w->ctx, &w->cpu, NULL);
     }
     return *status == SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     const shs_engine *e = w->engine;
     shs_status status = SHS_OK;
     if (e) {
@@ -7885,50 +7889,50 @@ SHS__PRIVATE shs_status shs__stage_code(shs__learner *w, const shs_real *D, shs_
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, w->errors2, w->usage, report);
     }
-    if (shs__learns_here(w, 0, &status)) status = shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
+    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
     return status;
 }
 
 /* sum2 may be NULL. */
-SHS__PRIVATE shs_status shs__stage_residual(shs__learner *w, shs_wide *sum2) {
+SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
     const shs_engine *e = w->engine;
     shs_wide unused;
     shs_status status = e ? e->signals_residual(w->remote, sum2 ? sum2 : &unused) : SHS_OK;
-    if (shs__learns_here(w, 1, &status)) shs__signals_residual(w->ctx, &w->cpu, sum2);
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_residual(w->ctx, &w->cpu, sum2);
     return status;
 }
 
-SHS__PRIVATE shs_status shs__stage_gather(shs__learner *w, const shs_atom_group *g) {
+SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
     shs_status status = w->engine ? w->engine->signals_gather(w->remote, g) : SHS_OK;
-    if (shs__learns_here(w, 1, &status)) shs__signals_gather(w->ctx, &w->cpu, g);
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->cpu, g);
     return status;
 }
 
-SHS__PRIVATE shs_status shs__stage_update(shs__learner *w, const shs_atom_group *g) {
+SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
     shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
     if (e && status == SHS_OK) memcpy(w->cpu.D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
-    if (shs__learns_here(w, 1, &status)) shs__signals_update(w->ctx, &w->cpu, g);
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->cpu, g);
     return status;
 }
 
 /* The session's codes, which are those of D, into the caller's; the CPU has written them there. */
-SHS__PRIVATE shs_status shs__stage_fetch(shs__learner *w, const shs_real *D, shs_codes *codes) {
+SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
-    if (!w->engine || !shs__learns_here(w, 0, &status)) return status;
-    return shs__signals_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
+    if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
+    return shs__dl_cpu_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
 }
 
-/* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the room of
-   this one. */
-SHS__PRIVATE shs_status shs__stage_recode(shs__learner *w, const shs_real *D, shs_codes *codes) {
+/* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the room
+   of this one. */
+SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs__coder *coder = &w->cpu.coder;
     int remote = w->engine != NULL;
     shs_omp_report report;
     shs_status status;
-    shs__stage_close(w);
+    shs__dl_stage_close(w);
     coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
     coder->D = D, coder->ldd = w->p;
     if (remote && !shs__codes_here(w->ctx, coder, &report, &status)) return status;
@@ -7939,15 +7943,15 @@ SHS__PRIVATE shs_status shs__stage_recode(shs__learner *w, const shs_real *D, sh
 /* ---- the driver --------------------------------------------------------------------------------------------------- */
 
 /* The value of a schedule at an iteration, or the constant before its first step. */
-SHS__PRIVATE int shs__scheduled(const shs_step *steps, int count, int constant, int iteration) {
+SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constant, int iteration) {
     int i, value = constant;
     for (i = 0; steps && i < count && steps[i].from <= iteration; i++) value = steps[i].value;
     return value;
 }
 
-/* The new atoms of a group of its sums, by the rule, normalised. An unused atom, or one whose sum vanishes or is no number, as the
-   products of large signals leave the range, stays. */
-SHS__PRIVATE void shs__new_atoms(shs__learner *w, const shs_atom_group *g) {
+/* Makes the new atoms of a group of its sums, by the rule, and normalises them. An unused atom, or one whose sum vanishes or is
+   no number, as the products of large signals leave the range, stays. */
+SHS__PRIVATE void shs__dl_new_atoms(shs__dl_learner *w, const shs_atom_group *g) {
     shs_real *D = w->D + (size_t)g->first * (size_t)w->p;
     int j, i;
     shs__dl_rules[g->update].directions(w->p, g, D);
@@ -7968,29 +7972,29 @@ SHS__PRIVATE void shs__new_atoms(shs__learner *w, const shs_atom_group *g) {
 
 /* One round of updates, group by group: sums, rule, new atoms. last: nobody looks at E after this round; want_codes: somebody
    looks at X. */
-SHS__PRIVATE shs_status shs__update_round(shs__learner *w, int group, int last, int want_codes) {
+SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes) {
     shs_atom_group g = SHS_ZERO;
-    shs_status status = shs__stage_residual(w, NULL);
+    shs_status status = shs__dl_stage_residual(w, NULL);
     g.update = w->o->update, g.sums = w->sums, g.energy = w->energy, g.atoms = w->atoms;
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
-        if (status == SHS_OK) status = shs__stage_gather(w, &g);
+        if (status == SHS_OK) status = shs__dl_stage_gather(w, &g);
         status = shs__agree(w->ctx, status);
         if (status == SHS_OK) status = shs__reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
-        shs__new_atoms(w, &g);
-        status = shs__stage_update(w, &g);
+        shs__dl_new_atoms(w, &g);
+        status = shs__dl_stage_update(w, &g);
     }
     return shs__agree(w->ctx, status);
 }
 
 /* Codes with D and adds up over the ranks. */
-SHS__PRIVATE shs_status shs__code_all(shs__learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
+SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
     shs_omp_report report = SHS_ZERO;
-    shs_status status = shs__agree(w->ctx, shs__stage_code(w, D, &report));
+    shs_status status = shs__agree(w->ctx, shs__dl_stage_code(w, D, &report));
     int j;
     if (status != SHS_OK) return status;
     w->energy[0] = report.sum2;
@@ -8005,7 +8009,7 @@ SHS__PRIVATE shs_status shs__code_all(shs__learner *w, const shs_real *D, shs_wi
 }
 
 /* Flags one of every two atoms whose |d_i'd_j| exceeds the limit: the one with fewer uses, the later of equals. */
-SHS__PRIVATE void shs__flag_duplicates(shs__learner *w, shs_real limit) {
+SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
     int first, i, j;
     for (first = 0; first < w->n; first += SHS__PANEL) {
         int count = shs__imin(SHS__PANEL, w->n - first);
@@ -8020,7 +8024,7 @@ SHS__PRIVATE void shs__flag_duplicates(shs__learner *w, shs_real limit) {
 
 /* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
    only zero errors are left. */
-SHS__PRIVATE shs_status shs__take_worst(shs__learner *w, int *found) {
+SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
     shs_wide worst = 0, owner, *column = w->sums, norm2 = 0, rank = (shs_wide)shs__rank(w->ctx);
     size_t i, at = 0;
     int q;
@@ -8045,7 +8049,7 @@ SHS__PRIVATE shs_status shs__take_worst(shs__learner *w, int *found) {
     return status;
 }
 
-SHS__PRIVATE void shs__random_atom(int p, shs_real *d, shs_random *r) {
+SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
     shs_wide norm2 = 0;
     int i;
     do
@@ -8059,22 +8063,22 @@ SHS__PRIVATE void shs__random_atom(int p, shs_real *d, shs_random *r) {
 
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
    duplicates, so they agree on the atoms before they look for what replaces them. */
-SHS__PRIVATE shs_status shs__replace_atoms(shs__learner *w, int iteration, shs_ksvd_record *record) {
+SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     shs_random r;
     shs_status status;
     int j, found;
     if (o->replace == SHS_REPLACE_LEAVE) return SHS_OK;
     for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
-    if (o->prune_coherence < 1) shs__flag_duplicates(w, o->prune_coherence);
+    if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
     for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
     status = shs__reduce(w->ctx, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
     shs_random_seed(&r, shs__mix(o->seed + 1) + (uint64_t)iteration);
     for (j = 0; j < w->n && status == SHS_OK; j++) {
         if (!(w->energy[j] > 0)) continue;
         found = 1;
-        if (o->replace == SHS_REPLACE_RANDOM) shs__random_atom(w->p, w->signal, &r);
-        else status = shs__take_worst(w, &found);
+        if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, w->signal, &r);
+        else status = shs__dl_take_worst(w, &found);
         if (status != SHS_OK || !found) break;
         memcpy(w->D + (size_t)j * (size_t)w->p, w->signal, (size_t)w->p * sizeof(shs_real));
         if (w->usage[j]) record->pruned++;
@@ -8084,19 +8088,20 @@ SHS__PRIVATE shs_status shs__replace_atoms(shs__learner *w, int iteration, shs_k
 }
 
 /* What is being minimised: the error, or with a tolerance the number of coefficients. */
-SHS__PRIVATE shs_wide shs__merit(const shs__learner *w, shs_wide rmse, shs_wide mean_atoms) {
+SHS__PRIVATE shs_wide shs__dl_merit(const shs__dl_learner *w, shs_wide rmse, shs_wide mean_atoms) {
     return w->tolerant ? mean_atoms : rmse;
 }
 
 /* What the iterations have come to. */
-typedef struct shs__course {
+typedef struct shs__dl_course {
     shs_ksvd_report best; /* of the best dictionary so far */
     shs_wide best_merit, stop_merit;
     int stop_iteration;   /* when stop_merit was reached */
-} shs__course;
+} shs__dl_course;
 
-SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updates, shs_wide rmse, shs_wide mean_atoms) {
-    shs_wide merit = shs__merit(w, rmse, mean_atoms);
+SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, shs__dl_course *course, int updates, shs_wide rmse,
+                                    shs_wide mean_atoms) {
+    shs_wide merit = shs__dl_merit(w, rmse, mean_atoms);
     if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
     course->best_merit = merit;
     course->best.best_iteration = updates;
@@ -8106,30 +8111,31 @@ SHS__PRIVATE void shs__keep_best(shs__learner *w, shs__course *course, int updat
 }
 
 /* Coding, updates, replacement: one iteration, and its record. */
-SHS__PRIVATE shs_status shs__iterate(shs__learner *w, int k, int iterations, shs__course *course, shs_ksvd_record *record) {
+SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iterations, shs__dl_course *course,
+                                        shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     int iteration = o->first_iteration + k, round, j;
-    int rounds = shs__scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
-    int group = shs__scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
-    shs_status status = shs__code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
+    int rounds = shs__dl_scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
+    int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
+    shs_status status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
-    shs__keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
+    shs__dl_keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
     if (o->usage_history) memcpy(o->usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
     status = shs__agree(w->ctx, shs__progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
     for (round = 0; round < rounds && status == SHS_OK; round++)
-        status = shs__update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
+        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
     if (status == SHS_OK && o->rmse_after_update) {
         shs_wide sum2 = 0;
-        status = shs__agree(w->ctx, shs__stage_residual(w, &sum2));
+        status = shs__agree(w->ctx, shs__dl_stage_residual(w, &sum2));
         if (status == SHS_OK) status = shs__reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
         record->rmse_update = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
     }
-    return status == SHS_OK ? shs__replace_atoms(w, iteration, record) : status;
+    return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, record) : status;
 }
 
 /* Whether the best error has not improved enough for long enough. */
-SHS__PRIVATE int shs__stalled(const shs__learner *w, shs__course *course, int k) {
+SHS__PRIVATE int shs__dl_stalled(const shs__dl_learner *w, shs__dl_course *course, int k) {
     if (w->o->stop_patience <= 0) return 0;
     if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o->stop_improvement)) {
         course->stop_merit = course->best_merit;
@@ -8139,7 +8145,7 @@ SHS__PRIVATE int shs__stalled(const shs__learner *w, shs__course *course, int k)
 }
 
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
-SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
+SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w, shs__dl_course *course) {
     const shs_ksvd_options *o = w->o;
     int k;
     shs_wide rmse, mean_atoms;
@@ -8147,26 +8153,26 @@ SHS__OUTLINE shs_status shs__learn(shs__learner *w, shs__course *course) {
     for (k = 0; k < o->iterations && status == SHS_OK; k++) {
         shs_ksvd_record record = SHS_ZERO;
         record.rmse_update = -1;
-        status = shs__iterate(w, k, o->iterations, course, &record);
+        status = shs__dl_iterate(w, k, o->iterations, course, &record);
         if (o->history && (status == SHS_OK || status == SHS_CANCELLED)) o->history[k] = record;
         if (status != SHS_OK) return status;
         course->best.iterations = k + 1;
-        if (shs__stalled(w, course, k)) break;
+        if (shs__dl_stalled(w, course, k)) break;
     }
-    status = shs__code_all(w, w->D, &rmse, &mean_atoms);
+    status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms);
     if (status != SHS_OK) return status;
-    shs__keep_best(w, course, course->best.iterations, rmse, mean_atoms);
+    shs__dl_keep_best(w, course, course->best.iterations, rmse, mean_atoms);
     (void)shs__progress(w->ctx, "learning", (size_t)o->iterations, (size_t)o->iterations, course->best.rmse);
     return SHS_OK;
 }
 
 /* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is collective. */
-SHS__OUTLINE shs_status shs__final_codes(shs__learner *w, const shs__course *course, shs_codes *codes) {
+SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, const shs__dl_course *course, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = SHS_OK;
-    if (codes->stride < w->cpu.coder.stride) return shs__stage_recode(w, w->best, codes);
-    if (course->best.best_iteration != course->best.iterations) status = shs__stage_code(w, w->best, &report);
-    return status == SHS_OK ? shs__stage_fetch(w, w->best, codes) : status;
+    if (codes->stride < w->cpu.coder.stride) return shs__dl_stage_recode(w, w->best, codes);
+    if (course->best.best_iteration != course->best.iterations) status = shs__dl_stage_code(w, w->best, &report);
+    return status == SHS_OK ? shs__dl_stage_fetch(w, w->best, codes) : status;
 }
 
 /* ---- where it starts ---------------------------------------------------------------------------------------------- */
@@ -8177,13 +8183,13 @@ SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd,
     int j;
     if (status != SHS_OK) return status;
     shs_random_seed(&r, seed);
-    for (j = 0; j < n; j++) shs__random_atom(p, SHS__AT(D, ldd, 0, j), &r);
+    for (j = 0; j < n; j++) shs__dl_random_atom(p, SHS__AT(D, ldd, 0, j), &r);
     return SHS_OK;
 }
 
 /* Value i of the k-th of `count` cosines on `length` points: cos(pi i k / count), the mean removed unless k = 0. With more
    cosines than points they are overcomplete. */
-SHS__PRIVATE shs_wide shs__cosine(int i, int k, int count, int length) {
+SHS__PRIVATE shs_wide shs__dl_cosine(int i, int k, int count, int length) {
     const shs_wide pi = (shs_wide)3.14159265358979323846;
     shs_wide mean = 0;
     int q;
@@ -8192,16 +8198,16 @@ SHS__PRIVATE shs_wide shs__cosine(int i, int k, int count, int length) {
 }
 
 /* Across the channels an ordinary DCT: cos(pi (i + 1/2) k / channels). */
-SHS__PRIVATE shs_wide shs__channel_cosine(int i, int k, int channels) {
+SHS__PRIVATE shs_wide shs__dl_channel_cosine(int i, int k, int channels) {
     return SHS__WCOS((shs_wide)3.14159265358979323846 * ((shs_wide)i + (shs_wide)0.5) * (shs_wide)k / (shs_wide)channels);
 }
 
-SHS__PRIVATE void shs__dct_atom(int width, int height, int channels, const int *k, const int *count, shs_real *d) {
+SHS__PRIVATE void shs__dl_dct_atom(int width, int height, int channels, const int *k, const int *count, shs_real *d) {
     int p = width * height * channels, i;
     for (i = 0; i < p; i++) {
         int x = i % width, y = i / width % height, c = i / width / height;
-        d[i] = (shs_real)(shs__cosine(x, k[0], count[0], width) * shs__cosine(y, k[1], count[1], height) *
-                          shs__channel_cosine(c, k[2], channels));
+        d[i] = (shs_real)(shs__dl_cosine(x, k[0], count[0], width) * shs__dl_cosine(y, k[1], count[1], height) *
+                          shs__dl_channel_cosine(c, k[2], channels));
     }
 }
 
@@ -8225,13 +8231,13 @@ SHS__PUBLIC shs_status shs_dictionary_dct(int width, int height, int channels, i
         for (k[2] = 0; k[2] < channels && k[2] <= frequency; k[2]++)
             for (k[1] = 0; k[1] < count[1] && k[1] + k[2] <= frequency && made < n; k[1]++) {
                 k[0] = frequency - k[1] - k[2];
-                if (k[0] < count[0]) shs__dct_atom(width, height, channels, k, count, SHS__AT(D, ldd, 0, made++));
+                if (k[0] < count[0]) shs__dl_dct_atom(width, height, channels, k, count, SHS__AT(D, ldd, 0, made++));
             }
     return shs_normalize_columns(p, n, D, ldd, NULL);
 }
 
 /* Whether two unit vectors are the same up to sign. */
-SHS__PRIVATE int shs__same_direction(int p, const shs_real *a, const shs_real *b) {
+SHS__PRIVATE int shs__dl_same_direction(int p, const shs_real *a, const shs_real *b) {
     int i;
     for (i = 0; i < p; i++)
         if (shs__abs(shs__abs(a[i]) - shs__abs(b[i])) > 16 * (shs_real)SHS__EPS) return 0;
@@ -8239,7 +8245,7 @@ SHS__PRIVATE int shs__same_direction(int p, const shs_real *a, const shs_real *b
 }
 
 /* Fetches the signals that have these numbers among all ranks' signals, as columns of w->sums. */
-SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int count) {
+SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first, int count) {
     int j;
     memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
     for (j = 0; j < count; j++) {
@@ -8253,11 +8259,11 @@ SHS__PRIVATE shs_status shs__fetch_signals(shs__learner *w, uint64_t first, int 
 
 /* Signals in random order, normalised; zeros and copies of earlier ones are passed over. What is missing stays for random
    atoms; *made says how many there are. */
-SHS__PRIVATE shs_status shs__start_from_signals(shs__learner *w, int *made) {
+SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made) {
     uint64_t next = 0, all = (uint64_t)w->all_m;
     for (*made = 0; *made < w->n && next < all;) {
         int count = (int)(all - next < (uint64_t)(w->n - *made) ? all - next : (uint64_t)(w->n - *made)), j, i;
-        shs_status status = shs__fetch_signals(w, next, count);
+        shs_status status = shs__dl_fetch_signals(w, next, count);
         if (status != SHS_OK) return status;
         next += (uint64_t)count;
         for (j = 0; j < count; j++) {
@@ -8267,14 +8273,14 @@ SHS__PRIVATE shs_status shs__start_from_signals(shs__learner *w, int *made) {
             for (i = 0; i < w->p; i++) norm2 += y[i] * y[i];
             if (!(norm2 > 0)) continue;
             for (i = 0; i < w->p; i++) d[i] = (shs_real)(y[i] / SHS__WSQRT(norm2));
-            for (i = 0; i < *made && !shs__same_direction(w->p, d, w->D + (size_t)i * (size_t)w->p);) i++;
+            for (i = 0; i < *made && !shs__dl_same_direction(w->p, d, w->D + (size_t)i * (size_t)w->p);) i++;
             *made += i == *made;
         }
     }
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int ldd) {
+SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given, int ldd) {
     const shs_ksvd_options *o = w->o;
     int made = 0, j;
     shs_random r;
@@ -8291,20 +8297,20 @@ SHS__PRIVATE shs_status shs__start(shs__learner *w, const shs_real *given, int l
             return SHS_BAD_START;
         return shs_dictionary_dct(width, height, o->patch_channels, w->n, w->D, w->p);
     }
-    if (o->start == SHS_START_SIGNALS) status = shs__start_from_signals(w, &made);
-    for (j = made; j < w->n; j++) shs__random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
+    if (o->start == SHS_START_SIGNALS) status = shs__dl_start_from_signals(w, &made);
+    for (j = made; j < w->n; j++) shs__dl_random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
     return status;
 }
 
 /* ---- the public forms --------------------------------------------------------------------------------------------- */
 
-static const shs_ksvd_options shs__ksvd_zero = SHS_ZERO;
+static const shs_ksvd_options shs__dl_zero = SHS_ZERO;
 
-SHS__PRIVATE void shs__learner_layout(shs__layout *l, shs__learner *w, int stride, int own_codes, int workers) {
+SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes, int workers) {
     size_t atoms = shs__product((size_t)w->p, (size_t)w->n, 1), n = (size_t)w->n;
     w->cpu.p = w->p, w->cpu.n = w->n, w->cpu.m = w->m;
     w->cpu.coder.options = &w->o->coding;
-    shs__signals_layout(l, &w->cpu, stride, own_codes, workers);
+    shs__dl_session_layout(l, &w->cpu, stride, own_codes, workers);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
     w->atoms = SHS__CARVE(l, shs_real, atoms);
@@ -8318,7 +8324,7 @@ SHS__PRIVATE void shs__learner_layout(shs__layout *l, shs__learner *w, int strid
     w->signal = SHS__CARVE(l, shs_real, (size_t)w->p);
 }
 
-SHS__PRIVATE int shs__schedule_ok(const shs_step *steps, int count) {
+SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
     int i;
     if (count < 0 || (count > 0 && !steps)) return 0;
     for (i = 0; i < count; i++)
@@ -8326,13 +8332,13 @@ SHS__PRIVATE int shs__schedule_ok(const shs_step *steps, int count) {
     return 1;
 }
 
-SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
+SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->iterations < 0 || o->first_iteration < 0) return SHS_BAD_ITERATIONS;
     if (o->parallel_atoms < 0) return SHS_BAD_PARALLEL_ATOMS;
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
-    if (!shs__schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
-    if (!shs__schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
+    if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
+    if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -8341,8 +8347,8 @@ SHS__PRIVATE shs_status shs__check_learning(const shs_ksvd_options *o) {
 
 /* The options of a training run with zeros replaced by what they become, but for prune_uses. A Gram matrix of the caller's would
    be that of another dictionary. */
-SHS__PRIVATE shs_ksvd_options shs__training_options(int p, int n, const shs_ksvd_options *given) {
-    shs_ksvd_options o = given ? *given : shs__ksvd_zero;
+SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_options *given) {
+    shs_ksvd_options o = given ? *given : shs__dl_zero;
     size_t side = 1, area;
     o.coding.gram = NULL;
     if (o.coding.sparsity == 0 && !o.coding.sparsity_each && !(o.coding.tolerance > 0) && !o.coding.tolerance_each)
@@ -8361,15 +8367,15 @@ SHS__PRIVATE shs_ksvd_options shs__training_options(int p, int n, const shs_ksvd
 
 /* What prune_uses of zero becomes for m signals of s atoms: an atom that is worth keeping is used more often than a fair share
    of few uses. */
-SHS__PRIVATE int shs__least_uses(shs_wide m, int s, int n) {
+SHS__PRIVATE int shs__dl_least_uses(shs_wide m, int s, int n) {
     shs_wide fair = m * (shs_wide)s / (shs_wide)shs__imax(n, 1);
     return fair >= 16 ? 4 : fair >= 4 ? (int)(fair / 4) : -1;
 }
 
 SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
-    shs_ksvd_options o = shs__training_options(p, n, NULL);
+    shs_ksvd_options o = shs__dl_options(p, n, NULL);
     o.coding.signals_per_group = shs__default_group(n);
-    o.prune_uses = shs__least_uses((shs_wide)m, o.coding.sparsity, n);
+    o.prune_uses = shs__dl_least_uses((shs_wide)m, o.coding.sparsity, n);
     return o;
 }
 
@@ -8381,24 +8387,24 @@ SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *
     return shs_ksvd_ex(ctx, p, n, D, p, m, Y, p, &o, NULL, NULL);
 }
 
-SHS__OUTLINE size_t shs__ksvd_bytes(const shs_context *ctx, int p, int n, size_t m, int stride, shs_ksvd_options *o) {
-    shs__learner w = SHS_ZERO;
+SHS__OUTLINE size_t shs__dl_bytes(const shs_context *ctx, int p, int n, size_t m, int stride, shs_ksvd_options *o) {
+    shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     w.o = o, w.p = p, w.n = n, w.m = m;
-    shs__learner_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
+    shs__dl_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
     return shs__layout_query(&l);
 }
 
 SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
-    shs_ksvd_options o = shs__training_options(p, n, options);
+    shs_ksvd_options o = shs__dl_options(p, n, options);
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1 || shs__check_coding(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    return shs__ksvd_bytes(ctx, p, n, m, stride, &o);
+    return shs__dl_bytes(ctx, p, n, m, stride, &o);
 }
 
 /* How many signals there are over all ranks, and before this one. A rank that answers for another's number would be counted
    twice. */
-SHS__PRIVATE shs_status shs__count_signals(shs__learner *w) {
+SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
     size_t before = 0;
     int r, twice = 0;
@@ -8421,7 +8427,7 @@ SHS__PRIVATE shs_status shs__count_signals(shs__learner *w) {
 
 /* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options depends
    on the signals of all ranks. */
-SHS__OUTLINE shs_status shs__learner_meet(shs__learner *w, shs_status status, const shs_real *D, int ldd) {
+SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
     const int64_t numbers[] = {w->p,
@@ -8460,23 +8466,23 @@ SHS__OUTLINE shs_status shs__learner_meet(shs__learner *w, shs_status status, co
     meeting.largest[0] = meeting.has_data ? (shs_wide)w->cpu.coder.stride : 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
     status = shs__meet(w->ctx, status, &meeting);
-    if (status == SHS_OK) status = shs__count_signals(w);
+    if (status == SHS_OK) status = shs__dl_count_signals(w);
     if (status != SHS_OK) return status;
     w->tolerant = meeting.largest[1] > 0;
-    if (o->prune_uses == 0) o->prune_uses = shs__least_uses(w->all_m, (int)meeting.largest[0], w->n);
-    return shs__agree(w->ctx, shs__start(w, D, ldd));
+    if (o->prune_uses == 0) o->prune_uses = shs__dl_least_uses(w->all_m, (int)meeting.largest[0], w->n);
+    return shs__agree(w->ctx, shs__dl_start(w, D, ldd));
 }
 
-SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
-                                        const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
-                                        int *stride) {
+SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
+                                      const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
+                                      int *stride) {
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (m == 0 && !shs__distributed(ctx)) return SHS_BAD_M;
     if (!Y && m) return SHS_BAD_SIGNALS;
     if (ldy < p) return SHS_BAD_LDY;
-    status = shs__check_learning(o);
+    status = shs__dl_check_options(o);
     if (status != SHS_OK) return status;
     *stride = shs__imin(p, n);
     status = shs__check_coding(*stride, n, m, &o->coding, stride);
@@ -8490,59 +8496,59 @@ SHS__OUTLINE shs_status shs__check_ksvd(const shs_context *ctx, int p, int n, co
 
 /* Everything that can fail on one rank alone, before the first collective step. The caller's codes are worked in where they have
    room for what is learnt with. */
-SHS__OUTLINE shs_status shs__learner_open(shs__learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
-                                          const shs_codes *codes) {
+SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
+                                     const shs_codes *codes) {
     int workers = shs__workers(w->ctx), own_codes = !codes || codes->stride < stride;
     shs_status status;
-    shs__learner_layout(l, w, stride, own_codes, workers);
+    shs__dl_layout(l, w, stride, own_codes, workers);
     status = shs__acquire(w->ctx, l);
     if (status != SHS_OK) return status;
-    shs__learner_layout(l, w, stride, own_codes, workers);
+    shs__dl_layout(l, w, stride, own_codes, workers);
     if (!own_codes) w->cpu.codes = *codes;
     w->cpu.coder.Y = Y;
     w->cpu.coder.ldy = ldy;
     if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->cpu.coder.flags)) return SHS_SIGNALS_NOT_FINITE;
-    return shs__stage_open(w);
+    return shs__dl_stage_open(w);
 }
 
-SHS__OUTLINE shs_status shs__ksvd(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y, int ldy,
-                                  shs_ksvd_options *o, shs_codes *codes, shs_ksvd_report *report) {
-    shs__course course = SHS_ZERO;
-    shs__learner w = SHS_ZERO;
+SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
+                                     int ldy, shs_ksvd_options *o, shs_codes *codes, shs_ksvd_report *report) {
+    shs__dl_course course = SHS_ZERO;
+    shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int stride = 0, j, started;
-    shs_status status = shs__check_ksvd(ctx, p, n, D, ldd, m, Y, ldy, o, codes, &stride);
+    shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, o, codes, &stride);
     w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = o;
-    if (status == SHS_OK) status = shs__learner_open(&w, &l, stride, Y, ldy, codes);
-    status = shs__learner_meet(&w, status, D, ldd);
+    if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
+    status = shs__dl_meet(&w, status, D, ldd);
     started = status == SHS_OK;
     if (started) {
         memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
-        status = shs__learn(&w, &course);
+        status = shs__dl_learn(&w, &course);
     }
-    if (status == SHS_OK && codes) status = shs__final_codes(&w, &course, codes);
+    if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, &course, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
         for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
         if (report) *report = course.best;
     }
-    shs__stage_close(&w);
+    shs__dl_stage_close(&w);
     shs__release(ctx, &l);
     return status;
 }
 
 SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                    int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
-    shs_ksvd_options o = shs__training_options(p, n, options);
+    shs_ksvd_options o = shs__dl_options(p, n, options);
     shs__trial trial = SHS_ZERO;
-    return shs__ksvd(shs__trial_context(ctx, &trial), p, n, D, ldd, m, Y, ldy, &o, codes, report);
+    return shs__dl_ksvd(shs__trial_context(ctx, &trial), p, n, D, ldd, m, Y, ldy, &o, codes, report);
 }
 
-typedef struct shs__coherence {
+typedef struct shs__dl_coherence {
     shs_real *norms, *panel, *scratch;
-} shs__coherence;
+} shs__dl_coherence;
 
-SHS__PRIVATE void shs__coherence_layout(shs__layout *l, shs__coherence *w, int p, int n) {
+SHS__PRIVATE void shs__dl_coherence_layout(shs__layout *l, shs__dl_coherence *w, int p, int n) {
     w->norms = SHS__CARVE(l, shs_real, (size_t)n);
     w->panel = SHS__CARVE(l, shs_real, shs__product((size_t)n, SHS__PANEL, 1));
     w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
@@ -8550,7 +8556,7 @@ SHS__PRIVATE void shs__coherence_layout(shs__layout *l, shs__coherence *w, int p
 
 SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                                 shs_wide *mu) {
-    shs__coherence w;
+    shs__dl_coherence w;
     shs__layout l = SHS_ZERO;
     int first, i, j;
     shs_wide largest = 0;
@@ -8559,10 +8565,10 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    shs__coherence_layout(&l, &w, p, n);
+    shs__dl_coherence_layout(&l, &w, p, n);
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
-    shs__coherence_layout(&l, &w, p, n);
+    shs__dl_coherence_layout(&l, &w, p, n);
     for (j = 0; j < n; j++) w.norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
     for (first = 0; first < n; first += SHS__PANEL) {
         int count = shs__imin(SHS__PANEL, n - first);

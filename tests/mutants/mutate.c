@@ -187,7 +187,7 @@ static int chooses(size_t name) {
                                           "shs__default_group",
                                           "shs__gram_pays",
                                           "shs__product_work",
-                                          "shs__group_work",
+                                          "shs__dl_group_work",
                                           "shs__tile_groups",
                                           "shs__kept_panels",
                                           "shs__next_panel",
