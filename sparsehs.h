@@ -1419,7 +1419,8 @@ typedef struct shs__layout {
     int overflow, counted;
 } shs__layout;
 
-SHS__PRIVATE void *shs__carve(shs__layout *l, size_t count, size_t size) {
+/* Called from hundreds of places: inlined it would be 14 KB. */
+SHS__OUTLINE void *shs__carve(shs__layout *l, size_t count, size_t size) {
     size_t at = l->used, room = SIZE_MAX / 2 - SHS__ALIGN - SHS__GAP, bytes;
     if (shs__mul_overflows(count, size) || at > room || count * size > room - at) {
         l->overflow = 1;

@@ -193,6 +193,9 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #ifndef SPARSEHS_IMPLEMENTATION_ONCE
 #error "sparsehs_cl: define SPARSEHS_IMPLEMENTATION in the same file as SPARSEHS_CL_IMPLEMENTATION"
 #endif
+#if defined(SPARSEHS_NO_CUBES) || defined(SPARSEHS_NO_SPARSE) || defined(SPARSEHS_ONLY_CODING)
+#error "sparsehs_cl: it needs all of sparsehs.h"
+#endif
 
 /* ================================================================================================================== */
 /* KERNELS, as strings: read kernels_embed/ instead, and go on at RUNTIME                                              */
