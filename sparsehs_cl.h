@@ -251,6 +251,9 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
 #define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
 #define SHS__CL_BYTE_TILE 128       /* bands of one */
+#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */
+#define SHS__CL_MAP_DEEP 16         /* bands of BIP that map.cl transposes at a time; more is slower: fewer groups fit */
+#define SHS__CL_MAP_PITCH(pixels, bytes) ((pixels) + ((bytes) < 4 ? 4 / (bytes) : 1)) /* of a band of them, in values */
 #define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */
 #define SHS__CL_MAP_WHITEN 1
 #define SHS__CL_MAP_EXTREMES 2
@@ -520,6 +523,9 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */\n",
     "#define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */\n",
     "#define SHS__CL_BYTE_TILE 128       /* bands of one */\n",
+    "#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */\n",
+    "#define SHS__CL_MAP_DEEP 16         /* bands of BIP that map.cl transposes at a time; more is slower: fewer groups fit */\n",
+    "#define SHS__CL_MAP_PITCH(pixels, bytes) ((pixels) + ((bytes) < 4 ? 4 / (bytes) : 1)) /* of a band of them, in values */\n",
     "#define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */\n",
     "#define SHS__CL_MAP_WHITEN 1\n",
     "#define SHS__CL_MAP_EXTREMES 2\n",
@@ -731,9 +737,15 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
 SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.\n",
     "\n",
-    "   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a\n",
-    "   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.\n",
-    "   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).\n",
+    "   A work-item takes PIXELS pixels and OUTPUTS outputs: a value, once read, is used OUTPUTS times from a register, and an element of\n",
+    "   the matrix PIXELS times. The matrix goes through local memory, DEEP bands at a time, where all items read the same element:\n",
+    "\n",
+    "                 outputs ->             With one pixel an item local memory is the limit: its 128 bytes a cycle are 16 doubles,\n",
+    "              b  +--------+             and a multiprocessor of an H200 multiplies 64. With four the two are in balance.\n",
+    "      pixels  a  | matrix |\n",
+    "     +------+ n  +--------+             Group (c, g): pixels ALL c .., of which item i has i, i + ITEMS, ..: neighbours read\n",
+    "     | item | d  | y of   |             neighbours; outputs OUTPUTS g .. (with SQUARES all of them, block after block).\n",
+    "     +------+ s  | item   |\n",
     "\n",
     "   The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */\n",
     "\n",
@@ -744,6 +756,9 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#endif\n",
     "#ifndef OUTPUTS\n",
     "#define OUTPUTS 12 /* a multiple of 4 */\n",
+    "#endif\n",
+    "#ifndef PIXELS\n",
+    "#define PIXELS 4 /* 1, 2 or 4 */\n",
     "#endif\n",
     "#ifndef DIRECT\n",
     "#define DIRECT 1 /* 1: from the slice; 0: from a panel */\n",
@@ -769,9 +784,13 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#define RESCALE 0 /* 1: from low .. high to new_low .. new_high */\n",
     "#endif\n",
     "\n",
+    "#define ITEMS SHS__CL_MAP_ITEMS\n",
+    "#define ALL (ITEMS * PIXELS)\n",
     "#define BLOCKS (OUTPUTS / 4)\n",
+    "#define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together */\n",
     "typedef VECTOR(ELEM, 4) VEC4;\n",
     "\n",
+    "/* Value (p, b) stands place(p) + row(b) values from `from` on. */\n",
     "#if DIRECT\n",
     "/* cube.h - reading the slice of a cube as it was uploaded: for pixels.cl and map.cl.\n",
     "\n",
@@ -806,125 +825,131 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "/* Band b of pixel p of a slice stands at_pixel + at_band values behind the slice's first; plane: from one BSQ band to the next. */\n",
+    "inline size_t at_pixel(size_t p, int samples, int bands) {\n",
     "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * plane]);\n",
+    "    return p;\n",
     "#elif FROM == 1\n",
-    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
+    "    return p / (size_t)samples * (size_t)bands * (size_t)samples + p % (size_t)samples;\n",
     "#else\n",
-    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
+    "    return p * (size_t)bands;\n",
     "#endif\n",
+    "}\n",
+    "inline size_t at_band(int b, size_t plane, int samples) {\n",
+    "    return (size_t)b * (FROM == 0 ? plane : FROM == 1 ? (size_t)samples : 1);\n",
+    "}\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "    return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);\n",
     "}\n",
     "\n",
     "/* x - shift, as the panel holds it. */\n",
     "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
     "\n",
-    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when\n",
-    "   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
+    "/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, a seventeenth where the panel\n",
+    "   would be of doubles. Values of missing pixels are whatever they are: the caller knows which to drop. */\n",
     "#define SOURCE                                                                                                        \\\n",
     "    __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \\\n",
     "        int slice_count, ulong plane, int slice_samples, int bands\n",
     "#define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands\n",
-    "\n",
-    "/* x - shift of band b; pixels behind the last read the last. */\n",
-    "inline ELEM element(SOURCE, size_t p, int b) {\n",
-    "    size_t q = slice_at + min(p, (size_t)slice_count - 1);\n",
-    "    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);\n",
-    "}\n",
+    "#define FROM_HERE (raw + origin)\n",
+    "#define PLACE(p) at_pixel(slice_at + min(p, (size_t)slice_count - 1), slice_samples, bands) /* behind the last: the last */\n",
+    "#define ROW(b) at_band(list[b], plane, slice_samples)\n",
+    "#define CENTRE(b) (WORK)shift[b]\n",
+    "#define LESS_CENTRE(v, c) (ELEM)((WORK)value_of(v) - (c))\n",
     "#else\n",
+    "#define VALUE ELEM\n",
+    "#define WORK ELEM\n",
     "#define SOURCE __global const ELEM *panel, int ld\n",
     "#define PASS panel, ld\n",
+    "#define FROM_HERE panel\n",
+    "#define PLACE(p) (p)\n",
+    "#define ROW(b) (size_t)(b) * (size_t)ld\n",
+    "#define CENTRE(b) 0 /* it has been subtracted */\n",
+    "#define LESS_CENTRE(v, c) (v)\n",
     "#endif\n",
     "\n",
-    "/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */\n",
+    "/* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels change places in local memory. A row\n",
+    "   there is an odd number of words long, so that the items that write the bands of a pixel find different banks. */\n",
     "#if DIRECT && FROM == 2\n",
-    "#define TURNED 1\n",
-    "#define DEEP 16 /* more is slower: fewer groups fit */\n",
+    "#define TRANSPOSED 1\n",
+    "#define DEEP SHS__CL_MAP_DEEP\n",
+    "#define PITCH SHS__CL_MAP_PITCH(ALL, BYTES)\n",
     "#else\n",
-    "#define TURNED 0\n",
+    "#define TRANSPOSED 0\n",
     "#define DEEP 32\n",
-    "#endif\n",
-    "#define TILE_PITCH 257\n",
-    "#if TURNED\n",
-    "#define ROOM DEEP * TILE_PITCH\n",
-    "#else\n",
-    "#define ROOM 1\n",
+    "#define PITCH 1\n",
     "#endif\n",
     "\n",
-    "/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a\n",
-    "   group must come here. */\n",
-    "inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,\n",
-    "                    __local ELEM *tile, VEC4 *y) {\n",
+    "#define LOCAL                                                                                                         \\\n",
+    "    __local VEC4 deep[DEEP * BLOCKS];                                                                                 \\\n",
+    "    __local WORK centre[DEEP];                                                                                        \\\n",
+    "    __local ulong rows[DEEP];                                                                                         \\\n",
+    "    __local VALUE tile[DEEP * PITCH]\n",
+    "\n",
+    "/* y[j * BLOCKS + o] = matrix (x - centre) of this item's pixel j for the block's outputs 4 o .. 4 o + 3; matrix: bands x `padded`\n",
+    "   outputs. All items of a group must come here. */\n",
+    "inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep, __local WORK *centre,\n",
+    "                    __local ulong *rows, __local VALUE *tile, VEC4 *y) {\n",
     "    const int i = (int)get_local_id(0);\n",
-    "    int b0, b, o, e;\n",
-    "    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);\n",
+    "    const size_t group = get_group_id(0) * (size_t)ALL;\n",
+    "    size_t place[PIXELS];\n",
+    "    int b0, b, o, e, j;\n",
+    "    for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)(j * ITEMS + i) : PLACE(group + (size_t)(j * ITEMS + i));\n",
+    "    for (o = 0; o < PIXELS * BLOCKS; o++) y[o] = (VEC4)(0);\n",
     "    for (b0 = 0; b0 < used; b0 += DEEP) {\n",
     "        const int depth = min(DEEP, used - b0);\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        for (e = i; e < depth * OUTPUTS; e += 256)\n",
+    "        for (e = i; e < depth * OUTPUTS; e += ITEMS)\n",
     "            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];\n",
-    "#if TURNED\n",
-    "        for (e = i; e < DEEP * 256; e += 256)\n",
-    "            if (e % DEEP < depth)\n",
-    "                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);\n",
-    "#endif\n",
+    "        if (i < depth) centre[i] = CENTRE(b0 + i), rows[i] = TRANSPOSED ? (ulong)(i * PITCH) : ROW(b0 + i);\n",
+    "        for (e = i; TRANSPOSED && e < DEEP * ALL; e += ITEMS)\n",
+    "            if (e % DEEP < depth) tile[e % DEEP * PITCH + e / DEEP] = FROM_HERE[PLACE(group + (size_t)(e / DEEP)) + ROW(b0 + e % DEEP)];\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "#if !IS_CPU /* which says at length that it could not */\n",
-    "#pragma unroll 8\n",
+    "#pragma unroll UNROLLED\n",
     "#endif\n",
     "        for (b = 0; b < depth; b++) {\n",
-    "#if TURNED\n",
-    "            ELEM x = tile[b * TILE_PITCH + i];\n",
-    "#elif DIRECT\n",
-    "            ELEM x = element(PASS, p, b0 + b);\n",
-    "#else\n",
-    "            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];\n",
-    "#endif\n",
+    "            ELEM x[PIXELS];\n",
     "#pragma unroll\n",
-    "            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;\n",
+    "            for (j = 0; j < PIXELS; j++) {\n",
+    "#if TRANSPOSED\n",
+    "                x[j] = LESS_CENTRE(tile[rows[b] + place[j]], centre[b]);\n",
+    "#else\n",
+    "                x[j] = LESS_CENTRE(FROM_HERE[rows[b] + place[j]], centre[b]);\n",
+    "#endif\n",
+    "            }\n",
+    "#pragma unroll\n",
+    "            for (o = 0; o < BLOCKS; o++) {\n",
+    "                const VEC4 m = deep[b * BLOCKS + o];\n",
+    "#pragma unroll\n",
+    "                for (j = 0; j < PIXELS; j++) y[j * BLOCKS + o] += m * x[j];\n",
+    "            }\n",
     "        }\n",
     "    }\n",
     "}\n",
     "\n",
     "#if MODE == SHS__CL_MAP_WHITEN\n",
     "/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
     "void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
     "            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    VEC4 block[BLOCKS];\n",
+    "    LOCAL;\n",
+    "    VEC4 block[PIXELS * BLOCKS];\n",
     "    const ELEM *y = (const ELEM *)block;\n",
-    "    const size_t p = get_global_id(0);\n",
     "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, here = (int)p < count && (!valid || valid[at + p]);\n",
-    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "    for (o = 0; o < OUTPUTS && first + o < outputs; o++)\n",
-    "        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;\n",
-    "}\n",
-    "#else\n",
-    "\n",
-    "/* The value of output `first + o`, or the squared length, in wide. */\n",
-    "inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,\n",
-    "                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {\n",
-    "    VEC4 block[BLOCKS];\n",
-    "    const ELEM *y = (const ELEM *)block;\n",
-    "    int o;\n",
-    "#if SQUARES\n",
-    "    value[0] = 0;\n",
-    "    for (first = 0; first < outputs; first += OUTPUTS) {\n",
-    "        project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {\n",
-    "            wide v = added[first + o] + (wide)y[o];\n",
-    "            value[0] += v * v;\n",
-    "        }\n",
+    "    int o, j;\n",
+    "    project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);\n",
+    "#pragma unroll\n",
+    "    for (j = 0; j < PIXELS; j++) {\n",
+    "        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0);\n",
+    "        const int here = (int)p < count && (!valid || valid[at + p]);\n",
+    "#pragma unroll\n",
+    "        for (o = 0; o < OUTPUTS; o++)\n",
+    "            if (first + o < outputs)\n",
+    "                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : (real)0;\n",
     "    }\n",
-    "#else\n",
-    "    project(PASS, p, used, matrix, padded, first, deep, tile, block);\n",
-    "    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;\n",
-    "#endif\n",
     "}\n",
+    "#else\n",
     "\n",
     "#if SQUARES\n",
     "#define VALUES 1\n",
@@ -932,25 +957,62 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#define VALUES OUTPUTS\n",
     "#endif\n",
     "\n",
+    "/* value[j * VALUES + o]: output `first + o` of pixel j, or its squared length, in wide. */\n",
+    "inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded, int first,\n",
+    "                   __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local VALUE *tile, wide *value) {\n",
+    "    VEC4 block[PIXELS * BLOCKS];\n",
+    "    const ELEM *y = (const ELEM *)block;\n",
+    "    int o, j;\n",
+    "#if SQUARES\n",
+    "    for (j = 0; j < PIXELS; j++) value[j] = 0;\n",
+    "    for (first = 0; first < outputs; first += OUTPUTS)\n",
+    "#endif\n",
+    "    {\n",
+    "        project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);\n",
+    "#pragma unroll\n",
+    "        for (o = 0; o < OUTPUTS; o++) {\n",
+    "            const wide offset = first + o < outputs ? added[first + o] : (wide)0; /* where the matrix is 0 too */\n",
+    "#pragma unroll\n",
+    "            for (j = 0; j < PIXELS; j++) {\n",
+    "                wide v = offset + (wide)y[j * OUTPUTS + o];\n",
+    "#if SQUARES\n",
+    "                value[j] += v * v;\n",
+    "#else\n",
+    "                value[j * VALUES + o] = v;\n",
+    "#endif\n",
+    "            }\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "\n",
     "#if MODE == SHS__CL_MAP_EXTREMES\n",
     "/* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
     "void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
     "              int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,\n",
     "              __global wide *high) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    __local wide least[256], most[256];\n",
-    "    wide value[VALUES];\n",
-    "    const size_t p = get_global_id(0);\n",
+    "    LOCAL;\n",
+    "    __local wide least[ITEMS], most[ITEMS];\n",
+    "    wide value[PIXELS * VALUES];\n",
     "    const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, span, here = (int)p < count && (!valid || valid[at + p]);\n",
-    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
+    "    int o, j, span;\n",
+    "    values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);\n",
+    "#if !IS_CPU\n",
+    "#pragma unroll\n",
+    "#endif\n",
     "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
+    "        wide a = end, b = -end;\n",
+    "        for (j = 0; j < PIXELS; j++) {\n",
+    "            const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS + i);\n",
+    "            const wide v = value[j * VALUES + o];\n",
+    "            if ((int)p >= count || (valid && !valid[at + p])) continue;\n",
+    "            a = v < a ? v : a;\n",
+    "            b = v > b ? v : b;\n",
+    "        }\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        least[i] = here ? value[o] : end;\n",
-    "        most[i] = here ? value[o] : -end;\n",
-    "        for (span = 128; span > 0; span >>= 1) {\n",
+    "        least[i] = a;\n",
+    "        most[i] = b;\n",
+    "        for (span = ITEMS / 2; span > 0; span >>= 1) {\n",
     "            barrier(CLK_LOCAL_MEM_FENCE);\n",
     "            if (i < span) {\n",
     "                least[i] = least[i + span] < least[i] ? least[i + span] : least[i];\n",
@@ -991,35 +1053,39 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "\n",
     "/* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the\n",
     "   next. */\n",
-    "__kernel __attribute__((reqd_work_group_size(256, 1, 1)))\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
     "void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
     "           int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,\n",
     "           __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,\n",
     "           ulong origin_out) {\n",
-    "    __local VEC4 deep[DEEP * BLOCKS];\n",
-    "    __local ELEM tile[ROOM];\n",
-    "    wide value[VALUES];\n",
-    "    const size_t p = get_global_id(0), q = p + at;\n",
+    "    LOCAL;\n",
+    "    wide value[PIXELS * VALUES];\n",
     "    const int first = (int)get_group_id(1) * OUTPUTS;\n",
-    "    int o, here;\n",
-    "    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);\n",
-    "    if ((int)p >= count) return;\n",
-    "    here = !valid || valid[q];\n",
-    "    for (o = 0; o < VALUES && first + o < written; o++) {\n",
-    "        size_t b = (size_t)(first + o), to;\n",
-    "        wide x = value[o];\n",
+    "    int o, j;\n",
+    "    values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);\n",
+    "#pragma unroll\n",
+    "    for (j = 0; j < PIXELS; j++) {\n",
+    "        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0), q = p + at;\n",
+    "        const int here = (int)p < count && (!valid || valid[q]);\n",
+    "#pragma unroll\n",
+    "        for (o = 0; o < VALUES; o++) {\n",
+    "            const size_t b = (size_t)(first + o);\n",
+    "            size_t to;\n",
+    "            wide x = value[j * VALUES + o];\n",
+    "            if ((int)p >= count || first + o >= written) continue;\n",
     "#if RESCALE\n",
-    "        wide old = high[b] - low[b];\n",
-    "        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;\n",
+    "            wide old = high[b] - low[b];\n",
+    "            x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;\n",
     "#endif\n",
     "#if LAYOUT == 0\n",
-    "        to = b * pixels + q;\n",
+    "            to = b * pixels + q;\n",
     "#elif LAYOUT == 1\n",
-    "        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;\n",
+    "            to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;\n",
     "#else\n",
-    "        to = q * (size_t)written + b;\n",
+    "            to = q * (size_t)written + b;\n",
     "#endif\n",
-    "        out[origin_out + to] = to_sink(here ? x : missing);\n",
+    "            out[origin_out + to] = to_sink(here ? x : missing);\n",
+    "        }\n",
     "    }\n",
     "}\n",
     "#endif\n",
@@ -2107,15 +2173,21 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */\n",
-    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "/* Band b of pixel p of a slice stands at_pixel + at_band values behind the slice's first; plane: from one BSQ band to the next. */\n",
+    "inline size_t at_pixel(size_t p, int samples, int bands) {\n",
     "#if FROM == 0\n",
-    "    return value_of(raw[p + (size_t)b * plane]);\n",
+    "    return p;\n",
     "#elif FROM == 1\n",
-    "    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);\n",
+    "    return p / (size_t)samples * (size_t)bands * (size_t)samples + p % (size_t)samples;\n",
     "#else\n",
-    "    return value_of(raw[p * (size_t)bands + (size_t)b]);\n",
+    "    return p * (size_t)bands;\n",
     "#endif\n",
+    "}\n",
+    "inline size_t at_band(int b, size_t plane, int samples) {\n",
+    "    return (size_t)b * (FROM == 0 ? plane : FROM == 1 ? (size_t)samples : 1);\n",
+    "}\n",
+    "inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {\n",
+    "    return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);\n",
     "}\n",
     "\n",
     "/* x - shift, as the panel holds it. */\n",
@@ -2963,7 +3035,8 @@ struct shs_cl {
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
     int has_double, is_cpu, is_nvidia, unified, ptx;
-    int bytes; /* how moments of 8-bit pixels are made: see shs__cl_bytes */
+    int bytes;      /* how moments of 8-bit pixels are made: SHS__CL_BYTES_... */
+    int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
 
@@ -5563,7 +5636,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
 
 typedef struct shs__cl_map_job {
     cl_mem matrix, constant;
-    int outputs, padded, block, written, squares; /* block: outputs of a work-item */
+    int outputs, padded, block, pixels, written, squares; /* block, pixels: outputs and pixels of a work-item */
     shs__cl_build build;
     cl_mem low, high, out;
     const shs_sink *sink;
@@ -5571,6 +5644,30 @@ typedef struct shs__cl_map_job {
     unsigned char *host; /* a block of an output stream */
     cl_mem whole;        /* the caller's outputs themselves */
 } shs__cl_map_job;
+
+/* Local memory of a group of map.cl whose items take so many pixels. */
+SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels) {
+    size_t tile = SHS__CL_MAP_DEEP * SHS__CL_MAP_PITCH((size_t)(pixels * SHS__CL_MAP_ITEMS), px->view.size) * px->view.size;
+    return (px->layout == SHS_BIP ? tile : 0) + 8192; /* the matrix, and what is summed there */
+}
+
+/* Outputs and pixels of an item: their product are the sums that it keeps in registers, 48 doubles or 64 floats at most. */
+SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int precise, shs__cl_map_job *job) {
+    const shs_cl *cl = px->cl;
+    int block = shs__imin(shs__cl_elem_bytes(cl, precise) == 8 ? 12 : 16, shs__round_up(outputs, 4));
+    job->outputs = outputs;
+    job->padded = INT_MAX;
+    for (; block >= 8 || job->padded == INT_MAX; block -= 4) {
+        if (shs__round_up(outputs, block) >= job->padded) continue;
+        job->block = block;
+        job->padded = shs__round_up(outputs, block);
+    }
+    job->pixels = cl->map_pixels ? cl->map_pixels : cl->is_cpu ? 1 : 4;
+    while (job->pixels > 1 && shs__cl_map_local(px, job->pixels) > shs__zmin(cl->local_bytes, 48 << 10)) job->pixels /= 2;
+}
+
+/* Pixels of a group; a whole number of groups is a chunk of a panel. */
+SHS__PRIVATE size_t shs__cl_map_group(const shs__cl_map_job *job) { return (size_t)(SHS__CL_MAP_ITEMS * job->pixels); }
 
 /* Matrix, constants and shift to the device, as shs__map_set makes them; rooms: the first of matrix, constant. */
 SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_map *map, int precise, int room,
@@ -5580,9 +5677,7 @@ SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_
     shs_wide *matrix, *constant;
     shs_real *centre;
     shs_status status = SHS_OK;
-    job->outputs = map->outputs;
-    job->block = map->outputs <= 4 ? 4 : map->outputs <= 8 ? 8 : map->outputs <= 12 ? 12 : 16;
-    job->padded = (map->outputs + job->block - 1) / job->block * job->block;
+    shs__cl_map_shape(px, map->outputs, precise, job);
     cells = n * (size_t)job->padded;
     matrix = (shs_wide *)shs__cl_alloc(cl, cells * sizeof *matrix);
     constant = (shs_wide *)shs__cl_alloc(cl, k * sizeof *constant);
@@ -5615,14 +5710,16 @@ SHS__PRIVATE shs__cl_build shs__cl_map_build(const shs__cl_pixels *px, const shs
     shs__cl_define(&b, "DIRECT", (size_t)direct);
     if (direct) shs__cl_define_cube(px, &b);
     shs__cl_define(&b, "OUTPUTS", (size_t)job->block);
+    shs__cl_define(&b, "PIXELS", (size_t)job->pixels);
     shs__cl_define(&b, "MODE", (size_t)mode);
     shs__cl_define(&b, "SQUARES", job->squares != 0);
     return b;
 }
 
-/* Few outputs are made from the slice itself; many would convert each value again for every block of outputs. */
+/* From the slice itself, or from a panel: few outputs need each value once, and a panel of doubles is never worth its traffic,
+   while many outputs in float would convert each value again for every block of them. */
 SHS__PRIVATE int shs__cl_directly(const shs__cl_pixels *px, int precise, int outputs) {
-    return shs__cl_elem_bytes(px->cl, precise) == 4 && outputs <= 48;
+    return shs__cl_elem_bytes(px->cl, precise) == 8 || outputs <= 48;
 }
 
 /* One of the kernels of map.cl, with the arguments that all three begin with. */
@@ -5642,7 +5739,8 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_map(const shs__cl_pixels *px, const shs_
 }
 
 SHS__PRIVATE shs_status shs__cl_launch_map(const shs__cl_call *call, const shs__cl_map_job *job, size_t padded, const char *stage) {
-    return shs__cl_launch(call, padded / SHS__CL_ITEMS, SHS__CL_ITEMS, job->squares ? 1 : (size_t)(job->padded / job->block), 1, stage);
+    return shs__cl_launch(call, padded / shs__cl_map_group(job), SHS__CL_MAP_ITEMS,
+                          job->squares ? 1 : (size_t)(job->padded / job->block), 1, stage);
 }
 
 /* ---- extremes ----------------------------------------------------------------------------------------------------- */
@@ -5650,7 +5748,7 @@ SHS__PRIVATE shs_status shs__cl_launch_map(const shs__cl_call *call, const shs__
 SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s,
                                             size_t at, int count, size_t padded) {
     shs__cl_map_job *job = (shs__cl_map_job *)pass->job;
-    size_t bytes = pass->ld / SHS__CL_ITEMS * (size_t)job->written * shs__cl_wide_size(px->cl);
+    size_t bytes = pass->ld / shs__cl_map_group(job) * (size_t)job->written * shs__cl_wide_size(px->cl);
     cl_mem low = NULL, high = NULL;
     shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_LOW, bytes, &low);
@@ -5663,7 +5761,7 @@ SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     status = shs__cl_launch_map(&call, job, padded, "range");
     if (status != SHS_OK) return status;
     call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, "widen");
-    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high), shs__cl_pass_int(&call, (int)(padded / SHS__CL_ITEMS));
+    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high), shs__cl_pass_int(&call, (int)(padded / shs__cl_map_group(job)));
     shs__cl_pass_int(&call, job->written), shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high);
     return shs__cl_launch(&call, shs__chunk_count((size_t)job->written, 64), 64, 1, 1, "range");
 }
@@ -5886,10 +5984,7 @@ SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *
     shs_wide *sums;
     shs_status status;
     memset(&pass, 0, sizeof pass);
-    map->block = px->m <= 4 ? 4 : px->m <= 8 ? 8 : px->m <= 12 ? 12 : 16;
-    map->outputs = px->m;
-    map->padded = (px->m + map->block - 1) / map->block * map->block;
-    map->squares = 0;
+    shs__cl_map_shape(px, px->m, 0, map);
     map->matrix = px->room[SHS__CL_ROOM_WHITENER];
     map->constant = px->room[SHS__CL_ROOM_WHITE_CONSTANT];
     pass.direct =

@@ -47,6 +47,9 @@
 #define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
 #define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
 #define SHS__CL_BYTE_TILE 128       /* bands of one */
+#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */
+#define SHS__CL_MAP_DEEP 16         /* bands of BIP that map.cl transposes at a time; more is slower: fewer groups fit */
+#define SHS__CL_MAP_PITCH(pixels, bytes) ((pixels) + ((bytes) < 4 ? 4 / (bytes) : 1)) /* of a band of them, in values */
 #define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */
 #define SHS__CL_MAP_WHITEN 1
 #define SHS__CL_MAP_EXTREMES 2

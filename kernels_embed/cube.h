@@ -31,15 +31,21 @@ inline VALUE value_of(VALUE v) {
 #endif
 }
 
-/* Band b of pixel p of a slice that begins at raw; plane: from one BSQ band to the next. */
-inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {
+/* Band b of pixel p of a slice stands at_pixel + at_band values behind the slice's first; plane: from one BSQ band to the next. */
+inline size_t at_pixel(size_t p, int samples, int bands) {
 #if FROM == 0
-    return value_of(raw[p + (size_t)b * plane]);
+    return p;
 #elif FROM == 1
-    return value_of(raw[(p / (size_t)samples * (size_t)bands + (size_t)b) * (size_t)samples + p % (size_t)samples]);
+    return p / (size_t)samples * (size_t)bands * (size_t)samples + p % (size_t)samples;
 #else
-    return value_of(raw[p * (size_t)bands + (size_t)b]);
+    return p * (size_t)bands;
 #endif
+}
+inline size_t at_band(int b, size_t plane, int samples) {
+    return (size_t)b * (FROM == 0 ? plane : FROM == 1 ? (size_t)samples : 1);
+}
+inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {
+    return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);
 }
 
 /* x - shift, as the panel holds it. */

@@ -1,8 +1,14 @@
 /* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.
 
-   A work-item takes one pixel and OUTPUTS outputs at a time: an element of the panel, once read, is used OUTPUTS times from a
-   register. The matrix goes through local memory, DEEP bands at a time, and is read there by all items at once: a broadcast.
-   Group (c, g): pixels 256 c .., outputs OUTPUTS g .. (with SQUARES all of them, one block after another).
+   A work-item takes PIXELS pixels and OUTPUTS outputs: a value, once read, is used OUTPUTS times from a register, and an element of
+   the matrix PIXELS times. The matrix goes through local memory, DEEP bands at a time, where all items read the same element:
+
+                 outputs ->             With one pixel an item local memory is the limit: its 128 bytes a cycle are 16 doubles,
+              b  +--------+             and a multiprocessor of an H200 multiplies 64. With four the two are in balance.
+      pixels  a  | matrix |
+     +------+ n  +--------+             Group (c, g): pixels ALL c .., of which item i has i, i + ITEMS, ..: neighbours read
+     | item | d  | y of   |             neighbours; outputs OUTPUTS g .. (with SQUARES all of them, block after block).
+     +------+ s  | item   |
 
    The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */
 
@@ -13,6 +19,9 @@
 #endif
 #ifndef OUTPUTS
 #define OUTPUTS 12 /* a multiple of 4 */
+#endif
+#ifndef PIXELS
+#define PIXELS 4 /* 1, 2 or 4 */
 #endif
 #ifndef DIRECT
 #define DIRECT 1 /* 1: from the slice; 0: from a panel */
@@ -38,117 +47,121 @@
 #define RESCALE 0 /* 1: from low .. high to new_low .. new_high */
 #endif
 
+#define ITEMS SHS__CL_MAP_ITEMS
+#define ALL (ITEMS * PIXELS)
 #define BLOCKS (OUTPUTS / 4)
+#define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together */
 typedef VECTOR(ELEM, 4) VEC4;
 
+/* Value (p, b) stands place(p) + row(b) values from `from` on. */
 #if DIRECT
 #include "cube.h"
 
-/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, and what counts when
-   the outputs are few. Values of missing pixels are whatever they are: the caller knows which to drop. */
+/* From the slice itself, in the cube's own type: a fifth of the panel's traffic for 8-bit pixels, a seventeenth where the panel
+   would be of doubles. Values of missing pixels are whatever they are: the caller knows which to drop. */
 #define SOURCE                                                                                                        \
     __global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift, ulong slice_at,    \
         int slice_count, ulong plane, int slice_samples, int bands
 #define PASS raw, origin, list, shift, slice_at, slice_count, plane, slice_samples, bands
-
-/* x - shift of band b; pixels behind the last read the last. */
-inline ELEM element(SOURCE, size_t p, int b) {
-    size_t q = slice_at + min(p, (size_t)slice_count - 1);
-    return less_shift(value_at(raw + origin, q, list[b], plane, slice_samples, bands), shift[b]);
-}
+#define FROM_HERE (raw + origin)
+#define PLACE(p) at_pixel(slice_at + min(p, (size_t)slice_count - 1), slice_samples, bands) /* behind the last: the last */
+#define ROW(b) at_band(list[b], plane, slice_samples)
+#define CENTRE(b) (WORK)shift[b]
+#define LESS_CENTRE(v, c) (ELEM)((WORK)value_of(v) - (c))
 #else
+#define VALUE ELEM
+#define WORK ELEM
 #define SOURCE __global const ELEM *panel, int ld
 #define PASS panel, ld
+#define FROM_HERE panel
+#define PLACE(p) (p)
+#define ROW(b) (size_t)(b) * (size_t)ld
+#define CENTRE(b) 0 /* it has been subtracted */
+#define LESS_CENTRE(v, c) (v)
 #endif
 
-/* BIP is read along the bands and used along the pixels: 16 bands of the group's 256 pixels change places in local memory. */
+/* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels change places in local memory. A row
+   there is an odd number of words long, so that the items that write the bands of a pixel find different banks. */
 #if DIRECT && FROM == 2
-#define TURNED 1
-#define DEEP 16 /* more is slower: fewer groups fit */
+#define TRANSPOSED 1
+#define DEEP SHS__CL_MAP_DEEP
+#define PITCH SHS__CL_MAP_PITCH(ALL, BYTES)
 #else
-#define TURNED 0
+#define TRANSPOSED 0
 #define DEEP 32
-#endif
-#define TILE_PITCH 257
-#if TURNED
-#define ROOM DEEP * TILE_PITCH
-#else
-#define ROOM 1
+#define PITCH 1
 #endif
 
-/* matrix (x) of this item's pixel for outputs first .. first + OUTPUTS - 1; matrix: bands x `padded` outputs. All items of a
-   group must come here. */
-inline void project(SOURCE, size_t p, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep,
-                    __local ELEM *tile, VEC4 *y) {
+#define LOCAL                                                                                                         \
+    __local VEC4 deep[DEEP * BLOCKS];                                                                                 \
+    __local WORK centre[DEEP];                                                                                        \
+    __local ulong rows[DEEP];                                                                                         \
+    __local VALUE tile[DEEP * PITCH]
+
+/* y[j * BLOCKS + o] = matrix (x - centre) of this item's pixel j for the block's outputs 4 o .. 4 o + 3; matrix: bands x `padded`
+   outputs. All items of a group must come here. */
+inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep, __local WORK *centre,
+                    __local ulong *rows, __local VALUE *tile, VEC4 *y) {
     const int i = (int)get_local_id(0);
-    int b0, b, o, e;
-    for (o = 0; o < BLOCKS; o++) y[o] = (VEC4)(0);
+    const size_t group = get_group_id(0) * (size_t)ALL;
+    size_t place[PIXELS];
+    int b0, b, o, e, j;
+    for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)(j * ITEMS + i) : PLACE(group + (size_t)(j * ITEMS + i));
+    for (o = 0; o < PIXELS * BLOCKS; o++) y[o] = (VEC4)(0);
     for (b0 = 0; b0 < used; b0 += DEEP) {
         const int depth = min(DEEP, used - b0);
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (e = i; e < depth * OUTPUTS; e += 256)
+        for (e = i; e < depth * OUTPUTS; e += ITEMS)
             ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];
-#if TURNED
-        for (e = i; e < DEEP * 256; e += 256)
-            if (e % DEEP < depth)
-                tile[e % DEEP * TILE_PITCH + e / DEEP] = element(PASS, p - (size_t)i + (size_t)(e / DEEP), b0 + e % DEEP);
-#endif
+        if (i < depth) centre[i] = CENTRE(b0 + i), rows[i] = TRANSPOSED ? (ulong)(i * PITCH) : ROW(b0 + i);
+        for (e = i; TRANSPOSED && e < DEEP * ALL; e += ITEMS)
+            if (e % DEEP < depth) tile[e % DEEP * PITCH + e / DEEP] = FROM_HERE[PLACE(group + (size_t)(e / DEEP)) + ROW(b0 + e % DEEP)];
         barrier(CLK_LOCAL_MEM_FENCE);
 #if !IS_CPU /* which says at length that it could not */
-#pragma unroll 8
+#pragma unroll UNROLLED
 #endif
         for (b = 0; b < depth; b++) {
-#if TURNED
-            ELEM x = tile[b * TILE_PITCH + i];
-#elif DIRECT
-            ELEM x = element(PASS, p, b0 + b);
-#else
-            ELEM x = panel[(size_t)(b0 + b) * (size_t)ld + p];
-#endif
+            ELEM x[PIXELS];
 #pragma unroll
-            for (o = 0; o < BLOCKS; o++) y[o] += deep[b * BLOCKS + o] * x;
+            for (j = 0; j < PIXELS; j++) {
+#if TRANSPOSED
+                x[j] = LESS_CENTRE(tile[rows[b] + place[j]], centre[b]);
+#else
+                x[j] = LESS_CENTRE(FROM_HERE[rows[b] + place[j]], centre[b]);
+#endif
+            }
+#pragma unroll
+            for (o = 0; o < BLOCKS; o++) {
+                const VEC4 m = deep[b * BLOCKS + o];
+#pragma unroll
+                for (j = 0; j < PIXELS; j++) y[j * BLOCKS + o] += m * x[j];
+            }
         }
     }
 }
 
 #if MODE == SHS__CL_MAP_WHITEN
 /* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
-    __local VEC4 deep[DEEP * BLOCKS];
-    __local ELEM tile[ROOM];
-    VEC4 block[BLOCKS];
+    LOCAL;
+    VEC4 block[PIXELS * BLOCKS];
     const ELEM *y = (const ELEM *)block;
-    const size_t p = get_global_id(0);
     const int first = (int)get_group_id(1) * OUTPUTS;
-    int o, here = (int)p < count && (!valid || valid[at + p]);
-    project(PASS, p, used, matrix, padded, first, deep, tile, block);
-    for (o = 0; o < OUTPUTS && first + o < outputs; o++)
-        Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[o] + (real)added[first + o] : (real)0;
-}
-#else
-
-/* The value of output `first + o`, or the squared length, in wide. */
-inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,
-                   int first, __local VEC4 *deep, __local ELEM *tile, wide *value) {
-    VEC4 block[BLOCKS];
-    const ELEM *y = (const ELEM *)block;
-    int o;
-#if SQUARES
-    value[0] = 0;
-    for (first = 0; first < outputs; first += OUTPUTS) {
-        project(PASS, p, used, matrix, padded, first, deep, tile, block);
-        for (o = 0; o < OUTPUTS && first + o < outputs; o++) {
-            wide v = added[first + o] + (wide)y[o];
-            value[0] += v * v;
-        }
+    int o, j;
+    project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);
+#pragma unroll
+    for (j = 0; j < PIXELS; j++) {
+        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0);
+        const int here = (int)p < count && (!valid || valid[at + p]);
+#pragma unroll
+        for (o = 0; o < OUTPUTS; o++)
+            if (first + o < outputs)
+                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : (real)0;
     }
-#else
-    project(PASS, p, used, matrix, padded, first, deep, tile, block);
-    for (o = 0; o < OUTPUTS; o++) value[o] = first + o < outputs ? added[first + o] + (wide)y[o] : (wide)0;
-#endif
 }
+#else
 
 #if SQUARES
 #define VALUES 1
@@ -156,25 +169,62 @@ inline void values(SOURCE, size_t p, int used, __global const ELEM *matrix, __gl
 #define VALUES OUTPUTS
 #endif
 
+/* value[j * VALUES + o]: output `first + o` of pixel j, or its squared length, in wide. */
+inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded, int first,
+                   __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local VALUE *tile, wide *value) {
+    VEC4 block[PIXELS * BLOCKS];
+    const ELEM *y = (const ELEM *)block;
+    int o, j;
+#if SQUARES
+    for (j = 0; j < PIXELS; j++) value[j] = 0;
+    for (first = 0; first < outputs; first += OUTPUTS)
+#endif
+    {
+        project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);
+#pragma unroll
+        for (o = 0; o < OUTPUTS; o++) {
+            const wide offset = first + o < outputs ? added[first + o] : (wide)0; /* where the matrix is 0 too */
+#pragma unroll
+            for (j = 0; j < PIXELS; j++) {
+                wide v = offset + (wide)y[j * OUTPUTS + o];
+#if SQUARES
+                value[j] += v * v;
+#else
+                value[j * VALUES + o] = v;
+#endif
+            }
+        }
+    }
+}
+
 #if MODE == SHS__CL_MAP_EXTREMES
 /* The extremes of the group's pixels: low[c * written + o], high likewise. `end` is what no value reaches. */
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
               int padded, __global const uchar *valid, ulong at, int count, int written, wide end, __global wide *low,
               __global wide *high) {
-    __local VEC4 deep[DEEP * BLOCKS];
-    __local ELEM tile[ROOM];
-    __local wide least[256], most[256];
-    wide value[VALUES];
-    const size_t p = get_global_id(0);
+    LOCAL;
+    __local wide least[ITEMS], most[ITEMS];
+    wide value[PIXELS * VALUES];
     const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;
-    int o, span, here = (int)p < count && (!valid || valid[at + p]);
-    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);
+    int o, j, span;
+    values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);
+#if !IS_CPU
+#pragma unroll
+#endif
     for (o = 0; o < VALUES && first + o < written; o++) {
+        wide a = end, b = -end;
+        for (j = 0; j < PIXELS; j++) {
+            const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS + i);
+            const wide v = value[j * VALUES + o];
+            if ((int)p >= count || (valid && !valid[at + p])) continue;
+            a = v < a ? v : a;
+            b = v > b ? v : b;
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        least[i] = here ? value[o] : end;
-        most[i] = here ? value[o] : -end;
-        for (span = 128; span > 0; span >>= 1) {
+        least[i] = a;
+        most[i] = b;
+        for (span = ITEMS / 2; span > 0; span >>= 1) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (i < span) {
                 least[i] = least[i + span] < least[i] ? least[i + span] : least[i];
@@ -215,35 +265,39 @@ inline SINK to_sink(wide x) {
 
 /* The outputs of the slice from value `origin_out` of out on; at: pixel 0 of the panel in it; pixels: from one BSQ output to the
    next. */
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
            int padded, __global const uchar *valid, ulong at, int count, int written, ulong pixels, int samples, wide missing,
            __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,
            ulong origin_out) {
-    __local VEC4 deep[DEEP * BLOCKS];
-    __local ELEM tile[ROOM];
-    wide value[VALUES];
-    const size_t p = get_global_id(0), q = p + at;
+    LOCAL;
+    wide value[PIXELS * VALUES];
     const int first = (int)get_group_id(1) * OUTPUTS;
-    int o, here;
-    values(PASS, p, used, matrix, added, outputs, padded, first, deep, tile, value);
-    if ((int)p >= count) return;
-    here = !valid || valid[q];
-    for (o = 0; o < VALUES && first + o < written; o++) {
-        size_t b = (size_t)(first + o), to;
-        wide x = value[o];
+    int o, j;
+    values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);
+#pragma unroll
+    for (j = 0; j < PIXELS; j++) {
+        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0), q = p + at;
+        const int here = (int)p < count && (!valid || valid[q]);
+#pragma unroll
+        for (o = 0; o < VALUES; o++) {
+            const size_t b = (size_t)(first + o);
+            size_t to;
+            wide x = value[j * VALUES + o];
+            if ((int)p >= count || first + o >= written) continue;
 #if RESCALE
-        wide old = high[b] - low[b];
-        x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;
+            wide old = high[b] - low[b];
+            x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;
 #endif
 #if LAYOUT == 0
-        to = b * pixels + q;
+            to = b * pixels + q;
 #elif LAYOUT == 1
-        to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;
+            to = (q / (size_t)samples * (size_t)written + b) * (size_t)samples + q % (size_t)samples;
 #else
-        to = q * (size_t)written + b;
+            to = q * (size_t)written + b;
 #endif
-        out[origin_out + to] = to_sink(here ? x : missing);
+            out[origin_out + to] = to_sink(here ? x : missing);
+        }
     }
 }
 #endif

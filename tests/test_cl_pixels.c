@@ -308,6 +308,45 @@ static void test_maps(void **state) {
     free(p.x);
 }
 
+/* Items that take several pixels: groups that end behind the image, blocks of outputs that end behind the last; the cube's values
+   have all sizes, and come in all interleaves. Extremes and values, in shs_real and in shs_wide. */
+static void test_pixels_of_an_item(void **state) {
+    static const struct {
+        shs_type type;
+        shs_interleave interleave;
+        int pixels, precise, outputs;
+    } ways[] = {{SHS_U8, SHS_BIP, 4, 1, 6},   {SHS_I16, SHS_BSQ, 4, 1, 13}, {SHS_F32, SHS_BIL, 4, 1, 6},
+                {SHS_I16, SHS_BIP, 4, 0, 17}, {SHS_F32, SHS_BIP, 2, 0, 6},  {SHS_F64, SHS_BIP, 4, 1, 3}};
+    plain_cube p = mixed_cube(61, 37, 19, 3, 0.2, 3);
+    double matrix[17 * 19], centre[19];
+    shs_pixel_map map = SHS_ZERO;
+    shs_random r;
+    size_t way;
+    int i;
+    (void)state;
+    shs_random_seed(&r, 8);
+    for (i = 0; i < 17 * 19; i++) matrix[i] = (double)shs_random_normal(&r);
+    for (i = 0; i < 19; i++) centre[i] = 100 + (double)shs_random_normal(&r);
+    map.bands = 19, map.matrix = matrix, map.centre = centre;
+    for (way = 0; way < sizeof ways / sizeof *ways; way++) {
+        const int precise = can_double() && ways[way].precise, n = map.outputs = ways[way].outputs;
+        shs_sink a = new_sink(SHS_F32, SHS_BSQ, 61, 37, n), b = new_sink(SHS_F32, SHS_BSQ, 61, 37, n);
+        dressed d;
+        if (ways[way].type != SHS_F64 || can_double()) {
+            dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
+            a.rescale = b.rescale = 1, a.high = b.high = 100;
+            device->map_pixels = ways[way].pixels;
+            assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
+            assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &b));
+            compare_sinks(&a, &b, 61, 37, n, precise ? 1e-5 : 1e-4); /* of 100, in float */
+            undress(&d);
+        }
+        sink_free(&a), sink_free(&b);
+    }
+    device->map_pixels = 0;
+    free(p.x);
+}
+
 /* ---- principal components ----------------------------------------------------------------------------------------- */
 
 static double cosine(int n, const double *a, const double *b) {
@@ -407,12 +446,14 @@ static void test_mnf_and_rx(void **state) {
     shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
     shs_sink a = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1), b = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1);
     (void)state;
+    device->map_pixels = 4; /* lengths */
     if (can_double()) {
         check_pca(&on_device, &cube, 4, 1);
         assert_ok(shs_rx(NULL, &cube, NULL, &a, NULL));
         assert_ok_cl(shs_rx(&on_device, &cube, NULL, &b, NULL));
         compare_sinks(&a, &b, 40, 33, 1, 1e-3);
     } else assert_status(shs_rx(&on_device, &cube, NULL, &b, NULL), SHS_UNSUPPORTED);
+    device->map_pixels = 0;
     sink_free(&a), sink_free(&b);
     cube_free(&cube), free(p.x);
 }
@@ -507,9 +548,11 @@ static void test_options_of_sources(void **state) {
     o[8].eigenvalue_at_least = 1e-2;
     o[9].tolerance = 1e-5, o[9].approach = SHS_SYMMETRIC;
     for (i = 0; i < 10; i++) {
+        device->map_pixels = 1 << i % 3; /* whitening */
         if (i != 8) o[i].components = 4;
         if (can_double() || o[i].precise != SHS_PRECISE_ALWAYS) check_ica(&on_device, &cube, o + i);
     }
+    device->map_pixels = 0;
     cube_free(&cube), free(p.x);
 }
 
@@ -1043,6 +1086,7 @@ int main(void) {
         UNIT(test_skewed_products),
         UNIT(test_odd_strides),
         UNIT(test_maps),
+        UNIT(test_pixels_of_an_item),
         UNIT(test_options_of_components),
         UNIT(test_ways_of_components),
         UNIT(test_options_of_sources),
@@ -1071,6 +1115,7 @@ int main(void) {
         UNIT(test_moments_by_groups_of_bands),
         UNIT(test_moments_of_bytes_are_exact),
         UNIT(test_maps),
+        UNIT(test_pixels_of_an_item),
         UNIT(test_mnf_and_rx),
         UNIT(test_pca_run),
         UNIT(test_ica),
