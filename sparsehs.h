@@ -1950,7 +1950,17 @@ typedef struct shs__eigh_kernels {
     shs_wide (*secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta, shs_wide *derivative);
 } shs__eigh_kernels;
 
-/* Of section 6: the pursuit. */
+/* Of section 6: the pursuit. kernels_embed/contract.h repeats these; where sparsehs_cl.h is compiled too, the compiler compares the
+   two. */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
+#define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
+#else
+#define SHS__OMP_GUARD ((shs_real)1e-5f)
+#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
+#endif
+#define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
+
 typedef struct shs__pursuit_kernels {
     int (*strongest)(int n, const shs_real *alpha); /* the index of the largest |alpha|, the first of equals */
     int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t rows, shs_real inverse_d,
@@ -6394,16 +6404,6 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 #endif /* SHS__ALL_PARTS */
 
 /* ---- one signal on its way ---------------------------------------------------------------------------------------- */
-
-/* kernels_embed/contract.h repeats these; where sparsehs_cl.h is compiled too, the compiler compares the two. */
-#ifdef SPARSEHS_DOUBLE
-#define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
-#define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
-#else
-#define SHS__OMP_GUARD ((shs_real)1e-5f)
-#define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
-#endif
-#define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
 
 /* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
    cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep
