@@ -3082,12 +3082,13 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
     champion.best -= 1;
 #endif
     for (i = 0; i < n; i += SHS__SCORES) {
-        const size_t bytes = (size_t)shs__imin(SHS__SCORES, n - i) * sizeof(shs_real);
+        const shs_real *row = B ? SHS__AT_B(B, n, rows, k, i) : diagonal + i;
         SHS__SCORE a = SHS_ZERO, b = SHS_ZERO, g, d2, score;
-        memcpy(&a, alpha + i, bytes);
+        if (n - i >= SHS__SCORES) memcpy(&a, alpha + i, sizeof a), memcpy(&b, row, sizeof b);
+        else memcpy(&a, alpha + i, (size_t)(n - i) * sizeof *alpha), memcpy(&b, row, (size_t)(n - i) * sizeof *row);
         memcpy(&g, diagonal + i, sizeof g);
         memcpy(&d2, distance + i, sizeof d2);
-        if (B) memcpy(&b, SHS__AT_B(B, n, rows, k, i), bytes);
+        if (!B) b *= 0;
         d2 -= b * b;
         memcpy(distance + i, &d2, sizeof d2);
         score = SHS__IN(score)(selection, a * scale, g, d2);
@@ -7334,7 +7335,7 @@ SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, shs_re
                                       const shs_omp_options *o) {
     shs__omp_layout_gram(l, w, 0, n, n, o->sparsity, o->selection);
     w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
-    *diagonal = w->distance ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
+    *diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
 }
 
 SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
