@@ -506,6 +506,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
        x = argmin ||y - D_I x||,  I grown greedily until |I| = sparsity or ||y - D_I x|| <= tolerance.
 
+   With the selection OLS it is the atom that leaves the smallest residual after it is taken (Chen, Billings, Luo 1989; Rebollo-Neira,
+   Lowe 2002); atoms that depend on those chosen are passed over.
+
    Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). Here no triangular system is
    solved on the way. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
 
@@ -563,7 +566,8 @@ typedef enum shs_gram_mode {
    the atoms chosen. X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram
    matrix 2 n p). Each has a score under KERNELS, and a block in omp.cl. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
-    X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */
+    X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */                                                   \
+    X(OLS, 1) /* the largest |alpha| / d: order-recursive matching pursuit, orthogonal least squares */
 typedef enum shs_selection {
 #define SHS__ENUM(name, distances) SHS_SELECT_##name,
     SHS_SELECTION_LIST(SHS__ENUM)
@@ -3059,6 +3063,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 SHS__INLINE SHS__SCORE SHS__IN(score_OMP)(SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
     (void)gjj, (void)d2;
     return alpha * alpha;
+}
+/* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on. */
+SHS__INLINE SHS__SCORE SHS__IN(score_OLS)(SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+    return SHS__WHERE(d2 > SHS__OMP_GUARD * gjj, alpha * alpha / d2);
 }
 
 SHS__INLINE SHS__SCORE SHS__IN(score)(shs_selection selection, SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {

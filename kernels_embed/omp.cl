@@ -94,8 +94,13 @@
 
 /* SELECT_name, a name of SHS_SELECTION_LIST. SCORE(alpha, gjj, d2) of an atom is never negative; 0: not to be chosen. With
    DISTANCES all atoms have d^2, from which b^2 is taken where alpha loses t b; without, gjj and d2 are not read. */
+#ifdef SELECT_OLS /* the residual loses (alpha / d)^2 */
+#define DISTANCES 1
+#define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * rsqrt(d2) : (real)0)
+#else
 #define DISTANCES 0
 #define SCORE(alpha, gjj, d2) fabs(alpha)
+#endif
 
 /* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
