@@ -115,17 +115,22 @@ static inline int run_instances(const char *name, const struct CMUnitTest *tests
 #define LIMITS(s, t) (&(const shs_omp_options){.sparsity = (s), .tolerance = (t)})
 
 /* The naive pursuit with coefficients as the library stores them, and the squared error of those before rounding (may be NULL). */
-static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance, int *atoms, shs_real *coefs,
-                            double *error2) {
+static inline int naive_pursuit(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance,
+                                shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_real *coefs,
+                                double *error2) {
     int most = s < p ? s : p, used, k;
     shs_wide *x = (shs_wide *)malloc((size_t)(1 + most + p + p * most + most * most) * sizeof *x), *r = x + most, *Q = r + p;
     assert_non_null(x);
-    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, NULL, atoms, x, r, Q, Q + p * most);
+    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, score, atoms, x, r, Q, Q + p * most);
     for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
     if (error2)
         for (*error2 = 0, k = 0; k < p; k++) *error2 += (double)r[k] * (double)r[k];
     free(x);
     return used;
+}
+static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance, int *atoms,
+                            shs_real *coefs, double *error2) {
+    return naive_pursuit(p, n, D, y, s, tolerance, NULL, atoms, coefs, error2);
 }
 
 /* n normal deviates. */

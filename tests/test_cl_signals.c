@@ -314,6 +314,28 @@ static void test_shapes(void **state) {
     }
 }
 
+/* Every rule of choice in every kernel, with and without a Gram matrix and a tolerance. */
+static void test_selections(void **state) {
+    static const int shapes[][4] = {{8, 20, 200, 3}, {30, 120, 100, 7}, {24, 50, 60, 1}};
+    size_t q;
+    int selection;
+    (void)state;
+    for (selection = 1; selection < SHS_SELECTION_COUNT; selection++)
+        for (q = 0; q < sizeof shapes / sizeof *shapes; q++) {
+            problem w = new_problem(shapes[q][0], shapes[q][1], (size_t)shapes[q][2], shs__imax(1, shapes[q][3] / 2), q + 90);
+            shs_omp_options o = SHS_ZERO;
+            o.selection = (shs_selection)selection;
+            o.sparsity = shapes[q][3];
+            o.gram_mode = SHS_GRAM_ALWAYS;
+            check_problem(&w, &o, shapes[q][3]);
+            o.tolerance = (shs_real)0.3;
+            check_problem(&w, &o, shapes[q][3]);
+            o.gram_mode = SHS_GRAM_NEVER;
+            if (q == 0) check_problem(&w, &o, shapes[q][3]);
+            free_problem(&w);
+        }
+}
+
 static void test_large(void **state) {
     problem w = new_problem(128, 1500, 24, 30, 77);
     shs_omp_options o = SHS_ZERO;
@@ -1225,6 +1247,7 @@ int main(void) {
     const struct CMUnitTest of_kernels[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_selections),
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),

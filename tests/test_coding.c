@@ -87,14 +87,22 @@ static double error2_of(const problem *q, const shs_codes *c, size_t i) {
     return sum;
 }
 
+/* The rules of choice as a textbook has them. */
+static shs_wide naive_ols(shs_wide alpha, shs_wide gjj, shs_wide d2) {
+    return d2 > (shs_wide)BY_TYPE(1e-5, 1e-12) * gjj ? alpha * alpha / d2 : 0;
+}
+
+typedef shs_wide (*score_fn)(shs_wide alpha, shs_wide gjj, shs_wide d2);
+static const score_fn naive_scores[SHS_SELECTION_COUNT] = {NULL, naive_ols};
+
 static shs_codes naive_codes(const problem *q, const shs_omp_options *o) {
     int most = q->p < q->n ? q->p : q->n;
     shs_codes c = new_codes(q->m, most);
     size_t i;
     for (i = 0; i < q->m; i++) {
         size_t at = i * (size_t)most;
-        c.used[i] = naive_omp(q->p, q->n, q->D, signal_of(q, i), sparsity_of(o, i, most), tolerance_of(o, i), c.atoms + at,
-                              c.coefs + at, NULL);
+        c.used[i] = naive_pursuit(q->p, q->n, q->D, signal_of(q, i), sparsity_of(o, i, most), tolerance_of(o, i),
+                                  naive_scores[o->selection], c.atoms + at, c.coefs + at, NULL);
     }
     return c;
 }
@@ -186,16 +194,21 @@ static shs_status form_gram(const problem *q, const shs_omp_options *o, shs_code
 
 static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes *codes) {
     int most = q->p < q->n ? q->p : q->n;
-    size_t size = shs_omp_one_workspace(q->n, LIMITS(most, 0)), i;
-    unsigned char *workspace = (unsigned char *)malloc(size + 1);
+    shs_omp_options own = SHS_ZERO;
+    size_t size, i;
+    unsigned char *workspace;
     shs_status status = SHS_OK;
+    own.selection = o->selection, own.sparsity = most;
+    size = shs_omp_one_workspace(q->n, &own);
+    workspace = (unsigned char *)malloc(size + 1);
     for (i = 0; i < q->m && status == SHS_OK; i++) {
         size_t at = i * (size_t)codes->stride;
         int s = sparsity_of(o, i, most);
         codes->used[i] = 0;
+        own.sparsity = s, own.tolerance = tolerance_of(o, i);
         if (s > 0) /* any alignment will do */
-            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], LIMITS(s, tolerance_of(o, i)),
-                                 workspace + 1, size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], &own, workspace + 1, size,
+                                 codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
     }
     free(workspace);
     return status;
@@ -203,16 +216,21 @@ static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes
 
 static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_codes *codes) {
     int most = q->p < q->n ? q->p : q->n;
-    size_t size = shs_omp_one_direct_workspace(q->p, q->n, LIMITS(most, 0)), i;
-    unsigned char *workspace = (unsigned char *)malloc(size + 1);
+    shs_omp_options own = SHS_ZERO;
+    size_t size, i;
+    unsigned char *workspace;
     shs_status status = SHS_OK;
+    own.selection = o->selection, own.sparsity = most;
+    size = shs_omp_one_direct_workspace(q->p, q->n, &own);
+    workspace = (unsigned char *)malloc(size + 1);
     for (i = 0; i < q->m && status == SHS_OK; i++) {
         size_t at = i * (size_t)codes->stride;
         int s = sparsity_of(o, i, most);
         codes->used[i] = 0;
+        own.sparsity = s, own.tolerance = tolerance_of(o, i);
         if (s > 0)
-            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), LIMITS(s, tolerance_of(o, i)), workspace + 1,
-                                        size, codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), &own, workspace + 1, size, codes->atoms + at,
+                                        codes->coefs + at, codes->used + i, NULL);
     }
     free(workspace);
     return status;
@@ -500,6 +518,114 @@ static void test_golden_codes(void **state) {
     }
     fclose(f);
     free(start), free(row), free(value);
+    problem_free(&q);
+}
+
+/* Codes of other systems (see the README beside them), for signals whose choice and whose end are clear in this precision. */
+static void check_golden_selection(const problem *q, const char *name, int column, int tolerance_column,
+                                   shs_selection selection, int sparsity, double tolerance) {
+    enum { m = 1024 };
+    char path[64], line[1024];
+    int *clear = (int *)calloc(m, sizeof *clear), *count = (int *)calloc(m, sizeof *count), form, checked = 0;
+    shs_omp_options o = SHS_ZERO;
+    FILE *leads = open_or_skip(golden_path("variants/leads.csv")), *f;
+    size_t i;
+    assert_non_null(fgets(line, sizeof line, leads));
+    while (fgets(line, sizeof line, leads)) {
+        char *p = line;
+        int signal = atoi(line), k;
+        clear[signal] = 1;
+        for (k = 0; k <= (column > tolerance_column ? column : tolerance_column); k++) {
+            if ((k == column || k == tolerance_column) && k > 0 && !(strtod(p, NULL) > BY_TYPE(1e-3, 1e-8))) clear[signal] = 0;
+            p = strchr(p, ',') ? strchr(p, ',') + 1 : p;
+        }
+        checked += clear[signal];
+    }
+    fclose(leads);
+    assert_in_range(checked, 900, m);
+    snprintf(path, sizeof path, "variants/%s", name);
+    f = open_or_skip(golden_path(path));
+    o.sparsity = sparsity, o.tolerance = (shs_real)tolerance, o.selection = selection;
+    for (form = 0; form < FORMS; form++) {
+        shs_codes codes = new_codes(m, 64);
+        int signal, order, atom, k;
+        double coefficient;
+        assert_ok(forms[form](q, &o, &codes));
+        memset(count, 0, m * sizeof *count);
+        rewind(f);
+        assert_non_null(fgets(line, sizeof line, f));
+        while (fscanf(f, "%d,%d,%d,%lf", &signal, &order, &atom, &coefficient) == 4) {
+            const size_t at = (size_t)signal * 64;
+            if (!clear[signal]) continue;
+            for (k = 0; k < codes.used[signal] && codes.atoms[at + (size_t)k] != atom;) k++;
+            if (k == codes.used[signal] || (order >= 0 && k != order))
+                fail_msg("form %d, signal %d: atom %d", form, signal, atom);
+            assert_close(codes.coefs[at + (size_t)k], coefficient, BY_TYPE(1e-4, 1e-9));
+            count[signal]++;
+        }
+        for (i = 0; i < m; i++)
+            if (clear[i]) assert_int_equal(codes.used[i], count[i]);
+        shs_codes_free(NULL, &codes);
+    }
+    fclose(f);
+    free(clear), free(count);
+}
+
+static void test_golden_ols(void **state) {
+    shs_real *D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128);
+    problem q = problem_of(64, 128, 1024, D, read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024));
+    (void)state;
+    check_golden_selection(&q, "ols_s4.csv", 2, 0, SHS_SELECT_OLS, 4, 0);
+    check_golden_selection(&q, "ols_s8.csv", 3, 0, SHS_SELECT_OLS, 8, 0);
+    check_golden_selection(&q, "ols_err016.csv", 5, 13, SHS_SELECT_OLS, 16, 0.16);
+    check_golden_selection(&q, "omp_err016.csv", 4, 12, SHS_SELECT_OMP, 16, 0.16);
+    problem_free(&q);
+}
+
+/* Every rule of choice in every form, against its naive twin. */
+static void test_selections(void **state) {
+    size_t k;
+    int selection;
+    (void)state;
+    for (selection = 1; selection < SHS_SELECTION_COUNT; selection++)
+        for (k = 0; k < SIZES; k++) {
+            problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 500 + k);
+            shs_omp_options o = SHS_ZERO;
+            o.selection = (shs_selection)selection;
+            o.sparsity = sizes[k].s < sizes[k].p
+                             ? sizes[k].s
+                             : sizes[k].p - 1; /* of the last that fits each atom leaves nothing: they tie */
+            if (o.sparsity > 0) assert_all_forms(&q, &o);
+            o.tolerance = (shs_real)(0.6 * sqrt(sizes[k].p));
+            if (o.sparsity > 0) assert_all_forms(&q, &o);
+            problem_free(&q);
+        }
+}
+
+/* Atoms that depend on those chosen are passed over: a second copy of an atom, and what two of them span. */
+static void test_dependent_candidates(void **state) {
+    shs_real D[4 * 5] = {1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, (shs_real)0.8, (shs_real)0.6, 0, 0, 0, 0, 0, 1};
+    problem q = problem_of(4, 5, 1, new_normal(20, 1), new_normal(4, 2));
+    shs_omp_options o = SHS_ZERO;
+    int f;
+    (void)state;
+    memcpy(q.D, D, sizeof D);
+    q.Y[0] = 3, q.Y[1] = 2, q.Y[2] = 0, q.Y[3] = (shs_real)1e-3;
+    {
+        shs_real *d = q.D, *y = q.Y;
+        free(q.gram), free(q.dty), free(q.norms2);
+        q = problem_of(4, 5, 1, d, y);
+    }
+    o.selection = SHS_SELECT_OLS;
+    o.sparsity = 4;
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(1, 4);
+        assert_ok(forms[f](&q, &o, &codes));
+        assert_int_equal(codes.used[0], 3);
+        assert_int_equal(codes.atoms[2], 4);
+        assert_close(codes.coefs[2], 1e-3, 1e-8);
+        shs_codes_free(NULL, &codes);
+    }
     problem_free(&q);
 }
 
@@ -1779,6 +1905,9 @@ int main(void) {
         cmocka_unit_test(test_report_of_nothing_left),
         cmocka_unit_test(test_one_error),
         cmocka_unit_test(test_golden_codes),
+        cmocka_unit_test(test_golden_ols),
+        cmocka_unit_test(test_selections),
+        cmocka_unit_test(test_dependent_candidates),
         cmocka_unit_test(test_stops_like_double_learned),
         cmocka_unit_test(test_stops_like_double_dct),
         cmocka_unit_test(test_zero_signals),

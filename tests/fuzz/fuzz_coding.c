@@ -136,7 +136,7 @@ static void code_one(input *in) {
     size_t bytes;
     unsigned char *memory;
     shs_status status;
-    o.sparsity = s, o.tolerance = tolerance;
+    o.sparsity = s, o.tolerance = tolerance, o.selection = (shs_selection)(byte(in) % SHS_SELECTION_COUNT);
     bytes = form == 0 ? shs_omp_one_workspace(q.n, &o) : shs_omp_one_direct_workspace(q.p, q.n, &o);
     must(bytes < 1 << 20 || !ok_size || s < 0);
     if (bytes >= 1 << 20) bytes = 0;
