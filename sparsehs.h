@@ -292,7 +292,7 @@ extern "C" {
     X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                            \
     X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")         \
     X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")    \
-    X(SHS_BAD_OUTPUT, 53, "output: NULL")                                                                              \
+    X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was never zeroed")                                           \
     X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                  \
     X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                          \
     X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                          \
@@ -731,16 +731,19 @@ typedef struct shs_ksvd_options {
     int rmse_after_update;          /* non-zero: fill rmse_update, at the price of one residual an iteration */
     shs_wide stop_improvement;      /* stop when the best error improved by less than this fraction ... */
     int stop_patience;              /* ... in this many iterations; 0 = run all */
-    shs_ksvd_record *history;       /* output: one record an iteration; NULL = not wanted */
-    size_t *usage_history;          /* output: n x iterations, uses of each atom by all signals; NULL = not wanted */
     uint32_t end_canary;
 } shs_ksvd_options;
 
+/* Zeroed first, and given the arrays that are to be filled. */
 typedef struct shs_ksvd_report {
-    int iterations;      /* iterations done */
-    int best_iteration;  /* how many updates (of this call) the returned dictionary has seen */
-    shs_wide rmse;       /* of the returned dictionary, after coding */
-    shs_wide mean_atoms; /* likewise */
+    uint32_t start_canary;
+    int iterations;           /* iterations done */
+    int best_iteration;       /* how many updates (of this call) the returned dictionary has seen */
+    shs_wide rmse;            /* of the returned dictionary, after coding */
+    shs_wide mean_atoms;      /* likewise */
+    shs_ksvd_record *history; /* one record an iteration; NULL = not wanted */
+    size_t *usage_history;    /* n x iterations: uses of each atom by all signals; NULL = not wanted */
+    uint32_t end_canary;
 } shs_ksvd_report;
 
 /* What zero becomes for these sizes, m signals over all ranks: the same dictionary, to the last bit. */
@@ -8104,7 +8107,7 @@ SHS__PRIVATE shs_wide shs__dl_merit(const shs__dl_learner *w, shs_wide rmse, shs
 
 /* What the iterations have come to. */
 typedef struct shs__dl_course {
-    shs_ksvd_report best; /* of the best dictionary so far */
+    shs_ksvd_report best; /* of the best dictionary so far, with the caller's arrays */
     shs_wide best_merit, stop_merit;
     int stop_iteration;   /* when stop_merit was reached */
 } shs__dl_course;
@@ -8131,7 +8134,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iteration
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
-    if (o->usage_history) memcpy(o->usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
+    if (course->best.usage_history) memcpy(course->best.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
     status = shs__agree(w->ctx, shs__progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
     for (round = 0; round < rounds && status == SHS_OK; round++)
         status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
@@ -8164,7 +8167,7 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w, shs__dl_course *course
         shs_ksvd_record record = SHS_ZERO;
         record.rmse_update = -1;
         status = shs__dl_iterate(w, k, o->iterations, course, &record);
-        if (o->history && (status == SHS_OK || status == SHS_CANCELLED)) o->history[k] = record;
+        if (course->best.history && (status == SHS_OK || status == SHS_CANCELLED)) course->best.history[k] = record;
         if (status != SHS_OK) return status;
         course->best.iterations = k + 1;
         if (shs__dl_stalled(w, course, k)) break;
@@ -8528,6 +8531,8 @@ SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_r
     shs__layout l = SHS_ZERO;
     int stride = 0, j, started;
     shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, o, codes, &stride);
+    if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
+    if (report) course.best.history = report->history, course.best.usage_history = report->usage_history;
     w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);

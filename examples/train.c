@@ -109,7 +109,7 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     learning.parallel_atoms = s->parallel_atoms;
     learning.rounds = s->rounds;
     learning.seed = s->seed;
-    learning.history = t->history;
+    t->report.history = t->history;
     check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "the codes");
     check(shs_ksvd_ex(ctx, t->p, t->n, t->D, t->p, t->m, t->Y, t->p, &learning, &codes, &t->report),
           "learning the dictionary");

@@ -317,13 +317,14 @@ static void test_dictionaries(void **state) {
 }
 
 static void test_learning(void **state) {
+    shs_ksvd_report report = SHS_ZERO;
     static const shs_step gone[1] = {{0, 1}};
     coded c;
     shs_ksvd_options o = SHS_ZERO;
     shs_real tolerance[M];
     (void)state;
     coded_create(&c);
-#define LEARN(signals, m) shs_ksvd_ex(NULL, P, N, REALS(out), P, m, signals, P, &o, NULL, (shs_ksvd_report *)(void *)out2)
+#define LEARN(signals, m) shs_ksvd_ex(NULL, P, N, REALS(out), P, m, signals, P, &o, NULL, &report)
     ANSWERS(LEARN(NULL, M), SHS_BAD_SIGNALS);
     ANSWERS(LEARN(c.Y, 0), SHS_BAD_M);
     o.first_iteration = -1;
@@ -349,9 +350,10 @@ static void test_learning(void **state) {
     o.coding.sparsity = 0; /* a tolerance each leaves the number of atoms open, and fewest coefficients are best */
     o.coding.tolerance_each = tolerance;
     for (o.iterations = 0; o.iterations < M; o.iterations++) tolerance[o.iterations] = (shs_real)1e-3;
+    assert_true(report.iterations == 0 && report.best_iteration == 0 && !(report.rmse > 0));
     o.iterations = 1;
     assert_ok(LEARN(c.Y, M));
-    assert_true(((shs_ksvd_report *)(void *)out2)->mean_atoms > 1);
+    assert_true(report.mean_atoms > 1);
 #undef LEARN
     ANSWERS(shs_ksvd_ex(NULL, P, 1, NULL, P, M, c.Y, P, NULL, NULL, NULL), SHS_BAD_DICTIONARY);
     assert_ok(shs_ksvd_ex(NULL, P, 1, REALS(out), P, M, c.Y, P, NULL, NULL, NULL)); /* all by default */
@@ -591,6 +593,7 @@ static void test_never_zeroed(void **state) {
     shs_context ctx = SHS_ZERO;
     shs_omp_options omp = SHS_ZERO;
     shs_ksvd_options ksvd = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
@@ -611,6 +614,7 @@ static void test_never_zeroed(void **state) {
     NEVER_ZEROED(omp, shs_omp_ex(NULL, 4, 2, D, 4, 6, Y, 4, &omp, &codes, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(report, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, &report), SHS_BAD_OUTPUT);
     image.pixels = pixels, image.type = SHS_U8, image.width = image.height = 8;
     set.width = set.height = 2;
     NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);

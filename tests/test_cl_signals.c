@@ -637,6 +637,7 @@ typedef struct learned {
 
 static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options o, int stride) {
     learned l;
+    shs_ksvd_report report = SHS_ZERO;
     shs_status status;
     int k = o.iterations;
     memset(&l, 0, sizeof l);
@@ -645,8 +646,8 @@ static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options 
     assert_ok(shs_codes_create(NULL, w->m, stride, &l.codes));
     spoil_codes(&l.codes);
     memcpy(l.D, w->D, (size_t)w->p * (size_t)w->n * sizeof *l.D);
-    o.history = l.history;
-    status = shs_ksvd_ex(ctx, w->p, w->n, l.D, w->p, w->m, w->Y, w->p, &o, &l.codes, NULL);
+    report.history = l.history;
+    status = shs_ksvd_ex(ctx, w->p, w->n, l.D, w->p, w->m, w->Y, w->p, &o, &l.codes, &report);
     if (ctx) on_device((device *)ctx->engine->user, status);
     else assert_ok(status);
     check_unused_slots(&l.codes, w->m);
@@ -781,12 +782,13 @@ static void check_training(const problem *w, shs_ksvd_options o) {
     memset(used, 0, sizeof used);
     for (e = 0; e < 2; e++) {
         device *d = use_device(0);
-        o.usage_history = used[e];
+        memset(report + e, 0, sizeof *report);
+        report[e].usage_history = used[e];
         l[e].D = (shs_real *)malloc(values * sizeof(shs_real));
         l[e].history = (shs_ksvd_record *)calloc(3, sizeof *l[e].history);
         memcpy(l[e].D, w->D, values * sizeof(shs_real));
         assert_ok(shs_codes_create(NULL, w->m, 4, &l[e].codes));
-        o.history = l[e].history;
+        report[e].history = l[e].history;
         on_device(d, shs_ksvd_ex(e ? &d->ctx : NULL, w->p, w->n, l[e].D, w->p, w->m, w->Y, w->p, &o, e ? NULL : &l[e].codes,
                                  report + e));
     }

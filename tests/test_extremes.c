@@ -132,7 +132,7 @@ static void test_duplicate_signals(void **state) {
     for (i = 1; i < M; i++) memcpy(Y + i * P, Y, P * sizeof *Y);
     for (k = 0; k < 3; k++) {
         shs_ksvd_options o = SHS_ZERO;
-        shs_ksvd_report report;
+        shs_ksvd_report report = SHS_ZERO;
         o.iterations = 4, o.coding.sparsity = 2, o.replace = replacements[k], o.parallel_atoms = 3;
         assert_ok(shs_ksvd_ex(NULL, P, 8, D, P, M, Y, P, &o, NULL, &report));
         assert_unit_atoms(P, 8, D);

@@ -115,6 +115,7 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
     shs_ksvd_record *history = (shs_ksvd_record *)malloc(30 * sizeof *history);
     shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
     shs_context ctx = SHS_ZERO;
     char line[256];
     int k, iteration;
@@ -126,8 +127,8 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.rmse_after_update = 1;
-    o.history = history;
-    assert_ok(shs_ksvd_ex(&ctx, 64, 128, D, 64, 4096, Y, 64, &o, NULL, NULL));
+    report.history = history;
+    assert_ok(shs_ksvd_ex(&ctx, 64, 128, D, 64, 4096, Y, 64, &o, NULL, &report));
     assert_close(history[0].rmse_coding, 0.0648351546, BY_TYPE(1e-6, 1e-9));
     assert_non_null(fgets(line, sizeof line, f));
     for (k = 0; k < 30; k++) {
@@ -197,6 +198,7 @@ static void check_golden_rule(shs_update update, int group) {
     char name[32], path[64];
     shs_ksvd_record history[20];
     shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
     int k;
     if (group > 1) snprintf(name, sizeof name, "p%s_%d", shs_update_name(update), group);
     else snprintf(name, sizeof name, "%s", shs_update_name(update));
@@ -211,12 +213,12 @@ static void check_golden_rule(shs_update update, int group) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    assert_ok(shs_ksvd_ex(&serial, 64, 128, D, 64, 1024, Y, 64, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, D, 64, 1024, Y, 64, &o, NULL, &report));
     assert_all_close(64 * 128, D, expected, BY_TYPE(1e-4, 1e-11));
     o.iterations = 20;
     o.rmse_after_update = 1;
-    o.history = history;
-    assert_ok(shs_ksvd_ex(&serial, 64, 128, start, 64, 1024, Y, 64, &o, NULL, NULL));
+    report.history = history;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, start, 64, 1024, Y, 64, &o, NULL, &report));
     for (k = 0; k < 20; k++) { /* in float a tie that falls the other way moves what follows, by up to 0.9 % here */
         double bound = k < 5 ? BY_TYPE(1e-5, 1e-11) : BY_TYPE(2e-2, 1e-11);
         assert_close(history[k].rmse_coding, before[k], bound * before[k]);
@@ -249,6 +251,7 @@ static void check_naive_update(shs_update update, int group, int rounds) {
     int atoms[S], l, j;
     shs_ksvd_record record;
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     size_t i;
     shs_ksvd_naive(rules[update], P, N, expected, M, Y, S, group, rounds, X, E, F, d, atoms, x, r, r + P, r + P + P * S);
     for (i = 0; i < M; i++)
@@ -265,8 +268,8 @@ static void check_naive_update(shs_update update, int group, int rounds) {
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
     o.rmse_after_update = 1;
-    o.history = &record;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    report.history = &record;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
     assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
     free(Y), free(D), free(expected), free(X);
@@ -358,7 +361,7 @@ static void test_resume(void **state) {
 static void test_learns(void **state) {
     shs_real *Y = sparse_signals(16, 24, 1500, 21), *D = (shs_real *)malloc(16 * 24 * sizeof *D), *E;
     shs_ksvd_options o = SHS_ZERO;
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     (void)state;
     assert_ok(shs_ksvd(NULL, 16, 24, D, 1500, Y, 3, 30));
     assert_unit_norm(16, 24, D);
@@ -453,7 +456,9 @@ static void test_outputs_change_nothing(void **state) {
             shs_omp_options coding = o.coding;
             assert_ok(shs_codes_create(NULL, m, stride, &codes));
             D[how] = new_normal((size_t)ldd * (size_t)n, 1);
-            o.history = how ? history : NULL, o.usage_history = how == 2 ? usage : NULL, o.rmse_after_update = how == 4;
+            memset(reports + how, 0, sizeof *reports);
+            reports[how].history = how ? history : NULL, reports[how].usage_history = how == 2 ? usage : NULL;
+            o.rmse_after_update = how == 4;
             assert_ok(
                 shs_ksvd_ex(&serial, p, n, D[how], ldd, m, Y, p, &o, how ? &codes : NULL, how == 3 ? NULL : reports + how));
             for (j = 0; j < n; j++)
@@ -480,7 +485,7 @@ static void test_history(void **state) {
     shs_ksvd_record *h = (shs_ksvd_record *)malloc(8 * sizeof *h);
     size_t *usage = (size_t *)malloc(8 * N * sizeof *usage);
     shs_ksvd_options o = small_options();
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     shs_codes codes, again;
     double best = 1e9;
     int k, j, keep;
@@ -488,8 +493,8 @@ static void test_history(void **state) {
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
     assert_ok(shs_codes_create(NULL, M, 3, &again));
     o.iterations = 8;
-    o.history = h;
-    o.usage_history = usage;
+    report.history = h;
+    report.usage_history = usage;
     for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++) {
         o.keep = (shs_keep)keep;
         o.rmse_after_update = keep == SHS_KEEP_LAST;
@@ -531,9 +536,9 @@ static void test_keeps_the_best(void **state) {
     (void)state;
     for (seed = 0; seed < 8; seed++) {
         shs_ksvd_options o = small_options();
-        shs_ksvd_report best, last;
+        shs_ksvd_report best = SHS_ZERO, last = SHS_ZERO;
         int k;
-        o.iterations = 30, o.parallel_atoms = N, o.rounds = 6, o.seed = seed, o.history = h;
+        o.iterations = 30, o.parallel_atoms = N, o.rounds = 6, o.seed = seed, best.history = h;
         assert_ok(shs_ksvd_ex(&serial, P, N, D, P, 100, Y, P, &o, NULL, &best));
         assert_close(best.rmse, rmse_of(P, N, D, 100, Y, &o.coding), BY_TYPE(1e-6, 1e-12));
         for (k = 0; k < 30; k++) assert_true(best.rmse <= h[k].rmse_coding);
@@ -550,7 +555,7 @@ static void test_tolerance_training(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
     shs_ksvd_record *h = (shs_ksvd_record *)malloc(10 * sizeof *h);
     shs_ksvd_options o = SHS_ZERO;
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     shs_omp_report coded;
     shs_codes codes, again;
     int k;
@@ -559,7 +564,7 @@ static void test_tolerance_training(void **state) {
     assert_ok(shs_codes_create(NULL, M, P, &again));
     o.iterations = 10;
     o.coding.tolerance = (shs_real)0.25;
-    o.history = h;
+    report.history = h;
     assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, &codes, &report));
     assert_true(report.mean_atoms < 0.9 * h[0].mean_atoms); /* it learned */
     for (k = 0; k < 10; k++) assert_true(report.mean_atoms <= h[k].mean_atoms);
@@ -574,7 +579,7 @@ static void test_tolerance_training(void **state) {
 static void test_early_stop(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
     shs_ksvd_options o = small_options();
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     (void)state;
     o.iterations = 200;
     o.stop_improvement = 0.01;
@@ -852,6 +857,7 @@ static void test_replace_worst(void **state) {
     unsigned char *taken = (unsigned char *)calloc(M, 1);
     shs_real *errors2 = (shs_real *)malloc(M * sizeof *errors2);
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
     shs_codes codes;
     int j, group;
@@ -863,10 +869,10 @@ static void test_replace_worst(void **state) {
         before = copy_of(P * N, D);
         assert_ok(shs_codes_create(NULL, M, 3, &codes));
         assert_ok(shs_omp_ex(&serial, P, N, before, P, M, Y, P, &o.coding, &codes, errors2, NULL));
-        o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+        o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
         o.parallel_atoms = group;
         o.prune_coherence = 1, o.prune_uses = -1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
         assert_int_equal(record.replaced, 3);
         assert_int_equal(record.pruned, 0);
         assert_int_equal(record.atoms_used, N - 3);
@@ -888,13 +894,14 @@ static void test_replace_worst(void **state) {
 static void test_replace_leave(void **state) {
     shs_real *Y, *D, *before;
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
     (void)state;
     unused_setup(&Y, &D);
     before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
     o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.replaced, 0);
     assert_int_equal(record.pruned, 0);
     assert_all_close(3 * P, D + P * (N - 3), before + P * (N - 3), BY_TYPE(4e-7, 1e-15));
@@ -904,15 +911,16 @@ static void test_replace_leave(void **state) {
 static void test_replace_random(void **state) {
     shs_real *Y, *D, *before, *after;
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
     int j;
     (void)state;
     unused_setup(&Y, &D);
     before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record;
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
     o.replace = SHS_REPLACE_RANDOM;
     o.prune_coherence = 1, o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.replaced, 3);
     assert_unit_norm(P, N, D);
     for (j = N - 3; j < N; j++) {
@@ -923,7 +931,7 @@ static void test_replace_random(void **state) {
     after = copy_of(P * N, D);
     memcpy(D, before, P * N * sizeof *D);
     o.first_iteration = 1; /* other iterations draw other directions */
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_true(fabs(inner(P, D + P * (N - 1), after + P * (N - 1))) < 0.95);
     free(after);
     free(Y), free(D), free(before);
@@ -933,6 +941,7 @@ static void test_replace_random(void **state) {
 static void test_prune_duplicates(void **state) {
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 63), *before;
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
     shs_wide mu = -1;
     int i, k, replace;
@@ -944,12 +953,12 @@ static void test_prune_duplicates(void **state) {
     before = copy_of(P * N, D);
     assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
     assert_true(mu > 0.99);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record, o.prune_uses = -1;
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record, o.prune_uses = -1;
     for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
         memcpy(D, before, P * N * sizeof *D);
         o.replace = (shs_replace)replace;
         o.prune_coherence = 0;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
         assert_unit_norm(P, N, D);
         assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
         if (replace == SHS_REPLACE_LEAVE) {
@@ -961,7 +970,7 @@ static void test_prune_duplicates(void **state) {
         }
         memcpy(D, before, P * N * sizeof *D);
         o.prune_coherence = 1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
         assert_int_equal(record.pruned, 0);
     }
     free(Y), free(D), free(before);
@@ -971,6 +980,7 @@ static void test_prune_duplicates(void **state) {
 static void test_prune_rarely_used(void **state) {
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 65), *before;
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
     int i, j;
     (void)state;
@@ -981,23 +991,23 @@ static void test_prune_rarely_used(void **state) {
     Y[P * 9 + P - 1] = 30;
     normalise(P, N, D);
     before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, o.history = &record, o.prune_coherence = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record, o.prune_coherence = 1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.pruned, 1);
     assert_int_equal(record.replaced, 0);
     assert_unit_norm(P, N, D);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.pruned, 0);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.pruned, 0);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = 4;
     o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
     assert_int_equal(record.pruned, 0);
     free(Y), free(D), free(before);
 }
@@ -1019,14 +1029,14 @@ static void test_cancel(void **state) {
         for (with_codes = 0; with_codes < 2; with_codes++) {
             double before = 1e9;
             for (cancel_at = 0;; cancel_at++) {
-                shs_ksvd_report report;
+                shs_ksvd_report report = SHS_ZERO;
                 shs_status status;
                 double rmse;
                 for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
                 for (i = 0; i < M; i++) codes.used[i] = 3;
                 w.calls = 0, w.cancel_at = cancel_at;
                 o.keep = (shs_keep)keep;
-                memset(&report, 0x5a, sizeof report);
+                report.iterations = report.best_iteration = 0x5a5a5a5a;
                 status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, with_codes ? &codes : NULL, &report);
                 for (i = 0; i < P * N; i++) assert_true(is_finite((double)D[i]));
                 assert_unit_norm(P, N, D);
@@ -1068,7 +1078,7 @@ static void test_threads(void **state) {
     for (k = 0; k < 4; k++)
         for (limited = 0; limited < 2; limited++) {
             shs_ksvd_options o = SHS_ZERO;
-            shs_ksvd_report first, report;
+            shs_ksvd_report first = SHS_ZERO, report = SHS_ZERO;
             shs_context ctx = SHS_ZERO;
             o.iterations = 3;
             o.parallel_atoms = groups[k];
@@ -1278,7 +1288,7 @@ static void ranks_free(int ranks, rank_job *jobs, team *t) {
 static void check_ranks(const shs_ksvd_options *o, int ranks) {
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 81), *D = copy_of(P * N, D0);
     rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     shs_codes codes;
     size_t at = 0, i;
     team t;
@@ -1410,7 +1420,7 @@ static void test_zero_signals(void **state) {
         for (start = SHS_START_SIGNALS; start <= SHS_START_RANDOM; start++)
             for (group = 1; group <= N; group += 6) {
                 shs_ksvd_options o = small_options();
-                shs_ksvd_report report;
+                shs_ksvd_report report = SHS_ZERO;
                 o.replace = (shs_replace)replace, o.start = (shs_start)start, o.parallel_atoms = group;
                 assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
                 assert_unit_norm(P, N, D);
@@ -1429,7 +1439,7 @@ static void test_fewer_signals_than_atoms(void **state) {
         for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++)
             for (group = 1; group <= N; group += 6) {
                 shs_ksvd_options o = small_options();
-                shs_ksvd_report report;
+                shs_ksvd_report report = SHS_ZERO;
                 o.replace = (shs_replace)replace, o.parallel_atoms = group;
                 assert_ok(shs_ksvd_ex(&serial, P, N, D, P, m, Y, P, &o, NULL, &report));
                 assert_unit_norm(P, N, D);
@@ -1465,9 +1475,9 @@ typedef struct call {
 #define PATTERN 0x5a
 
 static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_status expected) {
-    shs_ksvd_report report, untouched;
-    memset(&report, PATTERN, sizeof report);
-    memset(&untouched, PATTERN, sizeof untouched);
+    shs_ksvd_report report = SHS_ZERO, untouched = SHS_ZERO;
+    memset(&report.iterations, PATTERN, sizeof report.iterations + sizeof report.best_iteration);
+    memset(&untouched.iterations, PATTERN, sizeof report.iterations + sizeof report.best_iteration);
     assert_status(shs_ksvd_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, &report), expected);
     assert_memory_equal(&report, &untouched, sizeof report);
     assert_memory_equal(D, before, P * N * sizeof *D);
@@ -1669,11 +1679,12 @@ static void test_workspace_overflow(void **state) {
 static void test_broken_replacement(void **state) {
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 87), *D = copy_of(P * N, D0);
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record history[2];
     shs_context ctx = SHS_ZERO;
     int k, left, start;
     (void)state;
-    o.iterations = 2, o.prune_coherence = (shs_real)0.3, o.history = history;
+    o.iterations = 2, o.prune_coherence = (shs_real)0.3, report.history = history;
     ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
     for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start += SHS_START_GIVEN - SHS_START_SIGNALS)
         for (k = 0;; k++) {
@@ -1683,7 +1694,7 @@ static void test_broken_replacement(void **state) {
             o.start = (shs_start)start;
             memset(history, 0x5a, sizeof history);
             memcpy(D, D0, P * N * sizeof *D);
-            status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL);
+            status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, &report);
             while (done < 2 && history[done].atoms_used != 0x5a5a5a5a) done++;
             if (status == SHS_OK) {
                 assert_int_equal(done, 2);
@@ -1701,16 +1712,17 @@ static void test_broken_replacement(void **state) {
 static void test_history_when_cancelled(void **state) {
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 88), *before = copy_of(P * N, D);
     shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record history[5];
     shs_context ctx = SHS_ZERO;
     watch w;
     int k, left = 1000;
     (void)state;
     memset(&w, 0, sizeof w);
-    o.history = history, w.cancel_at = 2;
+    report.history = history, w.cancel_at = 2;
     memset(history, 0x5a, sizeof history);
     ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
-    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_CANCELLED);
+    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, &report), SHS_CANCELLED);
     for (k = 0; k < 5; k++) assert_int_equal(history[k].atoms_used == 0x5a5a5a5a, k > 2);
     memcpy(D, before, P * N * sizeof *D);
     memset(&ctx, 0, sizeof ctx);
@@ -1726,6 +1738,7 @@ static void test_less_used_duplicate_goes(void **state) {
     const double angle = 0.05;
     shs_real Y[p * m] = {0}, D[p * n];
     shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record history[1];
     int i, less;
     (void)state;
@@ -1736,13 +1749,13 @@ static void test_less_used_duplicate_goes(void **state) {
         else Y[p * i + 3] = length;
     }
     o.iterations = 1, o.coding.sparsity = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_RANDOM;
-    o.prune_coherence = (shs_real)0.99, o.prune_uses = -1, o.keep = SHS_KEEP_LAST, o.history = history;
+    o.prune_coherence = (shs_real)0.99, o.prune_uses = -1, o.keep = SHS_KEEP_LAST, report.history = history;
     for (less = 0; less < 2; less++) {
         memset(D, 0, sizeof D);
         D[p * (1 - less)] = 1;
         D[p * less] = (shs_real)cos(angle), D[p * less + 1] = (shs_real)sin(angle);
         D[p * 2 + 3] = 1;
-        assert_ok(shs_ksvd_ex(&serial, p, n, D, p, m, Y, p, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&serial, p, n, D, p, m, Y, p, &o, NULL, &report));
         assert_int_equal(history[0].pruned, 1);
         assert_close(fabs((double)D[p * (1 - less)]), 1, 1e-5);
         assert_true(fabs((double)D[p * less]) < 0.9);

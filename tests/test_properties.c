@@ -363,7 +363,7 @@ static void learn(trial *t) {
     shs_ksvd_record *history = wanted(t) ? OUTPUT(t, shs_ksvd_record, iterations) : NULL;
     size_t *usage = wanted(t) ? OUTPUT(t, size_t, n * iterations) : NULL;
     shs_ksvd_options o = SHS_ZERO;
-    shs_ksvd_report report;
+    shs_ksvd_report report = SHS_ZERO;
     shs_codes codes;
     int report_wanted = wanted(t), codes_wanted = wanted(t), i;
     STEP(t, shs_normalize_columns(p, n, hidden, hidden_ld, NULL));
@@ -379,7 +379,7 @@ static void learn(trial *t) {
     if (one_in(t, 6)) o.stop_improvement = 0.05, o.stop_patience = 1;
     if (one_in(t, 4)) o.first_iteration = pick(t, 1, 5);
     o.rmse_after_update = wanted(t);
-    o.history = history, o.usage_history = usage;
+    report.history = history, report.usage_history = usage;
     codes = new_codes(t, m, least_of(s, least_of(p, n)));
     report.iterations = 0;
     STEP(t, shs_ksvd_ex(t->ctx, p, n, D, ldd, m, Y, ldy, &o, codes_wanted ? &codes : NULL, report_wanted ? &report : NULL));

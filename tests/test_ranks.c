@@ -53,7 +53,7 @@ static shs_status call_ksvd(const shs_context *ctx, world *w, share *s) {
     shs_status status;
     (void)w;
     o.coding.sparsity_each = s->sparsity_each, o.coding.tolerance_each = s->tolerance_each;
-    if (s->wants) o.history = history, o.usage_history = usage;
+    if (s->wants) report.history = history, report.usage_history = usage;
     if (s->stride && s->m) (void)shs_codes_create(NULL, s->m, s->stride, &s->codes);
     status = shs_ksvd_ex(ctx, P, N, s->D, P, s->m, s->Y, P, &o, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
     for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];

@@ -62,13 +62,16 @@ static void learn(input *in, world *w) {
     shs_real *Y = NEW(shs_real, count_of(ldy + 1, m));
     extent of_Y = fill(in, count_of(ldy + 1, m), Y), of_D = fill(in, room, AS(shs_real, D));
     shs_ksvd_options o;
+    shs_ksvd_report *r = AS(shs_ksvd_report, report);
     shs_step steps[6];
     shs_codes codes;
     shs_status status;
     output_keep(&D);
     options_of(in, &o, steps);
-    o.history = (flags & 1) ? AS(shs_ksvd_record, history) : NULL;
-    o.usage_history = (flags & 2) ? AS(size_t, usage) : NULL;
+    memset(r, 0, sizeof *r);
+    r->history = (flags & 1) ? AS(shs_ksvd_record, history) : NULL;
+    r->usage_history = (flags & 2) ? AS(size_t, usage) : NULL;
+    output_keep(&report);
     codes.m = (size_t)rows, codes.stride = stride;
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     iterations = o.iterations;
@@ -77,7 +80,7 @@ static void learn(input *in, world *w) {
     bytes = shs_ksvd_workspace(&w->ctx, p, n, (size_t)rows, &o);
     must(bytes > 0);
     status = shs_ksvd_ex(&w->ctx, p, n, AS(shs_real, D), ldd, (size_t)rows, Y, ldy, &o, (flags & 4) ? &codes : NULL,
-                         (flags & 8) ? AS(shs_ksvd_report, report) : NULL);
+                         (flags & 8) ? r : NULL);
     check_world(w, status, 0);
     if (status == SHS_OK || status == SHS_CANCELLED) {
         int given = o.start == SHS_START_GIVEN; /* and taken as it is when resumed */
@@ -85,7 +88,6 @@ static void learn(input *in, world *w) {
             !(o.start == SHS_START_GIVEN && o.first_iteration > 0) && (!given || of_D.most < 1e15))
             check_atoms(p, n, AS(shs_real, D), ldd, given);
         if (flags & 8) {
-            const shs_ksvd_report *r = AS(shs_ksvd_report, report);
             must(r->iterations >= 0 && r->iterations <= iterations && r->best_iteration <= iterations);
             must(status != SHS_OK || !tame(&of_Y) || (isfinite(r->rmse) && isfinite(r->mean_atoms)));
         }

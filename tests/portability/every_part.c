@@ -199,10 +199,12 @@ static void coding_many(const shs_context *ctx) {
 
 static void learning(const shs_context *ctx) {
     shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
     static shs_ksvd_record history[10];
     static shs_real learnt[P * 8];
-    o.iterations = 10, o.coding.sparsity = CHOSEN, o.history = history, o.seed = 1, o.parallel_atoms = 4;
-    expect_ok(shs_ksvd_ex(ctx, P, 8, learnt, P, SIGNALS, signals, P, &o, NULL, NULL), "learning: K-SVD");
+    report.history = history;
+    o.iterations = 10, o.coding.sparsity = CHOSEN, o.seed = 1, o.parallel_atoms = 4;
+    expect_ok(shs_ksvd_ex(ctx, P, 8, learnt, P, SIGNALS, signals, P, &o, NULL, &report), "learning: K-SVD");
     expect(history[9].rmse_coding < history[0].rmse_coding, "learning: the error falls");
 }
 
