@@ -343,6 +343,7 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START);
     o.patch_width = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START);
+    assert_true(report.iterations == 0 && report.best_iteration == 0 && !(report.rmse > 0));
     o.patch_width = 1;
     assert_ok(LEARN(c.Y, M));
     o.coding.sparsity = -1;
@@ -350,7 +351,6 @@ static void test_learning(void **state) {
     o.coding.sparsity = 0; /* a tolerance each leaves the number of atoms open, and fewest coefficients are best */
     o.coding.tolerance_each = tolerance;
     for (o.iterations = 0; o.iterations < M; o.iterations++) tolerance[o.iterations] = (shs_real)1e-3;
-    assert_true(report.iterations == 0 && report.best_iteration == 0 && !(report.rmse > 0));
     o.iterations = 1;
     assert_ok(LEARN(c.Y, M));
     assert_true(report.mean_atoms > 1);
