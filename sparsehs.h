@@ -9228,6 +9228,11 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* 9  CUBES AND STREAMING                                                                                             */
 /* ================================================================================================================== */
 
+/* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements of bytes of any type and layout, and
+   says which pixels are missing; maps by a matrix, and whitened pixels, which are one; the pass, the only loop over panels; its
+   consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each other; the
+   stages, which run there or on the engine; the public forms. Nothing here calls sections 10 and 11. */
+
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *C) {
@@ -11341,6 +11346,9 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* 10  PRINCIPAL COMPONENTS                                                                                           */
 /* ================================================================================================================== */
 
+/* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. Here are the choice of
+   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pixels_pca. */
+
 /* ---- the naive twins ---------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
@@ -11626,32 +11634,33 @@ SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, const shs_pca_opt
     return status;
 }
 
-SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
-    const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__pixels px;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    status = shs__meet_on_pca(&px, status, "pca", o, NULL);
-    if (status == SHS_OK) status = shs__pixels_pca(&px, o, pca);
-    shs__px_close(&px);
-    return status;
-}
-
-SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
-                                   const shs_sink *sink, shs_pca *pca) {
+/* The fit and, with `transform`, the components of every pixel into the sink; pca may be NULL then. */
+SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, const shs_cube *cube, const shs_pca_options *options,
+                                      int transform, const shs_sink *sink, shs_pca *pca) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_sink(cube, sink);
-    status = shs__meet_on_pca(&px, status, "pca run", o, sink);
+    if (status == SHS_OK && transform) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK && !transform && !pca) status = SHS_BAD_OUTPUT;
+    status = shs__meet_on_pca(&px, status, call, o, sink);
     if (status == SHS_OK) status = shs__pixels_pca(&px, o, &made);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
-    if (status == SHS_OK) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
+    if (status == SHS_OK && transform) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
     else shs_pca_free(ctx, &made);
     shs__px_close(&px);
     return status;
+}
+
+SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
+    return shs__pca_call(ctx, "pca", cube, options, 0, NULL, pca);
+}
+
+SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *pca) {
+    return shs__pca_call(ctx, "pca run", cube, options, 1, sink, pca);
 }
 
 /* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
@@ -11704,13 +11713,15 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-/* The entry of largest magnitude of a column is made positive, the first of equals; `with` follows. */
-SHS__PRIVATE void shs__fix_sign(int n, shs_wide *v, shs_wide *with) {
+/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns the
+   sign that both were given. */
+SHS__PRIVATE int shs__fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = 0;
     for (i = 1; i < n; i++)
-        if (shs__wabs(v[i]) > shs__wabs(v[at])) at = i;
-    if (v[at] >= 0) return;
-    for (i = 0; i < n; i++) v[i] = -v[i], with[i] = -with[i];
+        if (shs__wabs(v[i * step]) > shs__wabs(v[at * step])) at = i;
+    if (v[at * step] >= 0) return 1;
+    for (i = 0; i < n; i++) v[i * step] = -v[i * step], with[i] = -with[i];
+    return -1;
 }
 
 SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, const shs_pca_options *o, int n, int rank,
@@ -11732,7 +11743,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     shs__wide_product(n, k, rank, f->room, f->vectors, made.backward);
     for (i = 0; i < n; i++) made.scale[i] = 1;
     for (j = 0; j < k; j++) {
-        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), SHS__AT(made.backward, n, 0, j));
+        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
         for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
     }
     *mnf = made;
@@ -11904,6 +11915,9 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
+
+/* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
+   moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit. */
 
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
@@ -12320,7 +12334,7 @@ SHS__PRIVATE void shs__order_components(const shs_ica_options *o, int m, shs_ica
 SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     int m = ica->components, n = ica->bands, i, j, q;
     for (q = 0; q < m; q++) {
-        shs_wide *w = SHS__AT(ica->rotation, m, 0, q), largest = 0;
+        shs_wide *w = SHS__AT(ica->rotation, m, 0, q);
         for (i = 0; i < n; i++) {
             shs_wide u = 0, a = 0;
             for (j = 0; j < m; j++) {
@@ -12330,14 +12344,9 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
             }
             *SHS__AT(ica->unmixing, m, q, i) = u;
             *SHS__AT(ica->mixing, n, i, q) = a;
-            if (shs__wabs(u) > shs__wabs(largest)) largest = u;
         }
-        if (largest >= 0) continue;
-        for (j = 0; j < m; j++) w[j] = -w[j];
-        for (i = 0; i < n; i++) {
-            *SHS__AT(ica->unmixing, m, q, i) = -*SHS__AT(ica->unmixing, m, q, i);
-            *SHS__AT(ica->mixing, n, i, q) = -*SHS__AT(ica->mixing, n, i, q);
-        }
+        if (shs__fix_sign(n, ica->unmixing + q, m, SHS__AT(ica->mixing, n, 0, q)) < 0)
+            for (j = 0; j < m; j++) w[j] = -w[j];
     }
 }
 
@@ -12502,38 +12511,36 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
     return status;
 }
 
-SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
-    const shs_ica_options *o = options ? options : &shs__ica_zero;
-    shs__pixels px;
-    int stored = 0;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_ica(o);
-    if (status == SHS_OK && !ica) status = SHS_BAD_OUTPUT;
-    status = shs__meet_on_ica(&px, status, "ica", o, NULL);
-    if (status == SHS_OK) status = shs__pixels_ica(&px, o, NULL, ica, &stored);
-    shs__px_close(&px);
-    return status;
-}
-
-SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
-                                   const shs_sink *sink, shs_ica *ica) {
+/* The fit and, with `transform`, the sources of every pixel into the sink; ica may be NULL then. */
+SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, const shs_cube *cube, const shs_ica_options *options,
+                                      int transform, const shs_sink *sink, shs_ica *ica) {
     const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     int stored = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK && transform) status = shs__check_sink(cube, sink);
     if (status == SHS_OK) status = shs__check_ica(o);
-    status = shs__meet_on_ica(&px, status, "ica run", o, sink);
+    if (status == SHS_OK && !transform && !ica) status = SHS_BAD_OUTPUT;
+    status = shs__meet_on_ica(&px, status, call, o, sink);
     if (status == SHS_OK) status = shs__pixels_ica(&px, o, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
-    if (status == SHS_OK)
+    if (status == SHS_OK && transform)
         status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__px_close(&px);
     return status;
+}
+
+SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
+    return shs__ica_call(ctx, "ica", cube, options, 0, NULL, ica);
+}
+
+SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
+                                   const shs_sink *sink, shs_ica *ica) {
+    return shs__ica_call(ctx, "ica run", cube, options, 1, sink, ica);
 }
 
 SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
