@@ -342,6 +342,8 @@ struct shs_engine;
    leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks wait. */
 typedef struct shs_context {
     uint32_t start_canary;
+    int version; /* 0; where a later header adds members, their users say its number, and libraries before it refuse */
+
     /* Memory: malloc and free when both are NULL. Set both or neither. Blocks need malloc's alignment only. */
     void *(*alloc_fn)(void *user, size_t size);
     void (*free_fn)(void *user, void *block);
@@ -1152,6 +1154,7 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
    session keeps the signals, their codes and their residuals where they are computed. Stages return sums over the signals
    of this rank, never means, so that they can be added up. Who only uses the library need not read on. */
 typedef struct shs_signals_job {
+    int version; /* 0, as in shs_engine */
     int p, n;
     size_t m;
     const shs_real *Y; /* p x m, stays valid while the session is open */
@@ -1165,6 +1168,7 @@ typedef struct shs_signals_job {
    atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom (count) for all
    rules so far. A rule for signals with missing values will ask for that of each row of each atom (p x count). */
 typedef struct shs_atom_group {
+    int version;       /* 0 */
     shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
     int first, count;  /* atoms first .. first+count-1 */
     shs_wide *sums;    /* p x count: E_I x' */
@@ -1178,6 +1182,7 @@ typedef struct shs_atom_group {
    (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
    which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
+    int version; /* 0; a later header that adds entries gives numbers, so that it knows which a table has */
     void *user;
     int fallback; /* non-zero: such a stage is then the CPU's; 0: the answer is the call's status */
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
@@ -1577,7 +1582,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
 
 SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
-    if (!SHS__ZEROED(ctx)) return SHS_BAD_CONTEXT;
+    if (!SHS__ZEROED(ctx) || ctx->version != 0) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
     if (ctx->reduce_fn && (ctx->ranks < 1 || ctx->rank < 0 || ctx->rank >= ctx->ranks)) return SHS_BAD_CONTEXT;
     return SHS_OK;

@@ -611,6 +611,8 @@ static void test_never_zeroed(void **state) {
     assert_ok(shs_codes_create(NULL, 6, 2, &codes));
     omp.sparsity = 1, ksvd.iterations = 1, ksvd.coding.sparsity = 1;
     NEVER_ZEROED(ctx, shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
+    ctx.version = 1;
+    assert_status(shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
     NEVER_ZEROED(omp, shs_omp_ex(NULL, 4, 2, D, 4, 6, Y, 4, &omp, &codes, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);

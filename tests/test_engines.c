@@ -332,7 +332,7 @@ static shs_status pixels_rate(void *session, const shs_wide *W, shs_wide *sums) 
 }
 
 static const shs_engine plain_engine = {
-    NULL,          0,              signals_open, signals_dictionary, signals_code, signals_residual, signals_gather,
+    0, NULL,       0,              signals_open, signals_dictionary, signals_code, signals_residual, signals_gather,
     signals_update, signals_fetch, signals_close, pixels_open,       pixels_moments, pixels_noise,   pixels_range,
     pixels_map,    pixels_whiten,  pixels_sweep, pixels_rate,        pixels_close,
 };
