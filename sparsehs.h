@@ -508,8 +508,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
        x = argmin ||y - D_I x||,  I grown greedily until |I| = sparsity or ||y - D_I x|| <= tolerance.
 
-   With the selection OLS it is the atom that leaves the smallest residual after it is taken (Chen, Billings, Luo 1989; Rebollo-Neira,
-   Lowe 2002); atoms that depend on those chosen are passed over.
+   With the selection OLS it is the atom that leaves the smallest residual after it is taken (Chen, Billings, Luo 1989;
+   Rebollo-Neira, Lowe 2002); atoms that depend on those chosen are passed over.
 
    Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). Here no triangular system is
    solved on the way. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
@@ -1962,8 +1962,8 @@ typedef struct shs__eigh_kernels {
     shs_wide (*secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta, shs_wide *derivative);
 } shs__eigh_kernels;
 
-/* Of section 6: the pursuit. kernels_embed/contract.h repeats these; where sparsehs_cl.h is compiled too, the compiler compares the
-   two. */
+/* Of section 6: the pursuit. kernels_embed/contract.h repeats these numbers; where sparsehs_cl.h is compiled too, the compiler
+   compares the two. */
 #ifdef SPARSEHS_DOUBLE
 #define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
 #define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
@@ -7456,8 +7456,8 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
 SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
-                              shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
-                              shs_wide *Q, shs_wide *R) {
+                              shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x,
+                              shs_wide *r, shs_wide *Q, shs_wide *R) {
     shs_wide first = 0, error2 = 0;
     ptrdiff_t i, j, q, k;
     for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
@@ -7465,10 +7465,11 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
         shs_wide largest = -1, along = 0, whole = 0, left = 0, *u = Q + k * p;
         for (j = 0; j < n; j++) { /* choose the atom of the largest score */
             shs_wide alpha = 0, gjj = 0, d2, value;
-            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i], gjj += (shs_wide)D[i + j * p] * (shs_wide)D[i + j * p];
+            const shs_real *d = D + j * p;
+            for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], gjj += (shs_wide)d[i] * (shs_wide)d[i];
             for (d2 = gjj, q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
                 shs_wide c = 0;
-                for (i = 0; i < p; i++) c += (shs_wide)D[i + j * p] * Q[i + q * p];
+                for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
                 d2 -= c * c;
             }
             value = score ? score(alpha, gjj, d2) : shs__wabs(alpha);
