@@ -4889,6 +4889,7 @@ SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int 
     return SHS_OK;
 }
 
+/* The fast form of shs_gemm_naive and shs_gemm_general_naive. */
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
@@ -4948,6 +4949,7 @@ SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, i
     return SHS_OK;
 }
 
+/* The fast form of shs_syrk_naive. */
 SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
     shs__gemm g;
@@ -5101,6 +5103,7 @@ SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans 
     return shs__zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
 }
 
+/* The fast form of shs_trsm_naive. */
 SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag,
                                 int m, int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     shs__layout l;
@@ -5210,6 +5213,7 @@ SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, i
     shs__trsm_layout(l, ctx, SHS_LEFT, h, h, &room->trsm);
 }
 
+/* The fast form of shs_cholesky_naive. */
 SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda) {
     shs__layout l;
     shs__cholesky_room room;
@@ -6159,6 +6163,7 @@ SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, s
     return SHS_OK;
 }
 
+/* The fast form of shs_eigh_naive. */
 SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                                 shs_wide *vectors, int ldv) {
     shs__layout l = SHS_ZERO;
@@ -7249,6 +7254,7 @@ SHS__PRIVATE shs_status shs__cpu_code(const shs_context *ctx, shs__coder *c, shs
     return status;
 }
 
+/* The fast form of shs_omp_naive. */
 SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                                   int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                   shs_omp_report *report) {
@@ -8558,6 +8564,7 @@ SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_r
     return status;
 }
 
+/* The fast form of shs_ksvd_naive. */
 SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
                                    int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
     shs_ksvd_options o = shs__dl_options(p, n, options);
@@ -11179,6 +11186,7 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     return status;
 }
 
+/* The fast form of shs_moments_naive. */
 SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
                                           shs_precision precise) {
     shs__pixels px;
@@ -11660,6 +11668,7 @@ SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, 
     return status;
 }
 
+/* The fast form of shs_pca_naive. */
 SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
     return shs__pca_call(ctx, "pca", cube, options, 0, NULL, pca);
 }
@@ -11786,6 +11795,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     return status;
 }
 
+/* The fast form of shs_mnf_naive. */
 SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
     shs__pixels px;
     shs_moments m;
@@ -11888,6 +11898,7 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
     }
 }
 
+/* The fast form of shs_rx_naive. */
 SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                               const shs_sink *sink, int *rank) {
     shs_pca_options o = options ? *options : shs__pca_zero;
@@ -12540,6 +12551,7 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     return status;
 }
 
+/* The fast form of shs_ica_naive. */
 SHS__PUBLIC shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica) {
     return shs__ica_call(ctx, "ica", cube, options, 0, NULL, ica);
 }

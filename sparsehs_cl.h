@@ -198,8 +198,11 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #endif
 
 /* ================================================================================================================== */
-/* KERNELS, as strings: read kernels_embed/ instead, and go on at RUNTIME                                              */
+/* KERNELS                                                                                                            */
 /* ================================================================================================================== */
+
+/* The files of kernels_embed/ (read those, and go on at RUNTIME): contract.h as it stands, for host and kernels, then each .cl as an
+   array of lines. Arrays are only given to shs__cl_begin. */
 
 /* [kernels] made by `make embed` from kernels_embed/: edit those files, not these lines. */
 /* contract.h - what host and kernels must agree on, each number once: `make embed` puts these lines into sparsehs_cl.h, and every
@@ -2873,6 +2876,10 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
 /* RUNTIME                                                                                                            */
 /* ================================================================================================================== */
 
+/* OpenCL for the two sessions: errors, times, memory on the device, transfers, events, programs, calls of kernels, tuning. It knows
+   neither signals nor pixels, and calls nothing of sparsehs.h but its allocator. A session opens buffers (shs__cl_buffer), moves
+   values (shs__cl_write, shs__cl_read) and runs kernels (shs__cl_begin, shs__cl_pass_..., shs__cl_launch). */
+
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
 #endif
@@ -3409,44 +3416,38 @@ SHS__PRIVATE shs_status shs__cl_enqueued(shs_cl *cl, cl_int error, cl_event even
     return status;
 }
 
-/* Blocking. */
-SHS__PRIVATE shs_status shs__cl_write(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
+/* `later`: returns at once, and `from` must stay as it is until the queue has come there. */
+SHS__PRIVATE shs_status shs__cl_upload(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, const void *from,
+                                       int later) {
     cl_event event = NULL;
     cl_int error;
     if (bytes == 0) return SHS_OK;
-    error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, CL_TRUE, offset, bytes, from, 0, NULL,
+    error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, offset, bytes, from, 0, NULL,
                                           cl->profiles[queue] ? &event : NULL);
     return shs__cl_enqueued(cl, error, event, "upload");
 }
 
-/* Blocking. */
-SHS__PRIVATE shs_status shs__cl_read(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+SHS__PRIVATE shs_status shs__cl_download(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to, int later) {
     cl_event event = NULL;
     cl_int error;
     if (bytes == 0) return SHS_OK;
-    error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, CL_TRUE, offset, bytes, to, 0, NULL,
+    error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, offset, bytes, to, 0, NULL,
                                          cl->profiles[queue] ? &event : NULL);
     return shs__cl_enqueued(cl, error, event, "download");
 }
 
-/* Returns at once; `from` must stay as it is until the queue has come there. */
+SHS__PRIVATE shs_status shs__cl_write(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, const void *from) {
+    return shs__cl_upload(cl, queue, buffer, offset, bytes, from, 0);
+}
 SHS__PRIVATE shs_status shs__cl_write_later(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes,
                                             const void *from) {
-    cl_event event = NULL;
-    cl_int error;
-    if (bytes == 0) return SHS_OK;
-    error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, CL_FALSE, offset, bytes, from, 0, NULL,
-                                          cl->profiles[queue] ? &event : NULL);
-    return shs__cl_enqueued(cl, error, event, "upload");
+    return shs__cl_upload(cl, queue, buffer, offset, bytes, from, 1);
 }
-
+SHS__PRIVATE shs_status shs__cl_read(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+    return shs__cl_download(cl, queue, buffer, offset, bytes, to, 0);
+}
 SHS__PRIVATE shs_status shs__cl_read_later(shs_cl *cl, int queue, cl_mem buffer, size_t offset, size_t bytes, void *to) {
-    cl_event event = NULL;
-    cl_int error;
-    if (bytes == 0) return SHS_OK;
-    error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, CL_FALSE, offset, bytes, to, 0, NULL,
-                                         cl->profiles[queue] ? &event : NULL);
-    return shs__cl_enqueued(cl, error, event, "download");
+    return shs__cl_download(cl, queue, buffer, offset, bytes, to, 1);
 }
 
 /* Sets bytes to zero; offset and bytes are multiples of 4. */
@@ -3878,7 +3879,10 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
 
 #define SHS__CL_SIGNALS /* the engine has these stages */
 
-/* Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
+/* The engine's signals_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h what
+   the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
+
+   Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
    their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
    coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
    dictionary, so slices and chunks do not change a bit of them. */
@@ -4220,9 +4224,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
-    if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
-    if (status == SHS_OK) status = shs__acquire(ctx, &s->host);
-    if (status == SHS_OK) shs__cl_signals_layout(&s->host, s);
+    while (shs__layout_next(ctx, &s->host, &status)) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) *session = s;
     else shs__cl_signals_close(s);
     return status;
@@ -4757,7 +4759,11 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_gro
 
 #define SHS__CL_PIXELS
 
-/* The cube goes to the device in slices of whole lines, in its own type. Slices of a cube in memory stay there if all of them
+/* The engine's pixels_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h the view of
+   a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a pass over
+   slices and panels; then what passes are for: moments, maps, whitened pixels, sweeps.
+
+   The cube goes to the device in slices of whole lines, in its own type. Slices of a cube in memory stay there if all of them
    fit; otherwise, and for streams, two slots take turns. Queue 1 brings slice s + 1 while queue 0 works on slice s. There a
    slice becomes panels (pixels.cl), and panels become sums or outputs. */
 enum {
@@ -6176,6 +6182,9 @@ SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, sh
 /* ================================================================================================================== */
 /* DEVICE AND ENGINE                                                                                                  */
 /* ================================================================================================================== */
+
+/* Which devices there are, which one is meant, and the life of the object; shs__cl_fill_engine hands the sessions' stages to
+   sparsehs.h. Users call this part, and it calls all others. */
 
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
 
