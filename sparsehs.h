@@ -1002,7 +1002,9 @@ typedef struct shs_pca {
     void *block;
 } shs_pca;
 
-/* Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS (more than
+/* Memory of all that fits and of RX, the result's included: no more than the scratch of shs_moments_update, of shs_eigh for all
+   pairs and of shs_cube_map to all bands together.
+   Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS (more than
    bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
@@ -1130,6 +1132,9 @@ typedef struct shs_ica {
    it is said in component[].converged, which speaks of the rotation as returned: one plain step from it, made orthogonal as
    above, turns that component by 1 - |cos| of no more than the tolerance. The sums of the float build are of single
    precision, with `precise` too, and know a turn to about 1e-10: below that a tolerance says only that its own sums rest. */
+/* Memory: that of a fit of principal components, for pixels that are whitened 2 m (pixels + 8192 x threads) shs_real, of which
+   those of the pixels are left out above 256 MB and where the cube is a stream, and for the fourth moments
+   (threads + 2) (m (m + 1) / 2)^2 shs_wide. */
 SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
 SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
 /* Fit and transform in one call: sources of every pixel into the sink. ica may be NULL. */

@@ -629,6 +629,53 @@ static void test_never_zeroed(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
+/* What the header says of the memory that fits take. */
+static void test_memory_of_fits(void **state) {
+    static const int bands[] = {3, 11, 60, 130};
+    int t, call;
+    (void)state;
+    for (t = 0; t < 24; t++) {
+        int n = bands[t % 4], threads = t < 12 ? 1 : 3, m = n < 12 ? n : 12;
+        size_t count = (size_t)(n + 10 + 97 * (t % 3)), i, values = count * (size_t)n;
+        unsigned char *pixels = (unsigned char *)malloc(values);
+        shs_real *results = (shs_real *)malloc(values * sizeof *results);
+        shs_wide *matrix = (shs_wide *)calloc((size_t)(n * n), sizeof *matrix);
+        size_t room = (size_t)256 << 20, bound, whitened;
+        void *memory = malloc(room);
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        shs_cube cube = SHS_ZERO;
+        shs_sink sink = SHS_ZERO;
+        shs_pixel_map map = SHS_ZERO;
+        shs_ica_options ica = SHS_ZERO;
+        shs_random r;
+        assert_non_null(memory);
+        shs_random_seed(&r, (uint64_t)t);
+        for (i = 0; i < values; i++) pixels[i] = (unsigned char)shs_random_below(&r, 256);
+        ctx.threads = threads;
+        cube.pixels = pixels, cube.type = SHS_U8, cube.bands = n, cube.interleave = (shs_interleave)(t % 3);
+        cube.lines = 1 + t % 2, cube.samples = (int)count / cube.lines;
+        sink.pixels = results, sink.type = SHS_REAL;
+        map.bands = map.outputs = n, map.matrix = matrix;
+        ica.components = m, ica.iterations = 3;
+        bound = shs_moments_update_workspace(&ctx, &cube, SHS_PRECISE_AUTO) + shs_eigh_workspace(&ctx, n, n) +
+                shs_cube_map_workspace(&ctx, &cube, &map, SHS_PRECISE_AUTO, &sink);
+        whitened = 2 * (size_t)m * (count + 8192 * (size_t)threads) * sizeof(shs_real) +
+                   (size_t)(threads + 2) * (size_t)(m * (m + 1) / 2 * (m * (m + 1) / 2)) * sizeof(shs_wide);
+        for (call = 0; call < 4; call++) {
+            shs_pca mnf;
+            shs_arena_init(&arena, memory, room);
+            shs_arena_attach(&arena, &ctx);
+            if (call == 0) assert_ok(shs_pca_run(&ctx, &cube, NULL, &sink, NULL));
+            if (call == 1) assert_ok(shs_rx(&ctx, &cube, NULL, &sink, NULL));
+            if (call == 2) assert_ok(shs_mnf_fit(&ctx, &cube, NULL, &mnf)), shs_pca_free(&ctx, &mnf);
+            if (call == 3) assert_ok(shs_ica_run(&ctx, &cube, &ica, &sink, NULL));
+            assert_in_range(arena.peak, 1, bound + (call == 3 ? whitened : 0));
+        }
+        free(pixels), free(results), free(matrix), free(memory);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contexts),
@@ -652,6 +699,7 @@ int main(void) {
         cmocka_unit_test(test_results_of_fits),
         cmocka_unit_test(test_options_of_ica),
         cmocka_unit_test(test_never_zeroed),
+        cmocka_unit_test(test_memory_of_fits),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }
