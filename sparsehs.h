@@ -1809,19 +1809,21 @@ SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
 #endif /* SHS__ALL_PARTS */
 
 /* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. */
-SHS__PRIVATE int shs__finite(size_t n, const shs_real *x) {
-    size_t i;
-#ifdef SPARSEHS_DOUBLE
-    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
-#else
-    uint32_t bad = 0, bits, mask = (uint32_t)0xff << 23;
-#endif
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & mask) == mask;
+#define SHS__FINITE(name, type, bits_type, exponent)                                                                   \
+    SHS__PRIVATE int name(size_t n, const type *x) {                                                                   \
+        bits_type bad = 0, bits;                                                                                       \
+        size_t i;                                                                                                      \
+        for (i = 0; i < n; i++) {                                                                                      \
+            memcpy(&bits, x + i, sizeof bits);                                                                         \
+            bad |= (bits & (exponent)) == (exponent);                                                                  \
+        }                                                                                                              \
+        return bad == 0;                                                                                               \
     }
-    return bad == 0;
-}
+#ifdef SPARSEHS_DOUBLE
+SHS__FINITE(shs__finite, shs_real, uint64_t, (uint64_t)0x7ff << 52)
+#else
+SHS__FINITE(shs__finite, shs_real, uint32_t, (uint32_t)0xff << 23)
+#endif
 
 SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A, int ld) {
     size_t j;
@@ -1832,20 +1834,11 @@ SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A
 }
 
 #ifdef SHS__ALL_PARTS
-/* Whether n values of shs_wide are all finite. */
-SHS__PRIVATE int shs__wide_finite(size_t n, const shs_wide *x) {
-#ifdef SPARSEHS_NO_DOUBLE
-    return shs__finite(n, x);
+#if defined(SPARSEHS_NO_DOUBLE) || defined(SPARSEHS_DOUBLE)
+#define shs__wide_finite shs__finite
 #else
-    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & mask) == mask;
-    }
-    return bad == 0;
+SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
 #endif
-}
 
 /* ================================================================================================================== */
 /* 3  RANDOM NUMBERS                                                                                                  */
@@ -4369,8 +4362,6 @@ SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A &
 SHS__PRIVATE int shs__not_binary(int value) { return value != 0 && value != 1; }
 SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS; }
 SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step * step; }
-/* The same for what may be any int, or more. */
-SHS__PRIVATE size_t shs__room_up(size_t x, size_t step) { return (x + step - 1) / step * step; }
 
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
 SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
@@ -4726,8 +4717,6 @@ SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
                     !first || g->beta != 0, tile);
 }
 
-SHS__PRIVATE size_t shs__chunks(int count, int each) { return ((size_t)count + (size_t)each - 1) / (size_t)each; }
-
 /* The 5th and the 4th loop. */
 SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
     if (g->m <= 0 || g->n <= 0) return;
@@ -4843,8 +4832,7 @@ SHS__PRIVATE size_t shs__gemm_scratch(int m, int n, int k) {
 }
 
 SHS__PRIVATE void shs__gemm_alone(shs__gemm *g, shs_real *scratch) {
-    shs_context alone;
-    memset(&alone, 0, sizeof alone);
+    shs_context alone = SHS_ZERO;
     alone.threads = 1;
     g->panel = SHS__NC_SERIAL;
     g->own_count = shs__gemm_own(g->m, g->k);
@@ -4856,23 +4844,18 @@ SHS__PRIVATE void shs__gemm_alone(shs__gemm *g, shs_real *scratch) {
 SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                    const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
                                    int ldc, shs_real *scratch) {
-    shs__gemm g;
-    memset(&g, 0, sizeof g);
+    shs__gemm g = SHS_ZERO;
     shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     shs__gemm_alone(&g, scratch);
 }
 
 /* Takes the memory, runs, gives it back. */
 SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
-    shs__layout l;
-    shs_status status;
-    memset(&l, 0, sizeof l);
-    if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0) {
-        shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
-        status = shs__acquire(ctx, &l);
-        if (status != SHS_OK) return status;
-        shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
-    }
+    shs__layout l = SHS_ZERO;
+    shs_status status = SHS_OK;
+    if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0)
+        while (shs__layout_next(ctx, &l, &status)) shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
+    if (status != SHS_OK) return status;
     if (g->slots) shs__gemm_slabs(ctx, g);
     else shs__gemm_run(ctx, g);
     shs__release(ctx, &l);
@@ -4898,20 +4881,18 @@ SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int 
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
-    shs__gemm g;
+    shs__gemm g = SHS_ZERO;
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
-    memset(&g, 0, sizeof g);
     shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     return shs__gemm_call(ctx, &g);
 }
 
 SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k) {
-    shs__layout l;
+    shs__layout l = SHS_ZERO;
     shs__gemm g;
     if (m < 0 || n < 0 || k < 0) return SIZE_MAX;
-    memset(&l, 0, sizeof l);
     shs__gemm_layout(&l, ctx, m, n, k, &g);
     return shs__layout_query(&l);
 }
@@ -4957,11 +4938,10 @@ SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, i
 /* The fast form of shs_syrk_naive. */
 SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
-    shs__gemm g;
+    shs__gemm g = SHS_ZERO;
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
-    memset(&g, 0, sizeof g);
     shs__gemm_set(&g, shs__part_of(uplo), trans, shs__other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
     return shs__gemm_call(ctx, &g);
 }
@@ -5111,7 +5091,7 @@ SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans 
 /* The fast form of shs_trsm_naive. */
 SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag,
                                 int m, int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
-    shs__layout l;
+    shs__layout l = SHS_ZERO;
     shs__trsm t;
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
@@ -5120,11 +5100,8 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
         shs__scale_part(SHS__WHOLE, 0, m, 0, n, 0, B, ldb);
         return SHS_OK;
     }
-    memset(&l, 0, sizeof l);
-    shs__trsm_layout(&l, ctx, side, m, n, &t);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__trsm_layout(&l, ctx, side, m, n, &t);
     if (status != SHS_OK) return status;
-    shs__trsm_layout(&l, ctx, side, m, n, &t);
     shs__trsm_set(&t, side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
     shs__trsm_run(ctx, &t);
     shs__release(ctx, &l);
@@ -5132,10 +5109,9 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
 }
 
 SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int m, int n) {
-    shs__layout l;
+    shs__layout l = SHS_ZERO;
     shs__trsm t;
     if (m < 0 || n < 0) return SIZE_MAX;
-    memset(&l, 0, sizeof l);
     shs__trsm_layout(&l, ctx, side, m, n, &t);
     return shs__layout_query(&l);
 }
@@ -5220,27 +5196,23 @@ SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, i
 
 /* The fast form of shs_cholesky_naive. */
 SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda) {
-    shs__layout l;
+    shs__layout l = SHS_ZERO;
     shs__cholesky_room room;
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
-    memset(&l, 0, sizeof l);
-    shs__cholesky_layout(&l, ctx, n, &room);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__cholesky_layout(&l, ctx, n, &room);
     if (status != SHS_OK) return status;
-    shs__cholesky_layout(&l, ctx, n, &room);
     status = shs__cholesky(ctx, uplo, n, A, lda, &room);
     shs__release(ctx, &l);
     return status;
 }
 
 SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
-    shs__layout l;
+    shs__layout l = SHS_ZERO;
     shs__cholesky_room room;
     if (n < 0) return SIZE_MAX;
-    memset(&l, 0, sizeof l);
     shs__cholesky_layout(&l, ctx, n, &room);
     return shs__layout_query(&l);
 }
@@ -5410,26 +5382,16 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
 
 /* ---- in and out --------------------------------------------------------------------------------------------------- */
 
-/* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity (tested on the
-   exponent bits, so that -ffast-math cannot fold the test away). */
+/* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity. */
 SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *largest) {
-#ifdef SPARSEHS_NO_DOUBLE
-    uint32_t bad = 0, bits, mask = (uint32_t)0xff << 23;
-#else
-    uint64_t bad = 0, bits, mask = (uint64_t)0x7ff << 52;
-#endif
     shs_wide most = 0;
     int i, j;
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) {
-            shs_wide a = *SHS__AT(A, lda, i, j);
-            memcpy(&bits, &a, sizeof bits);
-            bad |= (bits & mask) == mask;
-            a = shs__wabs(a);
-            most = a > most ? a : most;
-        }
+    for (j = 0; j < n; j++) {
+        if (!shs__wide_finite((size_t)(n - j), SHS__AT(A, lda, j, j))) return 0;
+        for (i = j; i < n; i++) most = shs__wabs(*SHS__AT(A, lda, i, j)) > most ? shs__wabs(*SHS__AT(A, lda, i, j)) : most;
+    }
     *largest = most;
-    return bad == 0;
+    return 1;
 }
 
 /* The power of two that brings a positive x to [1, 2), as far as it is a normal number; 1 for zero. Squares of
@@ -6177,10 +6139,8 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     shs_status status = shs__eigh_check(ctx, n, A, lda, k, values, vectors, ldv);
     if (status != SHS_OK) return status;
     if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
-    shs__eigh_layout(&l, n, vectors != NULL, &w);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__eigh_layout(&l, n, vectors != NULL, &w);
     if (status != SHS_OK) return status;
-    shs__eigh_layout(&l, n, vectors != NULL, &w);
     w.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&w, A, lda);
     status = shs__eigh_solve(&w, k, values, vectors, ldv);
@@ -7856,7 +7816,6 @@ typedef struct shs__dl_learner {
     shs_wide all_m;          /* signals of all ranks */
     size_t offset;           /* signals of the ranks before this one */
     shs_ksvd_options *o;     /* zeros replaced by what they become */
-    int most_atoms;          /* that any rank allows a signal */
     int tolerant;            /* some rank's signals have tolerances */
     shs_real *D, *best;      /* p x n */
     shs_real *atoms;         /* p x n: the group's new atoms */
@@ -8528,12 +8487,10 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
    room for what is learnt with. */
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
-    int workers = shs__workers(w->ctx), own_codes = !codes || codes->stride < stride;
-    shs_status status;
-    shs__dl_layout(l, w, stride, own_codes, workers);
-    status = shs__acquire(w->ctx, l);
+    int own_codes = !codes || codes->stride < stride;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes, shs__workers(w->ctx));
     if (status != SHS_OK) return status;
-    shs__dl_layout(l, w, stride, own_codes, workers);
     if (!own_codes) w->cpu.codes = *codes;
     w->cpu.coder.Y = Y;
     w->cpu.coder.ldy = ldy;
@@ -8598,10 +8555,8 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    shs__dl_coherence_layout(&l, &w, p, n);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__dl_coherence_layout(&l, &w, p, n);
     if (status != SHS_OK) return status;
-    shs__dl_coherence_layout(&l, &w, p, n);
     for (j = 0; j < n; j++) w.norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
     for (first = 0; first < n; first += SHS__PANEL) {
         int count = shs__imin(SHS__PANEL, n - first);
@@ -9063,7 +9018,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     shs__layout l = SHS_ZERO;
     shs_omp_report total = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
-    int stride = 0, workers = shs__workers(ctx);
+    int stride = 0;
     shs_status status = shs__check_context(ctx);
     if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
     if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
@@ -9071,10 +9026,8 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    shs__approximation_layout(&l, &w, n, stride, workers);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__approximation_layout(&l, &w, n, stride, shs__workers(ctx));
     if (status != SHS_OK) return status;
-    shs__approximation_layout(&l, &w, n, stride, workers);
     ctx = shs__trial_context(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__approximate(ctx, &w, &total);
@@ -9217,10 +9170,8 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     w.width = g.width, w.height = g.height, w.step = 1;
     while ((shs_wide)w.width / (shs_wide)w.step * ((shs_wide)w.height / (shs_wide)w.step) > (shs_wide)SHS__NOISE_PATCHES)
         w.step++;
-    shs__noise_layout(&l, &w);
-    status = shs__acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) shs__noise_layout(&l, &w);
     if (status != SHS_OK) return status;
-    shs__noise_layout(&l, &w);
     all.patches = SIZE_MAX;
     for (channel = 0; channel < g.channels && status == SHS_OK; channel++) {
         shs_wide sigma2 = 0;
@@ -10276,7 +10227,7 @@ SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
 SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
-    size_t whole = shs__room_up((size_t)g->n, 16), packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
+    size_t whole = shs__chunk_count((size_t)g->n, 16) * 16, packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
     int i;
     g->lanes = SHS__CARVE(l, shs__gram_lane, (size_t)workers);
     for (i = 0; i < workers; i++) {
@@ -10489,7 +10440,7 @@ SHS__PRIVATE void shs__moments_job_layout(shs__layout *l, shs__moments_job *job,
     shs__reader_layout(l, &job->reader, workers);
     shs__gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
-    job->whole_shift = SHS__CARVE(l, int32_t, shs__room_up(whole, 16));
+    job->whole_shift = SHS__CARVE(l, int32_t, shs__chunk_count(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
     job->consumer.slots = SHS__CARVE(l, shs_wide, shs__product(job->consumer.count, SHS__PASS_SLOTS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
