@@ -2556,10 +2556,6 @@ SHS__OUTLINE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 #endif
     }
 }
-#undef SHS__TILE_BEGIN
-#undef SHS__TILE_STEP
-#undef SHS__TILE_ADD
-#undef SHS__TILE_END
 #undef SHS__COLUMNS
 #else
 #define SHS__MR 4
@@ -2785,7 +2781,6 @@ SHS__OUTLINE void SHS__IN(wtile3)(int k, const shs_wide *P, int ldp, const shs_w
     SHS__ADD3(C + ldc, a1, b1, c1);
     SHS__ADD3(C + 2 * (size_t)ldc, a2, b2, c2);
     SHS__ADD3(C + 3 * (size_t)ldc, a3, b3, c3);
-#undef SHS__ADD3
 }
 
 /* The same for one vector of rows, at the end of a stripe. */
@@ -2850,7 +2845,6 @@ SHS__OUTLINE void SHS__IN(rotate4)(int lo, int hi, const shs_wide *cosine, const
         SHS__ROTATE(a1, b1, c1[i + 1], s1[i + 1]);
         SHS__ROTATE(a2, b2, c2[i + 2], s2[i + 2]);
         SHS__ROTATE(a3, b3, c3[i + 3], s3[i + 3]);
-#undef SHS__ROTATE
         SHS__WSTORE(z + 4 * (ptrdiff_t)ld, a);
         SHS__WSTORE(z + 4 * (ptrdiff_t)ld + SHS__WLANES, b);
     }
@@ -2861,7 +2855,6 @@ SHS__OUTLINE void SHS__IN(rotate4)(int lo, int hi, const shs_wide *cosine, const
     SHS__PUT(1, a1, b1);
     SHS__PUT(2, a2, b2);
     SHS__PUT(3, a3, b3);
-#undef SHS__PUT
 }
 
 /* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
@@ -3226,7 +3219,6 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
     default: SHS__PX_CONVERT(shs__element, SHS__PX_REAL)
     }
 }
-#undef SHS__PX_CONVERT
 
 /* D = S', S is m x n. */
 SHS__PRIVATE void SHS__IN(px_turn)(int m, int n, const void *S, int lds, void *D, int ldd) {
@@ -3355,10 +3347,6 @@ SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs__element *a,
     }
     SHS__PX_COLUMNS(SHS__PX_END)
 }
-#undef SHS__PX_BEGIN
-#undef SHS__PX_STEP
-#undef SHS__PX_ADD
-#undef SHS__PX_END
 
 /* The arguments of px_tile after the vectors. */
 #define SHS__PX_TILES(...)                                                                                             \
@@ -3390,7 +3378,6 @@ SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const void *block, c
     shs__element *Y = (shs__element *)outputs;
     SHS__PX_TILES(depth, X, SHS__PL, ldx, matrix, 1, SHS__PC, 0, Y, SHS__PL, ldy);
 }
-#undef SHS__PX_TILES
 
 /* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
 SHS__PRIVATE void SHS__IN(px_settle)(int bands, const void *blocks, shs_wide *P) {
@@ -3573,12 +3560,6 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
     default: SHS__PX_STORE_REAL(shs__element, px_part)
     }
 }
-#undef SHS__PX_STORE
-#undef SHS__PX_STORE_REAL
-#undef SHS__PX_SINGLES
-#undef SHS__PX_MANY
-#undef SHS__PX_ONE
-#undef SHS__PX_SCALED
 
 #ifndef SHS__IN_WIDE
 /* ---- kernels: pixels, integer products ---------------------------------------------------------------------------- */
@@ -3673,8 +3654,6 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
     for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
     return lane[0] + 1; /* -n was taken as n - 1 */
 }
-#undef SHS__PACK_PAIRS
-#undef SHS__PAIR
 
 /* Adds up each band of packed pairs: few enough for 32 bits. */
 SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
@@ -3786,7 +3765,6 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
         }
     }
 }
-#undef SHS__QUADS
 
 /* Adds up each band of the bytes less 128: one times each. */
 SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
@@ -3805,15 +3783,7 @@ SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed
     }
 }
 #endif
-#undef SHS__WORD_BEGIN
-#undef SHS__WORD_STEP
-#undef SHS__WORD_END
-#undef SHS__WORD_TILE
-#undef SHS__WORD_GRAM
 #undef SHS__WORD_COLUMNS
-#undef SHS__WORDS
-#undef SHS__WORDS_SET
-#undef SHS__WORDS_OF
 #undef SHS__MADD
 #endif
 #ifdef SHS__SDOT
@@ -4081,30 +4051,10 @@ SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int
             SHS__CORRELATED(0) SHS__CORRELATED(1) SHS__CORRELATED(2) SHS__CORRELATED(3)
         }
 }
-#undef SHS__CORRELATE
-#undef SHS__CORRELATED
 
 SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
     SHS__IN(apply), SHS__IN(decay), SHS__IN(rate), SHS__IN(correlate),
 };
-#undef SHS__PX_BITS
-#undef SHS__PX_FUNCTION
-#undef SHS__PX_OF_BITS
-#undef SHS__PX_TRUNCATED
-#undef SHS__PX_WHOLE
-#undef SHS__PX_WIDENED
-#undef SHS__PX_SIGN
-#undef SHS__PX_BIAS
-#undef SHS__PX_FRACTION
-#undef SHS__PX_POWER
-#undef SHS__EXP_LIMIT
-#undef SHS__LN2_HIGH
-#undef SHS__LN2_LOW
-#undef SHS__EXP_SERIES
-#undef SHS__ATANH
-#undef SHS__ATANH_END
-#undef SHS__ATANH_SERIES
-#undef SHS__TANH_SERIES
 #endif /* SHS__IN_WIDE */
 #endif /* SHS__CUBES */
 
@@ -4159,37 +4109,19 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 };
 #endif
 
+/* What differs from instance to instance goes; a definition that stays the same may come again. */
 #undef SHS__PC
 #undef SHS__PIXEL_VECTORS
-#undef SHS__PL
 #undef SHS__PV
-#undef SHS__PWL
-#undef SHS__PX_AT
-#undef SHS__PX_CAST
 #undef SHS__PX_COLUMNS
 #undef SHS__PX_EXPONENT
 #undef SHS__PX_LEAST
-#undef SHS__PX_F32
-#undef SHS__PX_I16
-#undef SHS__PX_INT
-#undef SHS__PX_NEXT
-#undef SHS__PX_PICK
-#undef SHS__PX_REAL
-#undef SHS__PX_SET
-#undef SHS__PX_TYPE
-#undef SHS__PX_U16
-#undef SHS__PX_U8
-#undef SHS__PX_WIDE
-#undef SHS__PX_WIDE_SIGN
-#undef SHS__PX_WIDE_AT
-#undef SHS__PX_WIDE_SET
 #undef SHS__VNNI
 #undef SHS__PMADD
 #undef SHS__SDOT
 #undef SHS__FOUR_DOT
 #undef SHS__FOURS_SIGNED
 #undef SHS__WC
-#undef SHS__WL
 #undef SHS__WV
 #if defined(SHS__SIMD) && !defined(__clang__)
 #pragma GCC pop_options
@@ -4199,37 +4131,14 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__WHOLE_VECTORS
 #endif
 #undef SHS__IN
-#undef SHS__JOIN
-#undef SHS__JOIN_NOW
-#undef shs__vec
-#undef shs__vec_any
-#undef shs__wvec
-#undef shs__wvec_any
-#undef SHS__LANES
-#undef SHS__WLANES
-#undef SHS__LOAD
-#undef SHS__STORE
-#undef SHS__WLOAD
-#undef SHS__WSTORE
-#undef SHS__ANY
 #undef SHS__WIDEN
-#undef SHS__ADD_HALVES
 #undef SHS__SUM_TO_16
-#undef SHS__SUM_16
 #undef SHS__MR
 #undef SHS__NR
 #undef SHS__ROWS_PAD
-#undef SHS__KEEP_SCALAR
-#undef SHS__QUAD
-#undef SHS__QUAD_SET
-#undef SHS__SHUFFLE
-#undef SHS__TRANSPOSE_ROWS
-#undef SHS__CHALLENGE
 #undef SHS__MULTIPLY_ADD
 #undef SHS__MULTIPLY_ADD_ONE
 #undef SHS__FUSED
-#undef SHS__SIGN
-#undef SHS__DUEL
 #undef SHS__VECTOR_BYTES
 #undef SHS__WORDS_BYTES
 #undef SHS__IN_WIDE
