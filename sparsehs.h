@@ -615,9 +615,10 @@ SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_re
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* Codes m signals of which only D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) are
-   known. SHS_TOLERANCE_TOO_SMALL: a tolerance below 1e-2 |y| (1e-6 in double) cannot be decided without the signals. */
+   known. SHS_TOLERANCE_TOO_SMALL: a tolerance below 1e-2 |y| (1e-6 in double) cannot be decided without the signals.
+   errors2 and report, as above, want norms2 too; the report's rmse, which takes the length of a signal, is 0. */
 SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
-                                const shs_omp_options *options, shs_codes *codes);
+                                const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
 SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
@@ -626,12 +627,12 @@ SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, i
    shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
-                               shs_real *coefs, int *used, shs_wide *error2);
+                               shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_workspace(int n, const shs_omp_options *options);
 /* The same without a Gram matrix (256 KB for 256 atoms in float): from the dictionary and the signal themselves. */
 SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
                                       const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
-                                      shs_real *coefs, int *used, shs_wide *error2);
+                                      shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
 
 /* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until
@@ -7153,13 +7154,13 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     return status;
 }
 
-SHS__PRIVATE shs_status shs__check_norms(size_t m, const shs_real *norms2, const shs__coder *c) {
+SHS__PRIVATE shs_status shs__check_norms(size_t m, const shs_real *norms2, const shs__coder *c, int wanted) {
     size_t i;
     for (i = 0; i < m; i++) {
         shs_wide tolerance = (shs_wide)shs__tolerance_of(c, i), tolerance2 = tolerance * tolerance;
-        if (!(tolerance > 0)) continue;
+        if (!(tolerance > 0) && !wanted) continue;
         if (!norms2 || !shs__finite(1, norms2 + i) || norms2[i] < 0) return SHS_BAD_NORMS;
-        if (tolerance2 < SHS__OMP_TRUST2 * (shs_wide)norms2[i]) return SHS_TOLERANCE_TOO_SMALL;
+        if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)norms2[i]) return SHS_TOLERANCE_TOO_SMALL;
     }
     return SHS_OK;
 }
@@ -7176,7 +7177,8 @@ SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t 
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
-                                    const shs_real *norms2, const shs_omp_options *options, shs_codes *codes) {
+                                    const shs_real *norms2, const shs_omp_options *options, shs_codes *codes,
+                                    shs_real *errors2, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
     shs__coder c = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -7189,10 +7191,12 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     if (!options->gram) return SHS_BAD_GRAM;
     if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
     c.n = n, c.m = m, c.dty = dty, c.ldt = ldt, c.norms2 = norms2, c.options = options, c.codes = codes;
-    c.stride = codes->stride;
+    c.errors2 = errors2, c.stride = codes->stride;
     status = shs__check_coding(n, n, m, options, &c.stride);
-    if (status == SHS_OK) status = shs__check_norms(m, norms2, &c);
-    if (status != SHS_OK || m == 0) return status;
+    if (status == SHS_OK) status = shs__check_norms(m, norms2, &c, errors2 || report);
+    if (status != SHS_OK) return status;
+    if (report && m == 0) *report = own;
+    if (m == 0) return status;
     if (!shs__finite_columns(n, (size_t)n, options->gram, options->ldg)) return SHS_BAD_GRAM;
     shs__coder_layout(&l, &c, workers);
     status = shs__acquire(ctx, &l);
@@ -7201,6 +7205,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     shs__coder_dictionary(ctx, &c, NULL, 0);
     status = shs__all_finite(ctx, n, m, dty, ldt, c.flags) ? shs__coder_run(ctx, &c, "coding", &own) : SHS_BAD_CORRELATIONS;
     shs__release(ctx, &l);
+    own.rmse = 0;
+    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }
 
@@ -7246,7 +7252,7 @@ SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) 
 
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                    const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
-                                   shs_real *coefs, int *used, shs_wide *error2) {
+                                   shs_real *coefs, int *used, shs_real *error2) {
     shs__omp_signal w = SHS_ZERO;
     shs_omp_options o;
     shs__layout l = SHS_ZERO;
@@ -7277,7 +7283,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     while (shs__omp_step(&w, SHS__OMP_GRAM_ALONE)) {}
     shs__omp_solve(&w);
     *used = w.chosen;
-    if (error2) *error2 = w.residual2;
+    if (error2) *error2 = (shs_real)w.residual2;
     SHS__UNPOISON(l.base, l.size);
     return SHS_OK;
 }
@@ -7301,7 +7307,7 @@ SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_opti
 
 SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
                                           const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
-                                          shs_real *coefs, int *used, shs_wide *error2) {
+                                          shs_real *coefs, int *used, shs_real *error2) {
     shs__omp_group g = SHS_ZERO;
     shs__omp_signal w = SHS_ZERO;
     shs_omp_options o;
@@ -7327,7 +7333,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     shs__omp_begin(&w, shs__norm2(p, y), o.sparsity, o.tolerance);
     shs__omp_pursue_group(&g, 1, shs__correlate_one);
     *used = w.chosen;
-    if (error2) *error2 = w.residual2;
+    if (error2) *error2 = (shs_real)w.residual2;
     SHS__UNPOISON(l.base, l.size);
     return SHS_OK;
 }

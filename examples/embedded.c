@@ -43,7 +43,7 @@ typedef struct window_code {
     shs_real mean[DICTIONARY_CHANNELS];
     int used, atoms[DICTIONARY_SPARSITY];
     shs_real coefs[DICTIONARY_SPARSITY];
-    shs_wide error2; /* squared length of what is left */
+    shs_real error2; /* squared length of what is left */
 } window_code;
 
 /* Once, before the first encode. */

@@ -63,7 +63,7 @@ static void test_contexts(void **state) {
     ANSWERS(shs_codes_synthesize(ctx, 1, 1, one, 1, &codes, 0, 4, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_residual(ctx, 1, 1, one, 1, 4, A, 1, &codes, REALS(out), 1, WIDES(out2)), SHS_BAD_CONTEXT);
     o.gram = one, o.ldg = 1;
-    ANSWERS(shs_omp_gram(ctx, 1, 4, A, 1, NULL, &o, &codes), SHS_BAD_CONTEXT);
+    ANSWERS(shs_omp_gram(ctx, 1, 4, A, 1, NULL, &o, &codes, NULL, NULL), SHS_BAD_CONTEXT);
     ANSWERS(shs_dictionary_coherence(ctx, 1, 1, one, 1, WIDES(out)), SHS_BAD_CONTEXT);
     ANSWERS(shs_patches_get(ctx, &image, &set, 0, 4, REALS(out), 1, REALS(out2), REALS(out3)), SHS_BAD_CONTEXT);
     ANSWERS(shs_patches_put(ctx, &image, &set, 0, 4, A, 1, NULL, NULL, REALS(out), REALS(out2)), SHS_BAD_CONTEXT);
@@ -235,13 +235,13 @@ static void test_gram_form(void **state) {
     coded_create(&c);
     c.codes.used = INTS(out), c.codes.atoms = INTS(out2), c.codes.coefs = REALS(out3);
     o.gram = c.gram, o.ldg = N;
-    ANSWERS(shs_omp_gram(NULL, 0, M, c.dty, N, NULL, &o, &c.codes), SHS_BAD_N);
-    ANSWERS(shs_omp_gram(NULL, N, M, NULL, N, NULL, &o, &c.codes), SHS_BAD_CORRELATIONS);
-    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N - 1, NULL, &o, &c.codes), SHS_BAD_CORRELATIONS);
-    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, NULL, &c.codes), SHS_BAD_OPTIONS);
-    ANSWERS(shs_omp_gram(NULL, N, 0, NULL, N, NULL, &o, &c.codes), SHS_OK);
+    ANSWERS(shs_omp_gram(NULL, 0, M, c.dty, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_N);
+    ANSWERS(shs_omp_gram(NULL, N, M, NULL, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_CORRELATIONS);
+    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N - 1, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_CORRELATIONS);
+    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, NULL, &c.codes, NULL, NULL), SHS_BAD_OPTIONS);
+    ANSWERS(shs_omp_gram(NULL, N, 0, NULL, N, NULL, &o, &c.codes, NULL, NULL), SHS_OK);
     c.gram[N * N - 1] = (shs_real)NAN;
-    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, &o, &c.codes), SHS_BAD_GRAM);
+    ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_GRAM);
 }
 
 static void test_one_signal(void **state) {
@@ -253,7 +253,7 @@ static void test_one_signal(void **state) {
     (void)state;
     coded_create(&c);
 #define ONE(norm2, sparsity, tolerance, memory, atoms, coefs, used)                                                            \
-    shs_omp_one(N, c.gram, N, c.dty, norm2, LIMITS(sparsity, tolerance), memory, sizeof room, atoms, coefs, used, WIDES(out3))
+    shs_omp_one(N, c.gram, N, c.dty, norm2, LIMITS(sparsity, tolerance), memory, sizeof room, atoms, coefs, used, REALS(out3))
     ANSWERS(ONE(1, 1, none, room, NULL, REALS(out2), INTS(out)), SHS_BAD_OUTPUT);
     ANSWERS(ONE(1, 1, none, room, INTS(out2), NULL, INTS(out)), SHS_BAD_OUTPUT);
     ANSWERS(ONE(1, 1, none, room, INTS(out2), REALS(out2), NULL), SHS_BAD_OUTPUT);

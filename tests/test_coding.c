@@ -187,7 +187,7 @@ static shs_status form_gram(const problem *q, const shs_omp_options *o, shs_code
     shs_status status;
     own.gram = q->gram;
     own.ldg = q->n;
-    status = shs_omp_gram(NULL, q->n, q->m, dty, q->n + 1, q->norms2, &own, codes);
+    status = shs_omp_gram(NULL, q->n, q->m, dty, q->n + 1, q->norms2, &own, codes, NULL, NULL);
     free(dty);
     return status;
 }
@@ -449,7 +449,7 @@ static void test_one_error(void **state) {
            i;
     void *workspace = malloc(size), *direct = malloc(direct_size);
     shs_codes c = new_codes(1, 40);
-    shs_wide error2;
+    shs_real error2;
     double naive2;
     (void)state;
     for (i = 0; i < q.m; i++) {
@@ -894,11 +894,11 @@ static void test_tolerance_too_small(void **state) {
     o.gram = q.gram;
     o.ldg = 60;
     o.tolerance = (shs_real)(BY_TYPE(1e-4, 1e-8) * norm);
-    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes), SHS_TOLERANCE_TOO_SMALL);
+    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes, NULL, NULL), SHS_TOLERANCE_TOO_SMALL);
     for (i = 0; i < 40; i++) each[i] = (shs_real)(0.5 * norm);
     each[39] = o.tolerance; /* one is enough, and nothing may be coded before it is found */
     o.tolerance_each = each;
-    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes), SHS_TOLERANCE_TOO_SMALL);
+    assert_status(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes, NULL, NULL), SHS_TOLERANCE_TOO_SMALL);
     assert_memory_equal(codes.used, before.used, 40 * sizeof *codes.used);
     assert_memory_equal(codes.atoms, before.atoms, 40 * 24 * sizeof *codes.atoms);
     assert_memory_equal(codes.coefs, before.coefs, 40 * 24 * sizeof *codes.coefs);
@@ -907,7 +907,7 @@ static void test_tolerance_too_small(void **state) {
                   SHS_TOLERANCE_TOO_SMALL);
     assert_int_equal(used, -1);
     each[39] = 0; /* none */
-    assert_ok(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes));
+    assert_ok(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes, NULL, NULL));
     free(workspace), free(each);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &before);
     problem_free(&q);
@@ -1132,29 +1132,29 @@ static void test_bad_gram_form(void **state) {
     shs_real kept;
     (void)state;
     o.gram = q.gram, o.ldg = 20, o.sparsity = 3;
-    assert_status(shs_omp_gram(NULL, 0, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_N);
-    assert_status(shs_omp_gram(NULL, -3, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_N);
-    assert_status(shs_omp_gram(NULL, 20, 15, NULL, 20, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 19, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, NULL), SHS_BAD_CODES);
-    assert_status(shs_omp_gram(NULL, 20, 16, q.dty, 20, q.norms2, &o, codes), SHS_BAD_CODES);
+    assert_status(shs_omp_gram(NULL, 0, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_N);
+    assert_status(shs_omp_gram(NULL, -3, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_N);
+    assert_status(shs_omp_gram(NULL, 20, 15, NULL, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 19, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, NULL, NULL, NULL), SHS_BAD_CODES);
+    assert_status(shs_omp_gram(NULL, 20, 16, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CODES);
     bad = o, bad.gram = NULL;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_GRAM);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_GRAM);
     bad = o, bad.ldg = 19;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_GRAM);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_GRAM);
     bad = o, bad.sparsity = -2;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_SPARSITY);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_SPARSITY);
     bad = o, bad.tolerance = -2;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_TOLERANCE);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_TOLERANCE);
     bad = o, bad.tolerance = 1;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, NULL, &bad, codes), SHS_BAD_NORMS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, NULL, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
     kept = q.norms2[14], q.norms2[14] = -1;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_NORMS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
     q.norms2[14] = (shs_real)NAN;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes), SHS_BAD_NORMS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
     q.norms2[14] = kept;
     q.dty[20 * 15 - 1] = (shs_real)NAN;
-    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, codes), SHS_BAD_CORRELATIONS);
+    assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_untouched(&out);
     outputs_free(&out);
     problem_free(&q);
@@ -1232,7 +1232,7 @@ static void test_no_signals(void **state) {
     assert_close(out.report.sum2, 0, 0);
     assert_close(out.report.rmse, 0, 0);
     o.gram = q.gram, o.ldg = 20;
-    assert_ok(shs_omp_gram(NULL, 20, 0, q.dty, 20, q.norms2, &o, &out.codes));
+    assert_ok(shs_omp_gram(NULL, 20, 0, q.dty, 20, q.norms2, &o, &out.codes, NULL, NULL));
     outputs_free(&out);
     problem_free(&q);
 }
@@ -1471,7 +1471,7 @@ static void test_workspace_of_gram_form(void **state) {
     memory = malloc(query);
     shs_arena_init(&arena, memory, query);
     shs_arena_attach(&arena, &ctx);
-    assert_ok(shs_omp_gram(&ctx, 50, 33, q.dty, 50, q.norms2, &o, &codes));
+    assert_ok(shs_omp_gram(&ctx, 50, 33, q.dty, 50, q.norms2, &o, &codes, NULL, NULL));
     assert_in_range(arena.peak, query - SPARE, query);
     assert_int_equal(arena.used, 0);
     free(memory);
@@ -1893,6 +1893,33 @@ static void test_small_part_beside_a_large_one(void **state) {
     problem_free(&q);
 }
 
+/* The Gram form reports as the others do, where it has the norms that this takes. */
+static void test_report_of_gram_form(void **state) {
+    problem q = random_problem(20, 30, 25, 477);
+    shs_codes codes = new_codes(25, 5), expected = new_codes(25, 5);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report, of_signals;
+    shs_real errors2[25], expected2[25];
+    size_t i;
+    (void)state;
+    o.sparsity = 5, o.tolerance = 2;
+    assert_ok(shs_omp_ex(NULL, 20, 30, q.D, 20, 25, q.Y, 20, &o, &expected, expected2, &of_signals));
+    o.gram = q.gram, o.ldg = 30;
+    assert_ok(shs_omp_gram(NULL, 30, 25, q.dty, 30, q.norms2, &o, &codes, errors2, &report));
+    assert_same_codes(&codes, &expected, 25, SAME);
+    for (i = 0; i < 25; i++) assert_close(errors2[i], expected2[i], BY_TYPE(1e-4, 1e-12) * (double)q.norms2[i]);
+    assert_close(report.sum2, of_signals.sum2, BY_TYPE(1e-4, 1e-12) * (double)of_signals.sum2);
+    assert_int_equal(report.nonzeros, of_signals.nonzeros);
+    assert_int_equal(report.not_reached, of_signals.not_reached);
+    assert_true(report.rmse >= 0 && report.rmse <= 0);
+    o.tolerance = 0;
+    assert_ok(shs_omp_gram(NULL, 30, 25, q.dty, 30, NULL, &o, &codes, NULL, NULL));
+    assert_status(shs_omp_gram(NULL, 30, 25, q.dty, 30, NULL, &o, &codes, errors2, NULL), SHS_BAD_NORMS);
+    assert_status(shs_omp_gram(NULL, 30, 25, q.dty, 30, NULL, &o, &codes, NULL, &report), SHS_BAD_NORMS);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+    problem_free(&q);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed_sparsity),
@@ -1942,6 +1969,7 @@ int main(void) {
         cmocka_unit_test(test_reached_is_true),
         cmocka_unit_test(test_no_huge_gram),
         cmocka_unit_test(test_cancelled_between_rounds),
+        cmocka_unit_test(test_report_of_gram_form),
         cmocka_unit_test(test_norm_of_every_length),
         cmocka_unit_test(test_small_part_beside_a_large_one),
     };

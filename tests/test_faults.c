@@ -120,7 +120,7 @@ static shs_status call_omp_gram(const shs_context *ctx, scene *s) {
     o.sparsity = S;
     o.gram = s->gram;
     o.ldg = N;
-    return shs_omp_gram(ctx, N, M, s->dty, N, s->norms2, &o, &s->out_codes);
+    return shs_omp_gram(ctx, N, M, s->dty, N, s->norms2, &o, &s->out_codes, NULL, NULL);
 }
 
 static shs_status call_ksvd(const shs_context *ctx, scene *s) {

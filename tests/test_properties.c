@@ -330,7 +330,7 @@ static void code_one(trial *t) {
     shs_real *D = matrix(t, p, (size_t)n, &ldd), *y = matrix(t, p, 1, &i), *G = OUTPUT(t, shs_real, n * ldg), *dty;
     shs_real *coefs = OUTPUT(t, shs_real, n), tolerance = one_in(t, 2) ? (shs_real)pick(t, 1, 10) / 5 : 0;
     int *atoms = OUTPUT(t, int, n);
-    shs_wide error2;
+    shs_real error2;
     least = least_of(s, n);
     dty = OUTPUT(t, shs_real, n);
     STEP(t, shs_normalize_columns(p, n, D, ldd, NULL));
@@ -340,7 +340,7 @@ static void code_one(trial *t) {
         size_t bytes = way ? shs_omp_one_direct_workspace(p, n, LIMITS(s, 0)) : shs_omp_one_workspace(n, LIMITS(s, 0));
         unsigned char *room = OUTPUT(t, unsigned char, bytes + 64);
         size_t skew = wanted(t) ? (size_t)shs_random_below(&t->wish, 64) : 0;
-        shs_wide *error = wanted(t) ? &error2 : NULL;
+        shs_real *error = wanted(t) ? &error2 : NULL;
         used = 0;
         if (way)
             STEP(t, shs_omp_one_direct(p, n, D, ldd, y, LIMITS(s, tolerance), room + skew, bytes, atoms, coefs, &used, error));

@@ -130,7 +130,7 @@ static void code_one(input *in) {
     shs_real tolerance = tolerance_of(in);
     output atoms = output_of((size_t)rows * sizeof(int)), coefs = output_of((size_t)rows * sizeof(shs_real));
     shs_real *gram = NEW(shs_real, count_of(q.n, q.n)), *dty = NEW(shs_real, positive(q.n)), norm2 = 0;
-    shs_wide error2 = -1;
+    shs_real error2 = -1;
     int used = -7;
     shs_omp_options o = SHS_ZERO;
     size_t bytes;
@@ -191,7 +191,7 @@ static void code_by_correlations(input *in, world *w) {
     codes.m = m, codes.stride = stride;
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     must(shs_omp_gram_workspace(&w->ctx, q.n, m, stride, &o) > 0);
-    status = shs_omp_gram(&w->ctx, q.n, m, dty, ldt, norms2, &o, &codes);
+    status = shs_omp_gram(&w->ctx, q.n, m, dty, ldt, norms2, &o, &codes, NULL, NULL);
     check_world(w, status, 0);
     if (status == SHS_OK)
         for (i = 0; i < q.m; i++)
