@@ -9112,10 +9112,10 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* 9  CUBES AND STREAMING                                                                                             */
 /* ================================================================================================================== */
 
-/* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements of bytes of any type and layout, and
-   says which pixels are missing; maps by a matrix, and whitened pixels, which are one; the pass, the only loop over panels; its
-   consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each other; the
-   stages, which run there or on the engine; the public forms. Nothing here calls sections 10 and 11. */
+/* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements from values of any type and layout,
+   and says which pixels are missing; maps by a matrix, and whitened pixels, which are such maps; the pass, the only loop over
+   panels; its consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each
+   other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11. */
 
 /* ---- the naive twin ----------------------------------------------------------------------------------------------- */
 
@@ -9199,7 +9199,8 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     size_t line_bytes;
     int i;
     memset(v, 0, sizeof *v);
-    if (!c || !SHS__ZEROED(c) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_CUBE;
+    if (!c || !SHS__ZEROED(c) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT)
+        return SHS_BAD_CUBE;
     if (c->samples < (c->lines != 0) || c->lines < 0 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && !c->read_fn) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
@@ -9744,7 +9745,7 @@ SHS__PRIVATE int shs__left_in_line(const shs__view *v, size_t first, int most) {
     return shs__imin(most, v->samples - (int)(first % (size_t)v->samples));
 }
 
-/* A raw panel: finds its spectra where they lie ready, or brings values of one or two bytes side by side, in the memory of X. */
+/* A raw panel: finds its spectra where they lie ready, or brings values of one or two bytes side by side, into X. */
 SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
     const shs__view *v = &r->view;
     unsigned char *to = (unsigned char *)panel->X;
@@ -9806,7 +9807,8 @@ typedef struct shs__map {
     shs__mapped *lanes; /* one a worker */
 } shs__map;
 
-SHS__PRIVATE void shs__map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes, int squares) {
+SHS__PRIVATE void shs__map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
+                                int squares) {
     m->kernels = kernels, m->bands = bands, m->outputs = outputs, m->planes = planes, m->squares = squares;
     m->ldy = shs__round_up(outputs, 16);
 }
@@ -9880,7 +9882,8 @@ SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__ma
             size_t first;
             n = shs__tile_groups(groups - g, k->vectors);
             first = shs__first_band(m, g * k->lanes, n * k->lanes);
-            k->across(n, bands - (int)first, shs__element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
+            k->across(n, bands - (int)first,
+                      shs__element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
                       (ptrdiff_t)bands * k->lanes, shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands,
                       shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
         }
@@ -9904,7 +9907,8 @@ SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__map
             k->along(n, m->bands - (int)first,
                      shs__element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
                      shs__element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
-                     shs__element_at(k, lane->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS);
+                     shs__element_at(k, lane->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
+                     SHS__PANEL_PIXELS);
         }
     }
 }
@@ -10169,7 +10173,8 @@ SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_lane *lane, int 
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
-            k->gram(n, depth, shs__given_at(k, lane->packed, (size_t)row * apart), b, (ptrdiff_t)apart, lane->pending > 0, blocks);
+            k->gram(n, depth, shs__given_at(k, lane->packed, (size_t)row * apart), b, (ptrdiff_t)apart, lane->pending > 0,
+                    blocks);
             blocks = shs__element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
         }
     }
@@ -10543,7 +10548,8 @@ SHS__PRIVATE void shs__writer_block(shs__writer *w, const shs__view *v) {
 /* Where output o of a pixel of the block goes. */
 SHS__PRIVATE unsigned char *shs__place(const shs__writer *w, size_t pixel, int o) {
     size_t line = pixel / (size_t)w->samples, sample = pixel % (size_t)w->samples;
-    return w->base + ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
+    return w->base +
+           ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
 }
 
 typedef struct shs__map_job {
@@ -10692,7 +10698,8 @@ SHS__PRIVATE shs_status shs__cpu_map(const shs_context *ctx, shs__map_job *job, 
     while (shs__next_block(&job->reader, &status)) {
         shs__writer_block(&job->writer, v);
         status = shs__pass_block(ctx, &job->reader, &job->consumer);
-        if (status == SHS_OK && !sink->pixels && sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block))
+        if (status == SHS_OK && !sink->pixels &&
+            sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block))
             status = SHS_WRITE_FAILED;
     }
     return status;
@@ -10771,7 +10778,8 @@ SHS__PRIVATE void shs__sweep_panel(void *state, shs__panel *panel, int worker, s
     sums[0] += (shs_wide)panel->valid;
     shs__map_outputs(map, panel, map->lanes + worker, 0);
     for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, y + (size_t)d * SHS__PANEL_PIXELS);
-    k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS, sums + 1 + c);
+    k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS,
+                 sums + 1 + c);
 }
 
 /* The count, the m sources' sums of y^4, then of log cosh y. */
@@ -10813,8 +10821,8 @@ SHS__PRIVATE shs_status shs__cpu_whiten(const shs_context *ctx, shs__whitened *w
     return status;
 }
 
-SHS__PRIVATE shs_status shs__cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W,
-                                       shs_wide *sums) {
+SHS__PRIVATE shs_status shs__cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
+                                       const shs_wide *W, shs_wide *sums) {
     shs__whitened_turn(w, c, W);
     w->contrast = contrast;
     return shs__whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__sweep_panel);
@@ -10869,18 +10877,20 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
     px->engine = px->whitener = NULL;
 }
 
-/* Whether an engine that lacks double may do a stage without it: where nobody insists. */
-SHS__PRIVATE int shs__narrow_will_do(shs_precision precise, shs_status status) {
-    return precise == SHS_PRECISE_AUTO && shs__is_wide(precise) && status == SHS_UNSUPPORTED;
+/* Whether an engine is asked again, without double, which it lacks: where nobody insists. */
+SHS__PRIVATE int shs__ask_narrow(shs_precision precise, shs_status status, int *wide) {
+    int again = precise == SHS_PRECISE_AUTO && *wide && status == SHS_UNSUPPORTED;
+    if (again) *wide = 0;
+    return again;
 }
 
 /* The sums go to the job. */
 SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise, int known,
                                         shs_real *shift) {
-    shs_wide *sums = job->consumer.sums;
-    shs_status status = SHS__ASK(px->engine, pixels_moments, (px->remote, shs__is_wide(precise), known, shift, sums));
-    if (shs__narrow_will_do(precise, status))
-        status = SHS__ASK(px->engine, pixels_moments, (px->remote, 0, known, shift, sums));
+    shs_status status;
+    int wide = shs__is_wide(precise);
+    do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, shift, job->consumer.sums));
+    while (shs__ask_narrow(precise, status, &wide));
     return shs__cpu_turn(px->engine, status) ? shs__cpu_moments(px->ctx, job, known, shift) : status;
 }
 
@@ -10889,12 +10899,13 @@ SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *j
     return shs__cpu_turn(px->engine, status) ? shs__pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
 
-SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map, shs_precision precise) {
+SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
+                                      shs_precision precise) {
     shs_wide *low = job->writer.low, *high = job->writer.high;
-    int squares = job->map.squares;
-    shs_status status = SHS__ASK(px->engine, pixels_range, (px->remote, map, shs__is_wide(precise), squares, low, high));
-    if (shs__narrow_will_do(precise, status))
-        status = SHS__ASK(px->engine, pixels_range, (px->remote, map, 0, squares, low, high));
+    shs_status status;
+    int wide = shs__is_wide(precise);
+    do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
+    while (shs__ask_narrow(precise, status, &wide));
     return shs__cpu_turn(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
 }
 
@@ -10912,16 +10923,14 @@ SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const
 
 SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map, shs_precision precise) {
     const shs__writer *w = &job->writer;
-    int squares = job->map.squares;
+    int wide = shs__is_wide(precise), squares = job->map.squares;
     shs__watched_sink watched = SHS_ZERO;
     shs_sink given = *w->sink;
     shs_status status;
     watched.sink = w->sink;
     if (!given.pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
-    status = SHS__ASK(px->engine, pixels_map,
-                      (px->remote, map, shs__is_wide(precise), squares, &given, w->low, w->high, w->missing));
-    if (!watched.begun && shs__narrow_will_do(precise, status))
-        status = SHS__ASK(px->engine, pixels_map, (px->remote, map, 0, squares, &given, w->low, w->high, w->missing));
+    do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
+    while (!watched.begun && shs__ask_narrow(precise, status, &wide));
     return !watched.begun && shs__cpu_turn(px->engine, status) ? shs__cpu_map(px->ctx, job, "transform") : status;
 }
 
@@ -11149,7 +11158,8 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
 
 /* Where there are no lines the sink needs no room for them. */
 SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
-    if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type)) return SHS_BAD_SINK;
+    if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type))
+        return SHS_BAD_SINK;
     if ((unsigned)sink->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_SINK;
     if (sink->rescale && (!shs__wide_finite(1, &sink->low) || !shs__wide_finite(1, &sink->high) || sink->low > sink->high))
         return SHS_BAD_SINK;
@@ -11158,7 +11168,8 @@ SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *si
 
 SHS__PRIVATE int shs__map_there(const shs_pixel_map *map) { return map && map->bands > 0 && map->outputs > 0 && map->matrix; }
 
-SHS__PRIVATE shs_status shs__check_map(const shs__view *v, const shs_pixel_map *map, shs_precision precise, const shs_sink *sink) {
+SHS__PRIVATE shs_status shs__check_map(const shs__view *v, const shs_pixel_map *map, shs_precision precise,
+                                       const shs_sink *sink) {
     if (!shs__map_there(map)) return SHS_BAD_MAP;
     if (map->bands != v->used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
@@ -11520,8 +11531,8 @@ SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, const shs_pca_opt
 }
 
 /* The fit and, with `transform`, the components of every pixel into the sink; pca may be NULL then. */
-SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, const shs_cube *cube, const shs_pca_options *options,
-                                      int transform, const shs_sink *sink, shs_pca *pca) {
+SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, const shs_cube *cube,
+                                      const shs_pca_options *options, int transform, const shs_sink *sink, shs_pca *pca) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
@@ -11599,8 +11610,8 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns the
-   sign that both were given. */
+/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns
+   the sign by which both were multiplied. */
 SHS__PRIVATE int shs__fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = 0;
     for (i = 1; i < n; i++)
@@ -12336,8 +12347,8 @@ SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int fourt
     s->image = SHS__CARVE(l, shs_wide, pairs);
 }
 
-/* From the whitening to the finished result. kept: all ranks keep their whitened pixels. *stored: whether the sources are in the
-   sink already. */
+/* From the whitening to the finished result. kept: all ranks keep their whitened pixels. *stored: whether the sources are in
+   the sink already. */
 SHS__OUTLINE shs_status shs__separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
                                       const shs_sink *sink, shs_ica *ica, int *stored) {
     shs__sources s = SHS_ZERO;
@@ -12400,8 +12411,8 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
 }
 
 /* The fit and, with `transform`, the sources of every pixel into the sink; ica may be NULL then. */
-SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, const shs_cube *cube, const shs_ica_options *options,
-                                      int transform, const shs_sink *sink, shs_ica *ica) {
+SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, const shs_cube *cube,
+                                      const shs_ica_options *options, int transform, const shs_sink *sink, shs_ica *ica) {
     const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
