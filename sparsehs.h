@@ -330,12 +330,12 @@ SHS_API const char *shs_build_info(void);
 /* One chunk of a parallel loop. worker is in [0, threads) and no two chunks run on one worker at the same time. */
 typedef void (*shs_chunk_fn)(void *arg, size_t chunk, int worker);
 
-typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN, SHS_REDUCE_MAX } shs_reduce_op;
+typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN = 1, SHS_REDUCE_MAX = 2 } shs_reduce_op;
 
 struct shs_engine;
 
-/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The first and
-   the last member of those with many stay zero: what they hold in a struct that never was zeroed is noticed, and refused. */
+/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger ones
+   begin and end with a canary: a struct whose canaries are not 0 was not zeroed, and is refused. */
 
 /* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The struct is only read;
    several threads may share one as long as its callbacks allow it. No callback, here or in a cube, a sink or an engine, may
@@ -393,7 +393,17 @@ SHS_API void shs_arena_init(shs_arena *arena, void *memory, size_t size);
 SHS_API void shs_arena_attach(shs_arena *arena, shs_context *ctx);
 
 /* The value types that images and cubes come in. */
-typedef enum shs_type { SHS_REAL = 0, SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_TYPE_COUNT } shs_type;
+typedef enum shs_type {
+    SHS_REAL = 0,
+    SHS_U8 = 1,
+    SHS_I16 = 2,
+    SHS_U16 = 3,
+    SHS_I32 = 4,
+    SHS_U32 = 5,
+    SHS_F32 = 6,
+    SHS_F64 = 7,
+    SHS_TYPE_COUNT = 8
+} shs_type;
 /* Bytes of one value; 0 for an unknown type. */
 SHS_API size_t shs_type_size(shs_type type);
 
@@ -427,10 +437,10 @@ SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
    The naive twin of a routine (shs_*_naive) computes the same in a few lines: the reference in the tests and the text in a
    course. The twins of whole algorithms are plain loops and nothing else: they check nothing, matrices lie close together, and
    the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the triangle that uplo names are neither read nor written. */
-typedef enum shs_trans { SHS_NO_TRANS = 0, SHS_TRANS } shs_trans;
-typedef enum shs_uplo { SHS_LOWER = 0, SHS_UPPER } shs_uplo;
-typedef enum shs_side { SHS_LEFT = 0, SHS_RIGHT } shs_side;
-typedef enum shs_diag { SHS_NON_UNIT = 0, SHS_UNIT } shs_diag;
+typedef enum shs_trans { SHS_NO_TRANS = 0, SHS_TRANS = 1 } shs_trans;
+typedef enum shs_uplo { SHS_LOWER = 0, SHS_UPPER = 1 } shs_uplo;
+typedef enum shs_side { SHS_LEFT = 0, SHS_RIGHT = 1 } shs_side;
+typedef enum shs_diag { SHS_NON_UNIT = 0, SHS_UNIT = 1 } shs_diag;
 
 /* x'y; 0 for n <= 0. Increments are non-zero; a negative one runs backwards from the end, as in BLAS. */
 SHS_API shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy);
@@ -560,8 +570,8 @@ SHS_API shs_status shs_codes_residual(const shs_context *ctx, int p, int n, cons
 
 typedef enum shs_gram_mode {
     SHS_GRAM_AUTO = 0, /* whichever costs fewer operations; none where n x n exceeds 1 GB */
-    SHS_GRAM_ALWAYS,   /* form D'D once: n^2 values */
-    SHS_GRAM_NEVER     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
+    SHS_GRAM_ALWAYS = 1,   /* form D'D once: n^2 values */
+    SHS_GRAM_NEVER = 2     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
 } shs_gram_mode;
 
 /* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
@@ -681,20 +691,20 @@ SHS_API const char *shs_update_name(shs_update update);
 
 typedef enum shs_start {
     SHS_START_SIGNALS = 0, /* random signals of Y, normalised; all-zero ones and copies are passed over, random atoms fill up */
-    SHS_START_RANDOM,      /* normal deviates */
-    SHS_START_DCT,         /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
-    SHS_START_GIVEN        /* what D holds on entry, normalised (as it is where first_iteration > 0): warm start and resume */
+    SHS_START_RANDOM = 1,      /* normal deviates */
+    SHS_START_DCT = 2,         /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
+    SHS_START_GIVEN = 3        /* what D holds on entry, normalised (as it is where first_iteration > 0): warm start and resume */
 } shs_start;
 
 typedef enum shs_replace {
     SHS_REPLACE_WORST = 0, /* an unused or pruned atom becomes the worst represented signal, each signal used once */
-    SHS_REPLACE_LEAVE,     /* it stays as it is, and nothing is pruned */
-    SHS_REPLACE_RANDOM     /* it becomes a random direction */
+    SHS_REPLACE_LEAVE = 1,     /* it stays as it is, and nothing is pruned */
+    SHS_REPLACE_RANDOM = 2     /* it becomes a random direction */
 } shs_replace;
 
 typedef enum shs_keep {
     SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients) */
-    SHS_KEEP_LAST      /* return the one after the last update */
+    SHS_KEEP_LAST = 1      /* return the one after the last update */
 } shs_keep;
 
 /* One step of a schedule: from iteration `from` on (counted from 0) the value is `value`. */
@@ -800,8 +810,8 @@ typedef struct shs_image {
 
 typedef enum shs_patch_mode {
     SHS_PATCHES_GRID = 0, /* every step-th position both ways; the last row and column of positions are always among them */
-    SHS_PATCHES_DISTINCT, /* side by side without overlap; what is left over at the right and bottom is not covered */
-    SHS_PATCHES_RANDOM    /* `count` positions, seeded, none twice (all of them when count is larger) */
+    SHS_PATCHES_DISTINCT = 1, /* side by side without overlap; what is left over at the right and bottom is not covered */
+    SHS_PATCHES_RANDOM = 2    /* `count` positions, seeded, none twice (all of them when count is larger) */
 } shs_patch_mode;
 
 /* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel
@@ -870,7 +880,7 @@ SHS_API shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *imag
 /* ================================================================================================================== */
 
 /* BSQ: band after band, each line by line. BIL: in each line band after band. BIP: in each pixel band after band. */
-typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL, SHS_BIP, SHS_INTERLEAVE_COUNT } shs_interleave;
+typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL = 1, SHS_BIP = 2, SHS_INTERLEAVE_COUNT = 3 } shs_interleave;
 
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
    as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
@@ -921,7 +931,7 @@ typedef struct shs_sink {
    twice as fast for pixels that are no small integers and for maps of many outputs: covariances err by 1e-6 of the largest
    element for few pixels and 1e-8 for many, outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
    SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
-typedef enum shs_precision { SHS_PRECISE_AUTO = 0, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER } shs_precision;
+typedef enum shs_precision { SHS_PRECISE_AUTO = 0, SHS_PRECISE_ALWAYS = 1, SHS_PRECISE_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
 SHS_API int shs_cube_bands(const shs_cube *cube);
@@ -1061,7 +1071,8 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
    Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations whatever the size of
    the image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor); it is the same iteration as the sweep over
    the pixels, to rounding. */
-/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. */
+/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. In this
+   list and those of the rules above a new row comes last, so that the others keep their numbers. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
     X(SHS_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
     X(SHS_TANH, tanh)   /* tanh y */                                                                                   \
@@ -1075,9 +1086,9 @@ typedef enum shs_contrast {
 } shs_contrast;
 /* Its name, "tanh"; NULL where it is none. */
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
-typedef enum shs_ica_approach { SHS_DEFLATION = 0, SHS_SYMMETRIC } shs_ica_approach;
-typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS, SHS_ROUTE_SWEEP } shs_ica_route;
-typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY, SHS_BY_EXTRACTION } shs_ica_order;
+typedef enum shs_ica_approach { SHS_DEFLATION = 0, SHS_SYMMETRIC = 1 } shs_ica_approach;
+typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS = 1, SHS_ROUTE_SWEEP = 2 } shs_ica_route;
+typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY = 1, SHS_BY_EXTRACTION = 2 } shs_ica_order;
 
 typedef struct shs_ica_options {
     uint32_t start_canary;
