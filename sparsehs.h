@@ -5182,25 +5182,16 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 #define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
 #define SHS__BORDER 4       /* columns of zeros on either side of a matrix */
 
-/* Spacing of shs_wide at 1, its smallest normal number, and the bits of its significand. */
+/* The smallest normal number of shs_wide, and the bits of its significand. */
 #ifdef SPARSEHS_NO_DOUBLE
-#define SHS__WEPS 1.1920929e-7f
 #define SHS__WMIN 1.175494351e-38f
 #define SHS__WBITS 24
 #else
-#define SHS__WEPS 2.220446049250313e-16
 #define SHS__WMIN 2.2250738585072014e-308
 #define SHS__WBITS 53
 #endif
 
 #define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
-
-/* Stages stay apart: inlined into one function they would need one large stack frame. */
-#if defined(__GNUC__) || defined(__clang__)
-#define SHS__STAGE __attribute__((noinline)) SHS__PRIVATE
-#else
-#define SHS__STAGE SHS__PRIVATE
-#endif
 
 /* ---- products of matrices ----------------------------------------------------------------------------------------- */
 
@@ -5209,6 +5200,12 @@ typedef struct shs__wfactor {
     const shs_wide *B;
     size_t row, column;
 } shs__wfactor;
+
+SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int column) {
+    shs__wfactor f;
+    f.B = B, f.row = (size_t)row, f.column = (size_t)column;
+    return f;
+}
 
 /* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
 SHS__PRIVATE void shs__wpack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
@@ -5261,9 +5258,18 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
     return (lines | 1) * SHS__WALIGN;
 }
 
-/* Bisection and inverse iteration cost about as much as QL from a fifth of the pairs on, and are not worth it for a
-   small matrix. */
-SHS__PRIVATE int shs__eigh_few(int n, int k) { return n >= 32 && k <= n / 5; }
+/* Whether bisection and inverse iteration are faster than all pairs. Time for k of n pairs over that of all, random matrices and
+   covariances of a decaying spectrum, AVX-512:
+
+       n      k = n/20     n/10         3n/20        n/5          n/4          2n/5
+       32     1.6, 1.7     1.6, 1.8     1.6, 1.8     1.7, 1.9     1.8, 1.9     1.9, 2.1
+       64     0.8, 0.9     0.9, 1.0     0.9, 1.0     1.0, 1.1     1.0, 1.2     1.6, 1.9
+       100    0.6, 0.7     0.7, 0.8     0.7, 0.8     1.0, 1.2     1.1, 1.3     1.5, 1.8
+       224    0.5, 0.6     0.7, 0.8     0.8, 1.0     0.9, 1.1     1.1, 1.4     1.5, 1.8
+       400    0.6, 0.6     0.7, 0.8     0.8, 0.9     0.9, 1.0     1.0, 1.2     1.4, 1.6
+
+   Without vectors it is 1.0 at n = 64, 0.8 at n = 100 up to 3n/20, and 0.9 at 3n/20 beyond. */
+SHS__PRIVATE int shs__eigh_few(int n, int k) { return n >= 64 && k <= n / 7; }
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
@@ -5371,7 +5377,7 @@ SHS__PRIVATE shs_wide shs__reflection(const shs__eigh_kernels *kernels, int m, s
     shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
     *beta = head;
-    if (tail2 <= SHS__WMIN / SHS__WEPS) return 0;
+    if (tail2 <= SHS__WMIN / SHS__WIDE_EPS) return 0;
     norm = SHS__WSQRT(head * head + tail2);
     *beta = head > 0 ? -norm : norm;
     kernels->combine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
@@ -5395,7 +5401,7 @@ SHS__PRIVATE void shs__panel_factor(int i, shs_wide tau, const shs_wide *t, shs_
 
    Within a panel the updates are only noted: the matrix as it stands is A - P Q' with P = [v_0 w_0 v_1 w_1 ..] and
    Q = [w_0 v_0 w_1 v_1 ..]. So the column is brought up to date first, and A v is (stored A) v - P (Q'v). */
-SHS__STAGE void shs__panel_column(shs__eigh *w, int first, int i) {
+SHS__OUTLINE void shs__panel_column(shs__eigh *w, int first, int i) {
     int j = first + i, m = w->n - j, ld = w->ld, l;
     shs_wide *a = SHS__AT(w->A, ld, j, j), *P = w->P + j, *Q = w->Q + j, *v = a + 1, *u = w->y, *t = w->x, tau;
     size_t bytes = ((size_t)m - 1) * sizeof *v;
@@ -5425,17 +5431,13 @@ SHS__STAGE void shs__panel_column(shs__eigh *w, int first, int i) {
 
 /* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v,
    the other half the updates A -= P Q' of what is right of a panel. */
-SHS__STAGE void shs__tridiagonalize(shs__eigh *w) {
+SHS__OUTLINE void shs__tridiagonalize(shs__eigh *w) {
     int first, i, j, ld = w->ld;
     for (first = 0; first < w->n; first += SHS__REFLECTIONS) {
         int next = shs__imin(w->n, first + SHS__REFLECTIONS);
         for (i = 0; first + i < next; i++) shs__panel_column(w, first, i);
         for (j = next; j < w->n; j += 4) {
-            shs__wfactor q;
-            q.B = w->Q + j;
-            q.row = (size_t)ld;
-            q.column = 1;
-            shs__wpack(2 * SHS__REFLECTIONS, 4, -1, q, w->pack);
+            shs__wpack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), w->pack);
             w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
         }
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
@@ -5535,9 +5537,9 @@ SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, sh
 
 /* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
    same columns of S are multiplied by the block's eigenvectors. */
-SHS__STAGE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors) {
+SHS__OUTLINE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors) {
     shs_wide *d = w->values + from, *e = w->rest + from, *Z = want_vectors ? SHS__AT(w->S, w->ld, from, from) : NULL;
-    shs_wide least = SHS__WEPS * shs__gershgorin(w->n, w->d, w->e);
+    shs_wide least = SHS__WIDE_EPS * shs__gershgorin(w->n, w->d, w->e);
     shs__sweeps sweeps;
     int l, m, n = to - from;
     size_t left = 30 * (size_t)n;
@@ -5615,7 +5617,7 @@ SHS__PRIVATE void shs__merge_turn(shs__eigh *w, shs__merge *m, int a, int b, shs
 }
 
 /* Sets k and sorts the columns into those that stay, in ascending order, and the deflated ones. */
-SHS__STAGE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
+SHS__OUTLINE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
     const shs_wide *values = w->values + m->lo;
     shs_wide largest = 0, least;
     int i, last = -1, end = m->n, *kept = m->row; /* in passing */
@@ -5623,7 +5625,7 @@ SHS__STAGE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
         largest = shs__wabs(values[i]) > largest ? shs__wabs(values[i]) : largest;
         largest = shs__wabs(m->z[i]) > largest ? shs__wabs(m->z[i]) : largest;
     }
-    least = 8 * SHS__WEPS * largest;
+    least = 8 * SHS__WIDE_EPS * largest;
     m->k = 0;
     for (i = 0; i < m->n; i++) {
         int at = m->order[i];
@@ -5648,7 +5650,7 @@ SHS__STAGE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
 
 /* The columns of the block in their new order into X, top and bottom halves each padded with zeros; d, z, q alike. */
 SHS__PRIVATE void shs__merge_gather(shs__eigh *w, shs__merge *m) {
-    int i, bottom = (m->top + SHS__WALIGN - 1) / SHS__WALIGN * SHS__WALIGN, kind, at = 0;
+    int i, bottom = shs__round_up(m->top, SHS__WALIGN), kind, at = 0;
     static const int kinds[3] = {1, 3, 2};
     m->above = m->below = 0;
     for (kind = 0; kind < 3; kind++)
@@ -5690,14 +5692,14 @@ SHS__PRIVATE shs_wide shs__secular_step(shs_wide left, shs_wide right, shs_wide 
 
 /* The distances of all poles from one. Stored, and in a function apart: -ffast-math must not merge this subtraction
    with the next one, which the smallest distances would not survive. */
-SHS__STAGE void shs__secular_origin(const shs__merge *m, int origin) {
+SHS__OUTLINE void shs__secular_origin(const shs__merge *m, int origin) {
     int i;
     for (i = 0; i < m->k; i++) m->column[i] = m->d[i] - m->d[origin];
 }
 
 /* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
    from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
-SHS__STAGE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
+SHS__OUTLINE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
     shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
     if (last)
@@ -5710,7 +5712,7 @@ SHS__STAGE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const sh
         psi = kernels->secular_sum(0, j + 1, m->q, delta, &dpsi);
         phi = kernels->secular_sum(j + 1, k, m->q, delta, &dphi);
         f = 1 + psi + phi;
-        if (shs__wabs(f) <= SHS__WEPS * (8 * (phi - psi) + 1 + shs__wabs(x) * (dpsi + dphi))) break;
+        if (shs__wabs(f) <= SHS__WIDE_EPS * (8 * (phi - psi) + 1 + shs__wabs(x) * (dpsi + dphi))) break;
         if (f < 0) lo = x;
         else hi = x;
         if (step == 0 && f < 0 && !last) {
@@ -5733,7 +5735,7 @@ SHS__STAGE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const sh
        z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
 
    and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
-SHS__STAGE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
+SHS__OUTLINE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
     shs_wide *z2 = m->column, sum;
     int i, j, k = m->k, ld = w->ld;
     for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(w->kernels, m, j, SHS__AT(w->U, ld, 0, j));
@@ -5758,17 +5760,12 @@ SHS__STAGE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
 /* The block's columns of S become S U, then the deflated ones. Columns of S1 meet only the rows above, those of S2
    only the rows below. */
 SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
-    int j, ld = w->ld, bottom = (m->top + SHS__WALIGN - 1) / SHS__WALIGN * SHS__WALIGN;
+    int j, ld = w->ld, bottom = shs__round_up(m->top, SHS__WALIGN);
     shs_wide *S = SHS__AT(w->S, ld, m->lo, m->lo);
-    shs__wfactor u;
-    u.B = w->U;
-    u.row = 1;
-    u.column = (size_t)ld;
     for (j = 0; j < m->n; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
-    shs__wproduct(w->kernels, m->top, m->k, m->above, 1, w->X, ld, u, S, ld, w->pack);
-    u.B += m->below;
-    shs__wproduct(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld, u,
-                  S + m->top, ld, w->pack);
+    shs__wproduct(w->kernels, m->top, m->k, m->above, 1, w->X, ld, shs__eigh_factor(w->U, 1, ld), S, ld, w->pack);
+    shs__wproduct(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld,
+                  shs__eigh_factor(w->U + m->below, 1, ld), S + m->top, ld, w->pack);
     for (j = 0; j < m->k; j++) w->values[m->lo + j] = m->roots[j];
     for (; j < m->n; j++) {
         memcpy(SHS__AT(S, ld, 0, j), SHS__AT(w->X, ld, 0, j), (size_t)m->top * sizeof *S);
@@ -5777,24 +5774,13 @@ SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
     }
 }
 
-SHS__PRIVATE void shs__merge_scratch(shs__eigh *w, shs__merge *m) {
-    size_t ld = (size_t)w->ld;
-    m->d = w->merge;
-    m->z = m->d + ld;
-    m->q = m->z + ld;
-    m->roots = m->q + ld;
-    m->column = m->roots + ld;
-    m->order = w->order;
-    m->row = m->order + w->n;
-    m->halves = m->row + w->n;
-}
-
 /* Eigenvalues of T into values, eigenvectors into S. QL solves the leaves; their bounds are n i / leaves. */
-SHS__STAGE shs_status shs__conquer(shs__eigh *w) {
-    size_t n = (size_t)w->n, leaves = 1, i;
-    shs__merge m;
+SHS__OUTLINE shs_status shs__conquer(shs__eigh *w) {
+    size_t n = (size_t)w->n, ld = (size_t)w->ld, leaves = 1, i;
+    shs__merge m = SHS_ZERO;
     shs_status status = SHS_OK;
-    shs__merge_scratch(w, &m);
+    m.d = w->merge, m.z = m.d + ld, m.q = m.z + ld, m.roots = m.q + ld, m.column = m.roots + ld;
+    m.order = w->order, m.row = m.order + n, m.halves = m.row + n;
     while (n > SHS__LEAF * leaves) leaves *= 2;
     shs__clear(w->S, w->ld, w->n);
     for (i = 0; i < n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
@@ -5820,7 +5806,7 @@ SHS__STAGE shs_status shs__conquer(shs__eigh *w) {
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
-SHS__STAGE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
+SHS__OUTLINE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
                              shs_wide *count) {
     shs_wide pivot[SHS__SHIFTS], x[SHS__SHIFTS], below[SHS__SHIFTS]; /* copies of one's own can stay in registers */
     int i, q;
@@ -5842,7 +5828,7 @@ SHS__STAGE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wid
 }
 
 /* The k largest eigenvalues of T into values, descending, to the last bit of the largest. */
-SHS__STAGE void shs__bisect(shs__eigh *w, int k) {
+SHS__OUTLINE void shs__bisect(shs__eigh *w, int k) {
     shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x;
     shs_wide most = 1, radius = shs__gershgorin(w->n, w->d, w->e);
     int first, q, step;
@@ -5939,13 +5925,13 @@ SHS__PRIVATE int shs__unit(const shs__eigh_kernels *kernels, int n, shs_wide *y)
    needs no notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the
    span of the vectors before it; then rounding dominates what is left, the residual shows it, and another iteration
    starts from there. */
-SHS__STAGE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
-    shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WEPS * (shs_wide)w->n;
+SHS__OUTLINE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
+    shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WIDE_EPS * (shs_wide)w->n;
     shs_random r;
     int i, step, pass;
     shs_random_seed(&r, (uint64_t)j);
-    for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WEPS;
-    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WEPS * norm, w->merge, w->ld);
+    for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WIDE_EPS;
+    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WIDE_EPS * norm, w->merge, w->ld);
     for (step = 0; step < 10; step++) {
         shs__shifted_solve(w->n, w->merge, w->ld, y);
         if (!shs__unit(w->kernels, w->n, y)) return 0;
@@ -5981,7 +5967,7 @@ SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
        X' -= (X' V) T' V',
 
    the last panel first. */
-SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
+SHS__OUTLINE void shs__reflect(shs__eigh *w, int rows) {
     int first, i, j, ld = w->ld;
     shs__clear(w->X, ld, w->n);
     for (j = 0; j < rows; j++)
@@ -5990,20 +5976,12 @@ SHS__STAGE void shs__reflect(shs__eigh *w, int rows) {
         int m = w->n - 1 - first, k = shs__imin(SHS__REFLECTIONS, m);
         const shs_wide *V = SHS__AT(w->A, ld, first + 1, first);
         shs_wide *X = SHS__AT(w->X, ld, 0, first + 1);
-        shs__wfactor v, t;
-        v.B = V;
-        v.row = 1;
-        v.column = (size_t)ld;
-        t.B = SHS__AT(w->T, SHS__REFLECTIONS, 0, first);
-        t.row = SHS__REFLECTIONS;
-        t.column = 1;
+        shs__wfactor t = shs__eigh_factor(SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
         memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
         memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
-        shs__wproduct(w->kernels, rows, k, m, 1, X, ld, v, w->P, ld, w->pack);
+        shs__wproduct(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), w->P, ld, w->pack);
         shs__wproduct(w->kernels, rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
-        v.row = (size_t)ld;
-        v.column = 1;
-        shs__wproduct(w->kernels, rows, m, k, 1, w->Q, ld, v, X, ld, w->pack);
+        shs__wproduct(w->kernels, rows, m, k, 1, w->Q, ld, shs__eigh_factor(V, ld, 1), X, ld, w->pack);
     }
 }
 
@@ -6083,7 +6061,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
     shs_wide least = 0;
     ptrdiff_t i, p, q, sweep, rotated = 1;
     for (i = 0; i < (ptrdiff_t)n * n; i++) V[i] = i % (n + 1) == 0, least = shs__wabs(A[i]) > least ? shs__wabs(A[i]) : least;
-    least *= SHS__WEPS / (shs_wide)n;
+    least *= SHS__WIDE_EPS / (shs_wide)n;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, q = 1; q < n; q++)
             for (p = 0; p < q; p++) {
@@ -11864,7 +11842,7 @@ SHS__PRIVATE void shs__ica_polar_naive(int m, shs_wide *W, shs_wide *G, shs_wide
     ptrdiff_t a, b, c, count = (ptrdiff_t)m * m, t;
     for (a = 0; a < count; a++) norm2 += W[a] * W[a];
     for (a = 0; a < count; a++) W[a] /= SHS__WSQRT(norm2);
-    for (t = 0; t < 200 && off > SHS__WEPS * (shs_wide)m; t++) {
+    for (t = 0; t < 200 && off > SHS__WIDE_EPS * (shs_wide)m; t++) {
         for (off = 0, b = 0; b < m; b++)
             for (a = 0; a < m; a++) {
                 for (G[a + b * m] = 0, c = 0; c < m; c++) G[a + b * m] += W[c + a * m] * W[c + b * m];

@@ -1,7 +1,7 @@
 /* test_eigen.c - section 5: the symmetric eigenproblem, against its naive twin and LAPACK's kind of bounds. */
 #include "test.h"
 
-#define EPS ((double)SHS__WEPS)
+#define EPS ((double)SHS__WIDE_EPS)
 #define PAD 3 /* rows beyond n in A and in the vectors */
 
 /* ---- matrices with a history ------------------------------------------------------------------------------------- */

@@ -213,7 +213,7 @@ static int is_rough(size_t t) {
         for (k = 1; is_number(i) && !(tokens[i].size > 1 && text[tokens[i].at + 1] == 'x') && k < tokens[i].size; k++)
             if (text[tokens[i].at + k] == 'e') return 1;
     return line_has(t, "SHS_NO_CONVERGENCE") || line_has(t, "shs__parallel") || line_has(t, "SHS__EPS") ||
-           line_has(t, "SHS__WEPS") || line_has(t, "SHS__WIDE_EPS");
+           line_has(t, "SHS__WIDE_EPS") || line_has(t, "SHS__WIDE_EPS");
 }
 
 /* Whether the head that opens at t ends its loop after more than 16 rounds whatever happens. */
