@@ -763,16 +763,17 @@ typedef struct shs_ksvd_report {
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
-SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, size_t m, const shs_real *Y, int sparsity,
-                            int iterations);
+SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
+                            shs_real *D);
 /* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
    What is learnt does not depend on them. With a sparsity the codes must hold as many atoms a signal; without one they may
    hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
    SHS_PEER_FAILED and those of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best
    dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes
    without atoms. */
-SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
-                               int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report);
+SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
+                               const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
+                               shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
 /* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) of F (p x m) = Y without what the other
    atoms make of the m signals, zero where a signal does not use the atom. */
@@ -951,8 +952,8 @@ typedef struct shs_moments {
 SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
 /* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. */
-SHS_API shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
-                                      shs_precision precise);
+SHS_API shs_status shs_moments_update(const shs_context *ctx, const shs_cube *cube, shs_precision precise,
+                                      shs_moments *moments);
 SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise);
 /* Adds the moments of other pixels of the same bands. */
 SHS_API shs_status shs_moments_merge(shs_moments *into, const shs_moments *from);
@@ -8272,12 +8273,12 @@ SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
     return o;
 }
 
-SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, shs_real *D, size_t m, const shs_real *Y, int sparsity,
-                                int iterations) {
+SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
+                                shs_real *D) {
     shs_ksvd_options o = SHS_ZERO;
     o.coding.sparsity = sparsity;
     o.iterations = iterations;
-    return shs_ksvd_ex(ctx, p, n, D, p, m, Y, p, &o, NULL, NULL);
+    return shs_ksvd_ex(ctx, p, n, m, Y, p, &o, D, p, NULL, NULL);
 }
 
 SHS__OUTLINE size_t shs__dl_bytes(const shs_context *ctx, int p, int n, size_t m, int stride, shs_ksvd_options *o) {
@@ -8431,8 +8432,9 @@ SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_r
 }
 
 /* The fast form of shs_ksvd_naive. */
-SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
-                                   int ldy, const shs_ksvd_options *options, shs_codes *codes, shs_ksvd_report *report) {
+SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
+                                   const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
+                                   shs_ksvd_report *report) {
     shs_ksvd_options o = shs__dl_options(p, n, options);
     shs__trial trial = SHS_ZERO;
     return shs__dl_ksvd(shs__trial_context(ctx, &trial), p, n, D, ldd, m, Y, ldy, &o, codes, report);
@@ -11056,8 +11058,8 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
 }
 
 /* The fast form of shs_moments_naive. */
-SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, shs_moments *moments, const shs_cube *cube,
-                                          shs_precision precise) {
+SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, const shs_cube *cube, shs_precision precise,
+                                          shs_moments *moments) {
     shs__pixels px;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);

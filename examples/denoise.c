@@ -59,7 +59,7 @@ static shs_real *learn(const shs_context *ctx, const shs_image *image, const set
     learning.patch_width = learning.patch_height = PATCH;
     learning.patch_channels = image->channels;
     learning.coding = coding_options(s, *p);
-    check(shs_ksvd_ex(ctx, *p, s->atoms, D, *p, m, Y, *p, &learning, NULL, NULL), "learning the dictionary");
+    check(shs_ksvd_ex(ctx, *p, s->atoms, m, Y, *p, &learning, D, *p, NULL, NULL), "learning the dictionary");
     free(Y);
     return D;
 }

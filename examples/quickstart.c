@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     }
 
     /* Learn from the signals alone, then write each as a combination of three learnt atoms. */
-    shs_status status = shs_ksvd(NULL, P, N, learnt, M, signals, S, 100);
+    shs_status status = shs_ksvd(NULL, P, N, M, signals, S, 100, learnt);
     if (status == SHS_OK) status = shs_codes_create(NULL, M, S, &codes);
     coding.sparsity = S;
     if (status == SHS_OK) status = shs_omp_ex(NULL, P, N, learnt, P, M, signals, P, &coding, &codes, NULL, &report);

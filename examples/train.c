@@ -111,8 +111,7 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     learning.seed = s->seed;
     t->report.history = t->history;
     check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "the codes");
-    check(shs_ksvd_ex(ctx, t->p, t->n, t->D, t->p, t->m, t->Y, t->p, &learning, &codes, &t->report),
-          "learning the dictionary");
+    check(shs_ksvd_ex(ctx, t->p, t->n, t->m, t->Y, t->p, &learning, t->D, t->p, &codes, &t->report), "learning the dictionary");
     progress_clear();
     uses = ALLOCATE(size_t, t->n);
     for (i = 0; i < t->m; i++)

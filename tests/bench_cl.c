@@ -117,7 +117,7 @@ static void learn(bench *b) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    must(b->cl, shs_ksvd_ex(&b->ctx, b->p, b->n, b->D, b->p, b->m, b->Y, b->p, &o, NULL, NULL));
+    must(b->cl, shs_ksvd_ex(&b->ctx, b->p, b->n, b->m, b->Y, b->p, &o, b->D, b->p, NULL, NULL));
 }
 
 /* Eight smooth spectra in random mixtures with noise. */

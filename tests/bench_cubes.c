@@ -83,7 +83,7 @@ void bench_covariance(int bands, shs_wide *covariance) {
     shs_wide *mean = (shs_wide *)malloc((size_t)bands * sizeof *mean);
     if (!mean) bench_ok(SHS_NO_MEMORY);
     bench_ok(shs_moments_create(NULL, bands, &moments));
-    bench_ok(shs_moments_update(NULL, &moments, &cube, 0));
+    bench_ok(shs_moments_update(NULL, &cube, 0, &moments));
     bench_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, covariance, bands));
     shs_moments_free(NULL, &moments);
     free(mean);
@@ -94,7 +94,7 @@ static double covariance_once(bench_work *w) {
     shs_moments moments;
     double start = bench_now(w);
     bench_ok(shs_moments_create(&ctx, w->c->bands, &moments));
-    bench_ok(shs_moments_update(&ctx, &moments, &w->cube, 0));
+    bench_ok(shs_moments_update(&ctx, &w->cube, 0, &moments));
     shs_moments_free(&ctx, &moments);
     return bench_now(w) - start;
 }

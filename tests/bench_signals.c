@@ -52,7 +52,7 @@ static double ksvd_seconds(bench_work *w, int iterations) {
     o.parallel_atoms = c->group;
     o.start = SHS_START_GIVEN;
     start = bench_now(w);
-    bench_ok(shs_ksvd_ex(&ctx, c->p, c->n, D, c->p, (size_t)c->m, (const shs_real *)w->held[1], c->p, &o, NULL, NULL));
+    bench_ok(shs_ksvd_ex(&ctx, c->p, c->n, (size_t)c->m, (const shs_real *)w->held[1], c->p, &o, D, c->p, NULL, NULL));
     return bench_now(w) - start;
 }
 

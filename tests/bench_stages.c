@@ -85,7 +85,7 @@ static void fit_stages(const bench_work *w, const shs_context *ctx, double *seco
     shs_moments moments;
     double start = bench_now(w);
     bench_ok(shs_moments_create(ctx, w->c->bands, &moments));
-    bench_ok(shs_moments_update(ctx, &moments, &w->cube, 0));
+    bench_ok(shs_moments_update(ctx, &w->cube, 0, &moments));
     seconds[MOMENTS] = bench_now(w) - start;
     o.components = w->c->components;
     start = bench_now(w);

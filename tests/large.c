@@ -275,9 +275,9 @@ static void test_cubes(void **state) {
         assert_ok(shs_moments_create(NULL, BANDS, &sums));
         assert_ok(shs_moments_create(NULL, BANDS, &of_few));
         assert_ok(shs_moments_create(NULL, BANDS, &of_last));
-        assert_ok(shs_moments_update(NULL, &sums, &cube, 0));
-        assert_ok(shs_moments_update(NULL, &of_few, &few, 0));
-        assert_ok(shs_moments_update(NULL, &of_last, &last, 0));
+        assert_ok(shs_moments_update(NULL, &cube, 0, &sums));
+        assert_ok(shs_moments_update(NULL, &few, 0, &of_few));
+        assert_ok(shs_moments_update(NULL, &last, 0, &of_last));
         of_few.count *= whole;
         for (k = 0; k < BANDS; k++) of_few.sum[k] *= whole;
         for (k = 0; k < BANDS * BANDS; k++) of_few.products[k] *= whole;

@@ -324,7 +324,7 @@ static void test_learning(void **state) {
     shs_real tolerance[M];
     (void)state;
     coded_create(&c);
-#define LEARN(signals, m) shs_ksvd_ex(NULL, P, N, REALS(out), P, m, signals, P, &o, NULL, &report)
+#define LEARN(signals, m) shs_ksvd_ex(NULL, P, N, m, signals, P, &o, REALS(out), P, NULL, &report)
     ANSWERS(LEARN(NULL, M), SHS_BAD_SIGNALS);
     ANSWERS(LEARN(c.Y, 0), SHS_BAD_M);
     o.first_iteration = -1;
@@ -355,8 +355,8 @@ static void test_learning(void **state) {
     assert_ok(LEARN(c.Y, M));
     assert_true(report.mean_atoms > 1);
 #undef LEARN
-    ANSWERS(shs_ksvd_ex(NULL, P, 1, NULL, P, M, c.Y, P, NULL, NULL, NULL), SHS_BAD_DICTIONARY);
-    assert_ok(shs_ksvd_ex(NULL, P, 1, REALS(out), P, M, c.Y, P, NULL, NULL, NULL)); /* all by default */
+    ANSWERS(shs_ksvd_ex(NULL, P, 1, M, c.Y, P, NULL, NULL, P, NULL, NULL), SHS_BAD_DICTIONARY);
+    assert_ok(shs_ksvd_ex(NULL, P, 1, M, c.Y, P, NULL, REALS(out), P, NULL, NULL)); /* all by default */
     assert_close(shs_nrm2(P, REALS(out), 1), 1, 1e-6);
 }
 
@@ -412,7 +412,7 @@ static shs_moments some_moments(int bands) {
     shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
     shs_moments m;
     assert_ok(shs_moments_create(NULL, bands, &m));
-    assert_ok(shs_moments_update(NULL, &m, &cube, 0));
+    assert_ok(shs_moments_update(NULL, &cube, 0, &m));
     cube_free(&cube), free(p.x);
     return m;
 }
@@ -457,7 +457,7 @@ static void test_one_stride(void **state) {
         cube.pixels = pixel, cube.type = SHS_F64, cube.samples = cube.lines = cube.bands = 1;
         *(k == 0 ? &cube.sample_stride : k == 1 ? &cube.line_stride : &cube.band_stride) = 7;
         assert_ok(shs_moments_create(NULL, 1, &m));
-        assert_ok(shs_moments_update(NULL, &m, &cube, 0));
+        assert_ok(shs_moments_update(NULL, &cube, 0, &m));
         assert_true(m.count == 1 && m.shift[0] + m.sum[0] == 5);
         shs_moments_free(NULL, &m);
     }
@@ -470,8 +470,8 @@ static void test_moments(void **state) {
     shs_pca_options o = SHS_ZERO;
     (void)state;
     cube.pixels = mean, cube.type = SHS_F64, cube.samples = cube.lines = 1, cube.bands = 2;
-    assert_status(shs_moments_update(NULL, NULL, &cube, 0), SHS_BAD_MOMENTS);
-    assert_status(shs_moments_update(NULL, &empty, &cube, 0), SHS_BAD_MOMENTS);
+    assert_status(shs_moments_update(NULL, &cube, 0, NULL), SHS_BAD_MOMENTS);
+    assert_status(shs_moments_update(NULL, &cube, 0, &empty), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&m, &empty), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&empty, &m), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&m, NULL), SHS_BAD_MOMENTS);
@@ -614,9 +614,9 @@ static void test_never_zeroed(void **state) {
     ctx.version = 1;
     assert_status(shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
     NEVER_ZEROED(omp, shs_omp_ex(NULL, 4, 2, D, 4, 6, Y, 4, &omp, &codes, NULL, NULL), SHS_BAD_OPTIONS);
-    NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
-    NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, NULL), SHS_BAD_OPTIONS);
-    NEVER_ZEROED(report, shs_ksvd_ex(NULL, 4, 2, D, 4, 6, Y, 4, &ksvd, NULL, &report), SHS_BAD_OUTPUT);
+    NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
+    NEVER_ZEROED(report, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, &report), SHS_BAD_OUTPUT);
     image.pixels = pixels, image.type = SHS_U8, image.width = image.height = 8;
     set.width = set.height = 2;
     NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);

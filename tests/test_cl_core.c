@@ -983,7 +983,7 @@ static shs_status run_errand(int errand, const shs_context *ctx, work *w) {
     pca.components = ica.components = COMPONENTS;
     ica.tolerance = -1, ica.iterations = 5;
     if (errand == CODE) return shs_omp(ctx, LENGTH, ATOMS, w->in.D, SIGNALS, w->in.Y, SPARSITY, &codes);
-    if (errand == LEARN) return shs_ksvd(ctx, LENGTH, ATOMS, w->learnt, SIGNALS, w->in.Y, SPARSITY, 2);
+    if (errand == LEARN) return shs_ksvd(ctx, LENGTH, ATOMS, SIGNALS, w->in.Y, SPARSITY, 2, w->learnt);
     if (errand == PRINCIPAL) return shs_pca_run(ctx, &cube, &pca, &sink, NULL);
     return shs_ica_run(ctx, &cube, &ica, &sink, NULL);
 }

@@ -99,8 +99,8 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, int prec
     double *mean = NEW(double, n), *c = NEW(double, cells), *mean_cl = NEW(double, n), *c_cl = NEW(double, cells);
     assert_ok(shs_moments_create(NULL, n, &a));
     assert_ok(shs_moments_create(NULL, n, &b));
-    assert_ok(shs_moments_update(NULL, &a, cube, precision_of(precise)));
-    assert_ok_cl(shs_moments_update(ctx, &b, cube, precision_of(precise)));
+    assert_ok(shs_moments_update(NULL, cube, precision_of(precise), &a));
+    assert_ok_cl(shs_moments_update(ctx, cube, precision_of(precise), &b));
     assert_close(a.count, b.count, 0);
     assert_ok(shs_moments_finish(&a, SHS_DIVISOR_N, mean, c, n));
     assert_ok(shs_moments_finish(&b, SHS_DIVISOR_N, mean_cl, c_cl, n));
@@ -137,8 +137,8 @@ static void check_same_moments(const shs_cube *cube) {
     shs_moments a, b;
     assert_ok(shs_moments_create(NULL, n, &a));
     assert_ok(shs_moments_create(NULL, n, &b));
-    assert_ok(shs_moments_update(NULL, &a, cube, 0));
-    assert_ok_cl(shs_moments_update(&on_device, &b, cube, 0));
+    assert_ok(shs_moments_update(NULL, cube, 0, &a));
+    assert_ok_cl(shs_moments_update(&on_device, cube, 0, &b));
     assert_close(a.count, b.count, 0);
     for (i = 0; i < n; i++) assert_close(a.sum[i], b.sum[i], 0);
     for (j = 0; j < n; j++)
@@ -488,7 +488,7 @@ static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ic
     assert_int_equal(b.components, m);
     covariance = NEW(double, n * n), ca = NEW(double, n), cb = NEW(double, n);
     assert_ok(shs_moments_create(NULL, n, &mo));
-    assert_ok(shs_moments_update(NULL, &mo, cube, 1));
+    assert_ok(shs_moments_update(NULL, cube, 1, &mo));
     assert_ok(shs_moments_finish(&mo, SHS_DIVISOR_N, ca, covariance, n));
     for (i = 0; i < m; i++) { /* correlation of source i with the best of the others: u'Cv of unit sources */
         double best = 0;
@@ -779,7 +779,7 @@ static void test_same_bits_again(void **state) {
     (void)state;
     for (i = 0; i < 2; i++) {
         assert_ok(shs_moments_create(NULL, 20, m + i));
-        assert_ok_cl(shs_moments_update(&on_device, m + i, &cube, 0));
+        assert_ok_cl(shs_moments_update(&on_device, &cube, 0, m + i));
     }
     assert_memory_equal(m[0].sum, m[1].sum, 20 * sizeof(double));
     assert_memory_equal(m[0].products, m[1].products, 400 * sizeof(double));

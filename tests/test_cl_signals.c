@@ -647,7 +647,7 @@ static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options 
     spoil_codes(&l.codes);
     memcpy(l.D, w->D, (size_t)w->p * (size_t)w->n * sizeof *l.D);
     report.history = l.history;
-    status = shs_ksvd_ex(ctx, w->p, w->n, l.D, w->p, w->m, w->Y, w->p, &o, &l.codes, &report);
+    status = shs_ksvd_ex(ctx, w->p, w->n, w->m, w->Y, w->p, &o, l.D, w->p, &l.codes, &report);
     if (ctx) on_device((device *)ctx->engine->user, status);
     else assert_ok(status);
     check_unused_slots(&l.codes, w->m);
@@ -789,7 +789,7 @@ static void check_training(const problem *w, shs_ksvd_options o) {
         memcpy(l[e].D, w->D, values * sizeof(shs_real));
         assert_ok(shs_codes_create(NULL, w->m, 4, &l[e].codes));
         report[e].history = l[e].history;
-        on_device(d, shs_ksvd_ex(e ? &d->ctx : NULL, w->p, w->n, l[e].D, w->p, w->m, w->Y, w->p, &o, e ? NULL : &l[e].codes,
+        on_device(d, shs_ksvd_ex(e ? &d->ctx : NULL, w->p, w->n, w->m, w->Y, w->p, &o, l[e].D, w->p, e ? NULL : &l[e].codes,
                                  report + e));
     }
     check_history(l, l + 1, report->iterations);
@@ -881,7 +881,7 @@ static void test_fallback(void **state) {
             memcpy(D, w.D, 16 * 40 * sizeof *D);
             assert_status(shs_omp_ex(&d.ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report), expected);
             same_bits(&w, &cpu, &c);
-            assert_status(shs_ksvd_ex(&d.ctx, 16, 40, D, 16, w.m, w.Y, 16, &k, NULL, NULL), expected);
+            assert_status(shs_ksvd_ex(&d.ctx, 16, 40, w.m, w.Y, 16, &k, D, 16, NULL, NULL), expected);
             assert_memory_equal(D, fallback ? alone.D : w.D, 16 * 40 * sizeof *D);
             close_device(&d);
             free(D);
@@ -1021,7 +1021,7 @@ static void run_outing(outing *o) {
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
     memcpy(o->D, o->w.D, 54 * sizeof *o->D);
-    if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->D, 6, o->w.m, o->w.Y, 6, &k, &o->codes, NULL);
+    if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->w.m, o->w.Y, 6, &k, o->D, 6, &o->codes, NULL);
     else o->status = shs_omp_ex(&o->d.ctx, 6, 9, o->w.D, 6, o->w.m, o->w.Y, 6, &k.coding, &o->codes, o->errors2, NULL);
     assert_memory_equal(o->w.Y, o->before.Y, 6 * o->w.m * sizeof(shs_real));
     assert_memory_equal(o->w.D, o->before.D, 54 * sizeof(shs_real));

@@ -22,7 +22,7 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, const pl
     shs_moments moments;
     count = naive_moments(p, valid, mean, covariance);
     assert_ok(shs_moments_create(ctx, p->bands, &moments));
-    assert_ok(shs_moments_update(ctx, &moments, cube, precision_of(precise)));
+    assert_ok(shs_moments_update(ctx, cube, precision_of(precise), &moments));
     assert_int_equal(moments.bands, p->bands);
     assert_true(moments.count == (shs_wide)count);
     assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, p->bands));
@@ -103,7 +103,7 @@ static void test_one_answer_for_all_types(void **state) {
         shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), t & 1);
         shs_moments moments;
         assert_ok(shs_moments_create(NULL, 9, &moments));
-        assert_ok(shs_moments_update(NULL, &moments, &cube, 1));
+        assert_ok(shs_moments_update(NULL, &cube, 1, &moments));
         assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, t ? m : mean, t ? c : first, 9));
         if (t)
             check_near("mean", 9, m, mean, 1e-13 * 256), check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
@@ -416,7 +416,7 @@ static void test_bad_bands_dropped(void **state) {
     for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[1] = pixel_of(&p, i)[4] = NOT_A_NUMBER;
     cube = cube_of(&p, SHS_F32, SHS_BSQ, 0);
     assert_ok(shs_moments_create(NULL, 6, &moments));
-    assert_ok(shs_moments_update(NULL, &moments, &cube, 0));
+    assert_ok(shs_moments_update(NULL, &cube, 0, &moments));
     assert_true(moments.count == 0);
     assert_status(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, NULL, 0), SHS_NO_PIXELS);
     shs_moments_free(NULL, &moments);
@@ -467,7 +467,7 @@ static shs_moments moments_of(const shs_context *ctx, const shs_cube *cube, int 
     shs_moments m;
     assert_ok(shs_moments_create(ctx, shs_cube_bands(cube), &m));
     assert_true(m.count == 0);
-    assert_ok(shs_moments_update(ctx, &m, cube, precision_of(precise)));
+    assert_ok(shs_moments_update(ctx, cube, precision_of(precise), &m));
     return m;
 }
 
@@ -527,7 +527,7 @@ static void test_split_anywhere(void **state) {
                     updated = moments_of(NULL, &first, 1);
         assert_ok(shs_moments_merge(&merged, &rest));
         check_finish(&merged, mean, covariance, 1e-8, PRECISE_BOUND);
-        assert_ok(shs_moments_update(NULL, &updated, &second, 1));
+        assert_ok(shs_moments_update(NULL, &second, 1, &updated));
         check_finish(&updated, mean, covariance, 1e-8, PRECISE_BOUND);
         shs_moments_free(NULL, &merged), shs_moments_free(NULL, &rest), shs_moments_free(NULL, &updated);
     }
@@ -633,7 +633,7 @@ static void test_large_offsets(void **state) {
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
             /* all of it once more: about the level that is known by now */
-            assert_ok(shs_moments_update(NULL, &m, &cube, precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER));
+            assert_ok(shs_moments_update(NULL, &cube, precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &m));
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
             shs_moments_free(NULL, &m);
@@ -940,7 +940,7 @@ static void test_failing_reads(void **state) {
         stream s;
         shs_cube blockwise = streamed(&cube, 3, &s);
         s.fail_at = k;
-        assert_status(shs_moments_update(NULL, &m, &blockwise, 0), SHS_READ_FAILED);
+        assert_status(shs_moments_update(NULL, &blockwise, 0, &m), SHS_READ_FAILED);
         assert_int_equal(s.calls, k + 1);
         assert_true(same_moments(&m, &before));
     }
@@ -1000,11 +1000,11 @@ static void test_cancelled_at_every_step(void **state) {
         faulty_attach(&f, -1, &ctx);
         watch_attach(&w, k, &ctx);
         if (k >= 0) {
-            assert_status(shs_moments_update(&ctx, &m, &blockwise, 0), SHS_CANCELLED);
+            assert_status(shs_moments_update(&ctx, &blockwise, 0, &m), SHS_CANCELLED);
             assert_true(same_moments(&m, &before));
         } else {
             shs_moments other = moments_of(NULL, &cube, 0);
-            assert_ok(shs_moments_update(&ctx, &other, &blockwise, 0));
+            assert_ok(shs_moments_update(&ctx, &blockwise, 0, &other));
             calls = w.calls;
             assert_true(calls > 0);
             shs_moments_free(NULL, &other);
@@ -1059,7 +1059,7 @@ static void test_each_allocation_fails(void **state) {
             assert_int_equal(f.outstanding, 0);
             f.left = k;
             m = moments_of(NULL, &cube, 0);
-            updated = shs_moments_update(&ctx, &m, &used, 0);
+            updated = shs_moments_update(&ctx, &used, 0, &m);
             if (updated != SHS_OK) assert_true(same_moments(&m, &before));
             shs_moments_free(NULL, &m);
             assert_int_equal(f.outstanding, 0);
@@ -1109,7 +1109,7 @@ static void test_workspaces(void **state) {
                 memory = malloc(query);
                 shs_arena_init(&arena, memory, query);
                 shs_arena_attach(&arena, &ctx);
-                assert_ok(shs_moments_update(&ctx, &m, &used, precision_of(precise)));
+                assert_ok(shs_moments_update(&ctx, &used, precision_of(precise), &m));
                 assert_in_range(arena.peak, query - 64, query);
                 assert_int_equal(arena.used, 0);
                 free(memory);
@@ -1159,7 +1159,7 @@ typedef struct rank_work {
 static void reduce_moments(const shs_context *ctx, int rank, void *arg) {
     rank_work *w = (rank_work *)arg;
     w->status[rank] = shs_moments_create(ctx, 6, w->moments + rank);
-    if (w->status[rank] == SHS_OK) w->status[rank] = shs_moments_update(ctx, w->moments + rank, w->parts + rank, 1);
+    if (w->status[rank] == SHS_OK) w->status[rank] = shs_moments_update(ctx, w->parts + rank, 1, w->moments + rank);
     if (w->status[rank] == SHS_OK) w->status[rank] = shs_moments_reduce(ctx, w->moments + rank);
 }
 
@@ -1350,7 +1350,7 @@ static void test_shift_of_another_type(void **state) {
             naive_moments(&all, NULL, mean, covariance);
             first = cube_of(&p, SHS_F32, SHS_BIP, 0), second = cube_of(&more, next[t], SHS_BIP, 0);
             moments = moments_of(NULL, &first, 0);
-            assert_ok(shs_moments_update(NULL, &moments, &second, 0));
+            assert_ok(shs_moments_update(NULL, &second, 0, &moments));
             assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, 3));
             largest = largest_of(values_of(&all), all.x);
             check_near("mean", 3, m, mean, MEAN_BOUND * largest);
@@ -1372,11 +1372,11 @@ static void test_large_chunks(void **state) {
     check_moments(NULL, &cube, &p, NULL, 0);
     assert_ok(shs_moments_create(NULL, 1, &m));
     watch_attach(&w, 0, &ctx);
-    assert_status(shs_moments_update(&ctx, &m, &cube, 0), SHS_CANCELLED);
+    assert_status(shs_moments_update(&ctx, &cube, 0, &m), SHS_CANCELLED);
     assert_true(m.count == 0 && m.sum[0] == 0);
     assert_int_equal(w.calls, 1);
     watch_attach(&w, -1, &ctx);
-    assert_ok(shs_moments_update(&ctx, &m, &cube, 0));
+    assert_ok(shs_moments_update(&ctx, &cube, 0, &m));
     assert_true(w.calls >= LEAST_ROUNDS && !w.wrong);
     shs_moments_free(NULL, &m);
     cube_free(&cube), free(p.x);
@@ -1417,7 +1417,7 @@ static void check_cube_status(const shs_cube *cube, int bands, shs_status expect
     shs_moments m;
     size_t i;
     assert_ok(shs_moments_create(NULL, bands, &m));
-    assert_status(shs_moments_update(NULL, &m, cube, 0), expected);
+    assert_status(shs_moments_update(NULL, cube, 0, &m), expected);
     assert_true(m.count == 0);
     assert_status(shs_cube_map(NULL, cube, &map, 0, &sink), expected);
     for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
@@ -1445,7 +1445,7 @@ static void test_no_lines(void **state) {
         if (how > 2) c.samples = 0;
         assert_int_equal(shs_cube_bands(&c), 3);
         assert_ok(shs_moments_create(NULL, 3, &m));
-        assert_ok(shs_moments_update(NULL, &m, &c, how % 2 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO));
+        assert_ok(shs_moments_update(NULL, &c, how % 2 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO, &m));
         assert_true(m.count == 0);
         sink.rescale = how % 2, sink.high = 1;
         assert_ok(shs_cube_map(NULL, &c, &map, 0, &sink));
@@ -1512,7 +1512,7 @@ static void test_impossible_sizes(void **state) {
     cube = streamed(&cube, INT_MAX, &s);
     cube.samples = INT_MAX, cube.lines = INT_MAX;
     s.fail_at = 0;
-    status = shs_moments_update(NULL, &m, &cube, 0);
+    status = shs_moments_update(NULL, &cube, 0, &m);
     assert_true(status == SHS_TOO_LARGE || status == SHS_NO_MEMORY || status == SHS_READ_FAILED);
     shs_moments_free(NULL, &m);
     free(p.x), free(pixels);
@@ -1552,9 +1552,9 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)good_sink.pixels)[i], UNTOUCHED);
     assert_ok(shs_moments_create(NULL, 4, &m));
     assert_ok(shs_moments_create(NULL, 3, &other));
-    assert_status(shs_moments_update(&ctx, &other, &cube, 0), SHS_BAD_CONTEXT);
-    assert_status(shs_moments_update(NULL, NULL, &cube, 0), SHS_BAD_MOMENTS);
-    assert_status(shs_moments_update(NULL, &m, &cube, 0), SHS_BAD_BANDS);
+    assert_status(shs_moments_update(&ctx, &cube, 0, &other), SHS_BAD_CONTEXT);
+    assert_status(shs_moments_update(NULL, &cube, 0, NULL), SHS_BAD_MOMENTS);
+    assert_status(shs_moments_update(NULL, &cube, 0, &m), SHS_BAD_BANDS);
     assert_status(shs_moments_merge(&m, &other), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(NULL, &other), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&m, NULL), SHS_BAD_MOMENTS);

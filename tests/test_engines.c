@@ -390,7 +390,7 @@ static shs_status learn(const shs_context *ctx, const scene *s, results *r, shs_
     shs_status status;
     o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S;
     o.keep = SHS_KEEP_LAST, o.update = update;
-    status = shs_ksvd_ex(ctx, P, N, r->D, P, M, s->Y, P, &o, &codes, &report);
+    status = shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, r->D, P, &codes, &report);
     r->values[0] = report.rmse, r->values[1] = report.mean_atoms;
     return status;
 }
@@ -421,8 +421,8 @@ static shs_status call_moments(const shs_context *ctx, const scene *s, results *
     shs_moments m;
     shs_status status = shs_moments_create(NULL, BANDS, &m);
     assert_ok(status);
-    status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_NEVER);
-    if (status == SHS_OK) status = shs_moments_update(ctx, &m, &s->cube, SHS_PRECISE_ALWAYS); /* onto a known shift */
+    status = shs_moments_update(ctx, &s->cube, SHS_PRECISE_NEVER, &m);
+    if (status == SHS_OK) status = shs_moments_update(ctx, &s->cube, SHS_PRECISE_ALWAYS, &m); /* onto a known shift */
     if (status == SHS_OK) assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, r->values, r->moments, BANDS));
     shs_moments_free(NULL, &m);
     return status;

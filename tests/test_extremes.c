@@ -114,7 +114,7 @@ static void test_one_of_each(void **state) {
     shs_codes codes;
     (void)state;
     fill_normal(P, y, 7);
-    assert_ok(shs_ksvd(NULL, P, 1, d, 1, y, 1, 3));
+    assert_ok(shs_ksvd(NULL, P, 1, 1, y, 1, 3, d));
     assert_ok(shs_codes_create(NULL, 1, 1, &codes));
     assert_ok(shs_omp(NULL, P, 1, d, 1, y, 1, &codes));
     assert_int_equal(codes.used[0], 1);
@@ -134,7 +134,7 @@ static void test_duplicate_signals(void **state) {
         shs_ksvd_options o = SHS_ZERO;
         shs_ksvd_report report = SHS_ZERO;
         o.iterations = 4, o.coding.sparsity = 2, o.replace = replacements[k], o.parallel_atoms = 3;
-        assert_ok(shs_ksvd_ex(NULL, P, 8, D, P, M, Y, P, &o, NULL, &report));
+        assert_ok(shs_ksvd_ex(NULL, P, 8, M, Y, P, &o, D, P, NULL, &report));
         assert_unit_atoms(P, 8, D);
         assert_close(report.rmse, 0, 1e-5);
     }
@@ -152,7 +152,7 @@ static void test_learning_scales(void **state) {
             shs_ksvd_options o = SHS_ZERO;
             o.iterations = 3, o.coding.sparsity = 3, o.parallel_atoms = group, o.rounds = 3, o.keep = SHS_KEEP_LAST;
             for (i = 0; i < P * M * 4; i++) scaled[i] = Y[i] * (shs_real)scales[k];
-            assert_ok(shs_ksvd_ex(NULL, P, 20, D, P, M * 4, scaled, P, &o, NULL, NULL));
+            assert_ok(shs_ksvd_ex(NULL, P, 20, M * 4, scaled, P, &o, D, P, NULL, NULL));
             assert_unit_atoms(P, 20, D);
         }
     /* few values, so that the products of one atom all have one sign and end in infinity */
@@ -161,7 +161,7 @@ static void test_learning_scales(void **state) {
         shs_ksvd_options o = SHS_ZERO;
         o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = group, o.rounds = 3, o.prune_uses = -1;
         o.keep = SHS_KEEP_LAST;
-        assert_ok(shs_ksvd_ex(NULL, P, 10, D, P, 14, scaled, P, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(NULL, P, 10, 14, scaled, P, &o, D, P, NULL, NULL));
         assert_unit_atoms(P, 10, D);
     }
     free(Y), free(scaled);

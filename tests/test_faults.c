@@ -124,7 +124,7 @@ static shs_status call_omp_gram(const shs_context *ctx, scene *s) {
 }
 
 static shs_status call_ksvd(const shs_context *ctx, scene *s) {
-    return shs_ksvd(ctx, P, N, OUT(s, 0, shs_real), M, s->Y, S, 2);
+    return shs_ksvd(ctx, P, N, M, s->Y, S, 2, OUT(s, 0, shs_real));
 }
 
 static shs_status call_ksvd_ex(const shs_context *ctx, scene *s) {
@@ -135,7 +135,7 @@ static shs_status call_ksvd_ex(const shs_context *ctx, scene *s) {
     o.rmse_after_update = 1;
     o.coding.tolerance = (shs_real)0.5;
     o.coding.sparsity = S;
-    return shs_ksvd_ex(ctx, P, N, OUT(s, 3, shs_real), P, M, s->Y, P, &o, &s->out_codes, NULL);
+    return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 
 static shs_status call_coherence(const shs_context *ctx, scene *s) {
@@ -193,7 +193,7 @@ static shs_status moments_after(scene *s, shs_moments *m, shs_wide count_before,
 static shs_status call_moments_update(const shs_context *ctx, scene *s) {
     shs_moments m = SHS_ZERO;
     assert_ok(shs_moments_create(NULL, BANDS, &m));
-    return moments_after(s, &m, 0, shs_moments_update(ctx, &m, &s->lines, 0));
+    return moments_after(s, &m, 0, shs_moments_update(ctx, &s->lines, 0, &m));
 }
 
 static shs_status call_moments_reduce(const shs_context *ctx, scene *s) {
@@ -370,7 +370,7 @@ static void make_cube(scene *s) {
     s->cube = cube_of(&s->plain, SHS_F32, SHS_BIL, 0);
     memset(&s->moments, 0, sizeof s->moments), memset(&s->pca, 0, sizeof s->pca), memset(&s->ica, 0, sizeof s->ica);
     assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
-    assert_ok(shs_moments_update(NULL, &s->moments, &s->cube, 1));
+    assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
     assert_ok(shs_pca_fit(NULL, &s->cube, NULL, &s->pca));
     assert_ok(shs_ica_fit(NULL, &s->cube, &o, &s->ica));
     for (j = 0; j < BANDS; j++)

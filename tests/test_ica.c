@@ -173,7 +173,7 @@ static double *covariance_of(const shs_cube *cube) {
     double *mean = NEW(double, B), *C = NEW(double, B *B);
     shs_moments m;
     assert_ok(shs_moments_create(NULL, (int)B, &m));
-    assert_ok(shs_moments_update(NULL, &m, cube, 1));
+    assert_ok(shs_moments_update(NULL, cube, 1, &m));
     assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, C, (int)B));
     shs_moments_free(NULL, &m);
     free(mean);

@@ -128,7 +128,7 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     o.replace = SHS_REPLACE_LEAVE;
     o.rmse_after_update = 1;
     report.history = history;
-    assert_ok(shs_ksvd_ex(&ctx, 64, 128, D, 64, 4096, Y, 64, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&ctx, 64, 128, 4096, Y, 64, &o, D, 64, NULL, &report));
     assert_close(history[0].rmse_coding, 0.0648351546, BY_TYPE(1e-6, 1e-9));
     assert_non_null(fgets(line, sizeof line, f));
     for (k = 0; k < 30; k++) {
@@ -213,12 +213,12 @@ static void check_golden_rule(shs_update update, int group) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    assert_ok(shs_ksvd_ex(&serial, 64, 128, D, 64, 1024, Y, 64, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
     assert_all_close(64 * 128, D, expected, BY_TYPE(1e-4, 1e-11));
     o.iterations = 20;
     o.rmse_after_update = 1;
     report.history = history;
-    assert_ok(shs_ksvd_ex(&serial, 64, 128, start, 64, 1024, Y, 64, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, start, 64, NULL, &report));
     for (k = 0; k < 20; k++) { /* in float a tie that falls the other way moves what follows, by up to 0.9 % here */
         double bound = k < 5 ? BY_TYPE(1e-5, 1e-11) : BY_TYPE(2e-2, 1e-11);
         assert_close(history[k].rmse_coding, before[k], bound * before[k]);
@@ -269,7 +269,7 @@ static void check_naive_update(shs_update update, int group, int rounds) {
     o.keep = SHS_KEEP_LAST;
     o.rmse_after_update = 1;
     report.history = &record;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
     assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
     free(Y), free(D), free(expected), free(X);
@@ -292,9 +292,9 @@ static void test_group_larger_than_dictionary(void **state) {
     shs_ksvd_options o = small_options();
     (void)state;
     o.parallel_atoms = N;
-    assert_ok(shs_ksvd_ex(&serial, P, N, a, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, a, P, NULL, NULL));
     o.parallel_atoms = INT_MAX;
-    assert_ok(shs_ksvd_ex(&serial, P, N, b, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, b, P, NULL, NULL));
     assert_memory_equal(a, b, P * N * sizeof *a);
     free(Y), free(a), free(b);
 }
@@ -307,7 +307,7 @@ static void go_on(shs_real *D, const shs_real *Y, shs_ksvd_options o, int first,
     o.iterations = count;
     o.keep = SHS_KEEP_LAST;
     if (first > 0) o.start = SHS_START_GIVEN;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
 }
 
 static void test_schedules(void **state) {
@@ -363,13 +363,13 @@ static void test_learns(void **state) {
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     (void)state;
-    assert_ok(shs_ksvd(NULL, 16, 24, D, 1500, Y, 3, 30));
+    assert_ok(shs_ksvd(NULL, 16, 24, 1500, Y, 3, 30, D));
     assert_unit_norm(16, 24, D);
     o.coding.sparsity = 3;
     assert_true(rmse_of(16, 24, D, 1500, Y, &o.coding) < 0.08); /* the noise alone is 0.05 */
     E = copy_of(16 * 24, D);
     o.iterations = 30;
-    assert_ok(shs_ksvd_ex(NULL, 16, 24, E, 16, 1500, Y, 16, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(NULL, 16, 24, 1500, Y, 16, &o, E, 16, NULL, &report));
     assert_memory_equal(D, E, 16 * 24 * sizeof *D); /* the plain call is the default one */
     assert_int_equal(report.iterations, 30);
     free(Y), free(D), free(E);
@@ -420,8 +420,8 @@ static void test_defaults_are_what_zero_becomes(void **state) {
                 assert_int_equal(o.patch_width, p == 4 ? 2 : p == 36 ? 6 : 0);
                 assert_int_equal(o.patch_height, o.patch_width);
                 zero.seed = o.seed = 9;
-                assert_ok(shs_ksvd_ex(&serial, p, n, a, p, (size_t)m, Y, p, &zero, NULL, NULL));
-                assert_ok(shs_ksvd_ex(&serial, p, n, b, p, (size_t)m, Y, p, &o, NULL, NULL));
+                assert_ok(shs_ksvd_ex(&serial, p, n, (size_t)m, Y, p, &zero, a, p, NULL, NULL));
+                assert_ok(shs_ksvd_ex(&serial, p, n, (size_t)m, Y, p, &o, b, p, NULL, NULL));
                 assert_memory_equal(a, b, (size_t)p * (size_t)n * sizeof *a);
                 free(Y), free(a), free(b);
             }
@@ -460,7 +460,7 @@ static void test_outputs_change_nothing(void **state) {
             reports[how].history = how ? history : NULL, reports[how].usage_history = how == 2 ? usage : NULL;
             o.rmse_after_update = how == 4;
             assert_ok(
-                shs_ksvd_ex(&serial, p, n, D[how], ldd, m, Y, p, &o, how ? &codes : NULL, how == 3 ? NULL : reports + how));
+                shs_ksvd_ex(&serial, p, n, m, Y, p, &o, D[how], ldd, how ? &codes : NULL, how == 3 ? NULL : reports + how));
             for (j = 0; j < n; j++)
                 assert_memory_equal(D[how] + (size_t)ldd * (size_t)j, D[0] + (size_t)p * (size_t)j, (size_t)p * sizeof **D);
             if (how != 3) assert_memory_equal(&reports[how].rmse, &reports[0].rmse, sizeof(shs_wide));
@@ -498,7 +498,7 @@ static void test_history(void **state) {
     for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++) {
         o.keep = (shs_keep)keep;
         o.rmse_after_update = keep == SHS_KEEP_LAST;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, &codes, &report));
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, &report));
         assert_unit_norm(P, N, D);
         for (k = 0; k < 8; k++) {
             size_t uses = 0;
@@ -539,11 +539,11 @@ static void test_keeps_the_best(void **state) {
         shs_ksvd_report best = SHS_ZERO, last = SHS_ZERO;
         int k;
         o.iterations = 30, o.parallel_atoms = N, o.rounds = 6, o.seed = seed, best.history = h;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, 100, Y, P, &o, NULL, &best));
+        assert_ok(shs_ksvd_ex(&serial, P, N, 100, Y, P, &o, D, P, NULL, &best));
         assert_close(best.rmse, rmse_of(P, N, D, 100, Y, &o.coding), BY_TYPE(1e-6, 1e-12));
         for (k = 0; k < 30; k++) assert_true(best.rmse <= h[k].rmse_coding);
         o.keep = SHS_KEEP_LAST;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, 100, Y, P, &o, NULL, &last));
+        assert_ok(shs_ksvd_ex(&serial, P, N, 100, Y, P, &o, D, P, NULL, &last));
         assert_true(best.rmse <= last.rmse);
         before_last += best.best_iteration < 30;
     }
@@ -565,7 +565,7 @@ static void test_tolerance_training(void **state) {
     o.iterations = 10;
     o.coding.tolerance = (shs_real)0.25;
     report.history = h;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, &codes, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, &report));
     assert_true(report.mean_atoms < 0.9 * h[0].mean_atoms); /* it learned */
     for (k = 0; k < 10; k++) assert_true(report.mean_atoms <= h[k].mean_atoms);
     assert_close(report.mean_atoms, (double)shs_codes_nonzeros(&codes) / M, 1e-6);
@@ -584,12 +584,12 @@ static void test_early_stop(void **state) {
     o.iterations = 200;
     o.stop_improvement = 0.01;
     o.stop_patience = 3;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_in_range(report.iterations, 4, 150);
     assert_unit_norm(P, N, D);
     o.iterations = 40;
     o.stop_patience = 0;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(report.iterations, 40);
     free(Y), free(D);
 }
@@ -611,7 +611,7 @@ static void get_start(int p, int n, shs_real *D, size_t m, const shs_real *Y, co
     shs_context ctx = SHS_ZERO;
     watch w = {0, 0};
     ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
-    assert_status(shs_ksvd_ex(&ctx, p, n, D, p, m, Y, p, o, NULL, NULL), SHS_CANCELLED);
+    assert_status(shs_ksvd_ex(&ctx, p, n, m, Y, p, o, D, p, NULL, NULL), SHS_CANCELLED);
     assert_unit_norm(p, n, D);
 }
 
@@ -872,7 +872,7 @@ static void test_replace_worst(void **state) {
         o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
         o.parallel_atoms = group;
         o.prune_coherence = 1, o.prune_uses = -1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
         assert_int_equal(record.replaced, 3);
         assert_int_equal(record.pruned, 0);
         assert_int_equal(record.atoms_used, N - 3);
@@ -901,7 +901,7 @@ static void test_replace_leave(void **state) {
     before = copy_of(P * N, D);
     o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
     o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.replaced, 0);
     assert_int_equal(record.pruned, 0);
     assert_all_close(3 * P, D + P * (N - 3), before + P * (N - 3), BY_TYPE(4e-7, 1e-15));
@@ -920,7 +920,7 @@ static void test_replace_random(void **state) {
     o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
     o.replace = SHS_REPLACE_RANDOM;
     o.prune_coherence = 1, o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.replaced, 3);
     assert_unit_norm(P, N, D);
     for (j = N - 3; j < N; j++) {
@@ -931,7 +931,7 @@ static void test_replace_random(void **state) {
     after = copy_of(P * N, D);
     memcpy(D, before, P * N * sizeof *D);
     o.first_iteration = 1; /* other iterations draw other directions */
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_true(fabs(inner(P, D + P * (N - 1), after + P * (N - 1))) < 0.95);
     free(after);
     free(Y), free(D), free(before);
@@ -958,7 +958,7 @@ static void test_prune_duplicates(void **state) {
         memcpy(D, before, P * N * sizeof *D);
         o.replace = (shs_replace)replace;
         o.prune_coherence = 0;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
         assert_unit_norm(P, N, D);
         assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
         if (replace == SHS_REPLACE_LEAVE) {
@@ -970,7 +970,7 @@ static void test_prune_duplicates(void **state) {
         }
         memcpy(D, before, P * N * sizeof *D);
         o.prune_coherence = 1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
         assert_int_equal(record.pruned, 0);
     }
     free(Y), free(D), free(before);
@@ -992,22 +992,22 @@ static void test_prune_rarely_used(void **state) {
     normalise(P, N, D);
     before = copy_of(P * N, D);
     o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record, o.prune_coherence = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.pruned, 1);
     assert_int_equal(record.replaced, 0);
     assert_unit_norm(P, N, D);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.pruned, 0);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.pruned, 0);
     memcpy(D, before, P * N * sizeof *D);
     o.prune_uses = 4;
     o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(record.pruned, 0);
     free(Y), free(D), free(before);
 }
@@ -1037,7 +1037,7 @@ static void test_cancel(void **state) {
                 w.calls = 0, w.cancel_at = cancel_at;
                 o.keep = (shs_keep)keep;
                 report.iterations = report.best_iteration = 0x5a5a5a5a;
-                status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, with_codes ? &codes : NULL, &report);
+                status = shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, with_codes ? &codes : NULL, &report);
                 for (i = 0; i < P * N; i++) assert_true(is_finite((double)D[i]));
                 assert_unit_norm(P, N, D);
                 assert_in_range(report.iterations, 0, o.iterations);
@@ -1087,12 +1087,12 @@ static void test_threads(void **state) {
             if (limited) o.coding.tolerance = (shs_real)0.4;
             else o.coding.sparsity = 4;
             ctx.threads = 1;
-            assert_ok(shs_ksvd_ex(&ctx, 24, 40, expected, 24, 1500, Y, 24, &o, NULL, &first));
+            assert_ok(shs_ksvd_ex(&ctx, 24, 40, 1500, Y, 24, &o, expected, 24, NULL, &first));
             for (threads = 1; threads <= 3; threads++)
                 for (callback = 0; callback < 2; callback++) {
                     ctx.threads = threads;
                     ctx.parallel_fn = callback ? run_reversed : NULL;
-                    assert_ok(shs_ksvd_ex(&ctx, 24, 40, D, 24, 1500, Y, 24, &o, NULL, &report));
+                    assert_ok(shs_ksvd_ex(&ctx, 24, 40, 1500, Y, 24, &o, D, 24, NULL, &report));
                     assert_memory_equal(D, expected, 24 * 40 * sizeof *D);
                     assert_memory_equal(&report.rmse, &first.rmse, sizeof report.rmse);
                 }
@@ -1115,9 +1115,9 @@ static void test_few_parallel_regions(void **state) {
         o.coding.sparsity = 5, o.parallel_atoms = groups[k];
         ctx.threads = 3, ctx.parallel_fn = count_regions;
         ctx.parallel_user = &few, o.iterations = 1;
-        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, D, PIXELS, SIGNALS, Y, PIXELS, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, SIGNALS, Y, PIXELS, &o, D, PIXELS, NULL, NULL));
         ctx.parallel_user = &many, o.iterations = 1 + MORE;
-        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, D, PIXELS, SIGNALS, Y, PIXELS, &o, NULL, NULL));
+        assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, SIGNALS, Y, PIXELS, &o, D, PIXELS, NULL, NULL));
         assert_in_range(many - few, 0, MORE * most[k]);
     }
     free(Y), free(D);
@@ -1133,7 +1133,7 @@ static void test_small_work_is_not_shared(void **state) {
     o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = 12;
     ctx.threads = 3, ctx.parallel_fn = count_regions, ctx.parallel_user = &regions;
     test_worth_sharing = WORTH_SHARING;
-    assert_ok(shs_ksvd_ex(&ctx, 16, 24, D, 16, 60, Y, 16, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&ctx, 16, 24, 60, Y, 16, &o, D, 16, NULL, NULL));
     test_worth_sharing = 0;
     assert_int_equal(regions, 0);
     free(Y);
@@ -1229,7 +1229,7 @@ static void limited_free(void *user, void *block) {
 
 static void *run_rank(void *arg) {
     rank_job *job = (rank_job *)arg;
-    job->status = shs_ksvd_ex(&job->ctx, P, N, job->D, P, job->m, job->Y, P, &job->o, &job->codes, &job->report);
+    job->status = shs_ksvd_ex(&job->ctx, P, N, job->m, job->Y, P, &job->o, job->D, P, &job->codes, &job->report);
     return NULL;
 }
 
@@ -1294,7 +1294,7 @@ static void check_ranks(const shs_ksvd_options *o, int ranks) {
     team t;
     int r, k;
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, o, &codes, &report));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, o, D, P, &codes, &report));
     ranks_setup(ranks, jobs, &t, o, Y, D0);
     ranks_run(ranks, jobs);
     for (r = 0; r < ranks; r++) {
@@ -1399,14 +1399,14 @@ static void test_broken_reduction(void **state) {
     for (k = 0;; k++) {
         shs_status status;
         left = k;
-        status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL);
+        status = shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL);
         if (status == SHS_OK) break;
         assert_status(status, SHS_REDUCE_FAILED);
         assert_memory_equal(D, D0, P * N * sizeof *D);
     }
     assert_true(k > 2);
     ctx.ranks = 0;
-    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_BAD_CONTEXT);
+    assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_BAD_CONTEXT);
     free(Y), free(D0), free(D);
 }
 
@@ -1422,7 +1422,7 @@ static void test_zero_signals(void **state) {
                 shs_ksvd_options o = small_options();
                 shs_ksvd_report report = SHS_ZERO;
                 o.replace = (shs_replace)replace, o.start = (shs_start)start, o.parallel_atoms = group;
-                assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, &report));
+                assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
                 assert_unit_norm(P, N, D);
                 assert_close(report.rmse, 0, 0);
                 assert_close(report.mean_atoms, 0, 0);
@@ -1441,7 +1441,7 @@ static void test_fewer_signals_than_atoms(void **state) {
                 shs_ksvd_options o = small_options();
                 shs_ksvd_report report = SHS_ZERO;
                 o.replace = (shs_replace)replace, o.parallel_atoms = group;
-                assert_ok(shs_ksvd_ex(&serial, P, N, D, P, m, Y, P, &o, NULL, &report));
+                assert_ok(shs_ksvd_ex(&serial, P, N, m, Y, P, &o, D, P, NULL, &report));
                 assert_unit_norm(P, N, D);
                 assert_close(report.rmse, 0, 1e-5); /* each signal is an atom: only rounding is left */
             }
@@ -1455,7 +1455,7 @@ static void test_given_zero_atom(void **state) {
     (void)state;
     memset(D + P * 4, 0, P * sizeof *D);
     o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST;
-    assert_ok(shs_ksvd_ex(&serial, P, N, D, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
     assert_unit_norm(P, N, D);
     free(Y), free(D);
 }
@@ -1478,7 +1478,7 @@ static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_
     shs_ksvd_report report = SHS_ZERO, untouched = SHS_ZERO;
     memset(&report.iterations, PATTERN, sizeof report.iterations + sizeof report.best_iteration);
     memset(&untouched.iterations, PATTERN, sizeof report.iterations + sizeof report.best_iteration);
-    assert_status(shs_ksvd_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, &report), expected);
+    assert_status(shs_ksvd_ex(c.ctx, c.p, c.n, c.m, c.Y, c.ldy, &c.o, c.D, c.ldd, c.codes, &report), expected);
     assert_memory_equal(&report, &untouched, sizeof report);
     assert_memory_equal(D, before, P * N * sizeof *D);
 }
@@ -1521,10 +1521,10 @@ static void test_bad_arguments(void **state) {
     FAILS(c.codes = &broken, SHS_BAD_CODES);
     ctx.threads = -2;
     FAILS(c.ctx = &ctx, SHS_BAD_CONTEXT);
-    assert_status(shs_ksvd(NULL, P, N, NULL, M, Y, 3, 5), SHS_BAD_DICTIONARY);
-    assert_status(shs_ksvd(NULL, P, N, D, M, NULL, 3, 5), SHS_BAD_SIGNALS);
-    assert_status(shs_ksvd(NULL, P, N, D, M, Y, -3, 5), SHS_BAD_SPARSITY);
-    assert_status(shs_ksvd(NULL, P, N, D, M, Y, 3, -5), SHS_BAD_ITERATIONS);
+    assert_status(shs_ksvd(NULL, P, N, M, Y, 3, 5, NULL), SHS_BAD_DICTIONARY);
+    assert_status(shs_ksvd(NULL, P, N, M, NULL, 3, 5, D), SHS_BAD_SIGNALS);
+    assert_status(shs_ksvd(NULL, P, N, M, Y, -3, 5, D), SHS_BAD_SPARSITY);
+    assert_status(shs_ksvd(NULL, P, N, M, Y, 3, -5, D), SHS_BAD_ITERATIONS);
     assert_memory_equal(D, before, P * N * sizeof *D);
     shs_codes_free(NULL, &codes);
     free(Y), free(D), free(before);
@@ -1628,7 +1628,7 @@ static void test_workspace(void **state) {
             if (variant & 8) o.coding.sparsity = 0, o.coding.tolerance = (shs_real)0.3;
             if (variant & 16)
                 o.parallel_atoms_schedule = steps, o.parallel_atoms_steps = 2, o.coding.gram_mode = SHS_GRAM_NEVER;
-            assert_ok(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL));
+            assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL));
             assert_int_equal(a.calls, 1);
             query = shs_ksvd_workspace(&ctx, P, N, M, &o);
             assert_in_range(a.largest, query - 64, query);
@@ -1647,16 +1647,16 @@ static void test_arena(void **state) {
     ctx.threads = 2;
     query = shs_ksvd_workspace(&ctx, P, N, M, &o);
     memory = malloc(query);
-    assert_ok(shs_ksvd_ex(&ctx, P, N, expected, P, M, Y, P, &o, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, expected, P, NULL, NULL));
     shs_arena_attach(&arena, &ctx);
     for (k = 0; k <= 4; k++) {
         shs_real *start = copy_of(P * N, D);
         shs_arena_init(&arena, memory, k < 4 ? query / 4 * k : query);
         if (k < 4) {
-            assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL), SHS_NO_MEMORY);
+            assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_NO_MEMORY);
             assert_memory_equal(D, start, P * N * sizeof *D);
         } else {
-            assert_ok(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, NULL));
+            assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL));
             assert_memory_equal(D, expected, P * N * sizeof *D);
         }
         assert_int_equal(arena.used, 0);
@@ -1694,7 +1694,7 @@ static void test_broken_replacement(void **state) {
             o.start = (shs_start)start;
             memset(history, 0x5a, sizeof history);
             memcpy(D, D0, P * N * sizeof *D);
-            status = shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, &report);
+            status = shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &report);
             while (done < 2 && history[done].atoms_used != 0x5a5a5a5a) done++;
             if (status == SHS_OK) {
                 assert_int_equal(done, 2);
@@ -1722,12 +1722,12 @@ static void test_history_when_cancelled(void **state) {
     report.history = history, w.cancel_at = 2;
     memset(history, 0x5a, sizeof history);
     ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
-    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, M, Y, P, &o, NULL, &report), SHS_CANCELLED);
+    assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_CANCELLED);
     for (k = 0; k < 5; k++) assert_int_equal(history[k].atoms_used == 0x5a5a5a5a, k > 2);
     memcpy(D, before, P * N * sizeof *D);
     memset(&ctx, 0, sizeof ctx);
     ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = 1;
-    assert_status(shs_ksvd_ex(&ctx, P, N, D, P, 0, NULL, P, &o, NULL, NULL), SHS_BAD_M);
+    assert_status(shs_ksvd_ex(&ctx, P, N, 0, NULL, P, &o, D, P, NULL, NULL), SHS_BAD_M);
     assert_memory_equal(D, before, P * N * sizeof *D);
     free(Y), free(D), free(before);
 }
@@ -1755,7 +1755,7 @@ static void test_less_used_duplicate_goes(void **state) {
         D[p * (1 - less)] = 1;
         D[p * less] = (shs_real)cos(angle), D[p * less + 1] = (shs_real)sin(angle);
         D[p * 2 + 3] = 1;
-        assert_ok(shs_ksvd_ex(&serial, p, n, D, p, m, Y, p, &o, NULL, &report));
+        assert_ok(shs_ksvd_ex(&serial, p, n, m, Y, p, &o, D, p, NULL, &report));
         assert_int_equal(history[0].pruned, 1);
         assert_close(fabs((double)D[p * (1 - less)]), 1, 1e-5);
         assert_true(fabs((double)D[p * less]) < 0.9);

@@ -372,8 +372,8 @@ static void test_from_moments(void **state) {
     shs_moments m;
     (void)state;
     assert_ok(shs_moments_create(NULL, 7, &m));
-    assert_ok(shs_moments_update(NULL, &m, &top, 1));
-    assert_ok(shs_moments_update(NULL, &m, &rest, 1));
+    assert_ok(shs_moments_update(NULL, &top, 1, &m));
+    assert_ok(shs_moments_update(NULL, &rest, 1, &m));
     assert_ok(shs_pca_from_moments(NULL, &m, &o, &merged));
     check_near("eigenvalues", 7, merged.eigenvalues, direct.eigenvalues, 1e-12 * direct.eigenvalues[0]);
     check_near("mean", 7, merged.mean, direct.mean, 1e-11);
@@ -884,7 +884,7 @@ static void test_mnf_from_noise(void **state) {
     for (j = 0; j < 6; j++)
         for (i = 0; i < 6; i++) wide[8 * j + i] = N[6 * j + i];
     assert_ok(shs_moments_create(NULL, 6, &m));
-    assert_ok(shs_moments_update(NULL, &m, &cube, 1));
+    assert_ok(shs_moments_update(NULL, &cube, 1, &m));
     assert_ok(shs_mnf_from_noise(NULL, &m, wide, 8, NULL, &mnf));
     check_mnf(&mnf, 6, C, N, 1e-10);
     assert_ok(shs_mnf_fit(NULL, &cube, NULL, &other));
@@ -988,7 +988,7 @@ static void scene_create(scene *s) {
     s->p = smooth_cube(LINES, SAMPLES, BANDS, 2, 16);
     s->cube = cube_of(&s->p, SHS_F32, SHS_BIL, 1);
     assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
-    assert_ok(shs_moments_update(NULL, &s->moments, &s->cube, 1));
+    assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
     s->noise = naive_noise(&s->p, NULL);
     s->pca = fit(NULL, &s->cube, NULL);
     s->memory = new_sink(SHS_F32, SHS_BIP, LINES, SAMPLES, BANDS);

@@ -80,7 +80,7 @@ static void check_moments(const scene *s, int bands, int exact, shs_precision pr
     size_t k, pixels = (size_t)SAMPLES * LINES;
     double count = 0;
     assert_ok(shs_moments_create(NULL, bands, &m));
-    assert_ok(shs_moments_update(NULL, &m, &s->cube, precise));
+    assert_ok(shs_moments_update(NULL, &s->cube, precise, &m));
     for (k = 0; k < pixels; k++) count += s->mask[k];
     assert_close(m.count, count, 0);
     for (j = 0; j < bands; j++) {
@@ -140,7 +140,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                 for (b = 0; b < bands; b++) backwards[b] = bands - 1 - b;
                 make_scene(&plain, types[t], SHS_BIP, bands, 0, missing);
                 assert_ok(shs_moments_create(NULL, bands, &expected));
-                assert_ok(shs_moments_update(NULL, &expected, &plain.cube, 0));
+                assert_ok(shs_moments_update(NULL, &plain.cube, 0, &expected));
                 for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                     for (swap = 0; swap < 2; swap++) {
                         scene s;
@@ -156,7 +156,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                             bytes[at + 1] = first;
                         }
                         assert_ok(shs_moments_create(NULL, bands, &m));
-                        assert_ok(shs_moments_update(NULL, &m, &s.cube, 0));
+                        assert_ok(shs_moments_update(NULL, &s.cube, 0, &m));
                         assert_true(m.count == expected.count);
                         for (j = 0; j < bands && (types[t] == SHS_U8 || test_multiplies_pairs()); j++) {
                             assert_true(m.sum[bands - 1 - j] == expected.sum[j]);

@@ -382,7 +382,7 @@ static void learn(trial *t) {
     report.history = history, report.usage_history = usage;
     codes = new_codes(t, m, least_of(s, least_of(p, n)));
     report.iterations = 0;
-    STEP(t, shs_ksvd_ex(t->ctx, p, n, D, ldd, m, Y, ldy, &o, codes_wanted ? &codes : NULL, report_wanted ? &report : NULL));
+    STEP(t, shs_ksvd_ex(t->ctx, p, n, m, Y, ldy, &o, D, ldd, codes_wanted ? &codes : NULL, report_wanted ? &report : NULL));
     keep_columns(t, 0, p, (size_t)n, sizeof *D, D, ldd);
     if (codes_wanted) keep_codes(t, 1, m, &codes);
     if (report_wanted) { /* by members: there may be a gap */
@@ -482,7 +482,7 @@ static void add_up(trial *t) {
     shs_wide *mean = OUTPUT(t, shs_wide, B), *covariance = NULL;
     int ldc = at_least(t, cube.bands), a;
     STEP(t, shs_moments_create(t->ctx, cube.bands, &sums));
-    STEP(t, shs_moments_update(t->ctx, &sums, &cube, (shs_precision)one_in(t, 2)));
+    STEP(t, shs_moments_update(t->ctx, &cube, (shs_precision)one_in(t, 2), &sums));
     STEP(t, shs_moments_reduce(t->ctx, &sums));
     if (wanted(t)) covariance = OUTPUT(t, shs_wide, B * (size_t)ldc);
     STEP(t, shs_moments_finish(&sums, (shs_divisor)one_in(t, 2), mean, covariance, ldc));
@@ -638,7 +638,7 @@ static void test_progress_without_an_error_says_so(void **state) {
     assert_ok(shs_omp(&ctx, P, N, D, M, Y, 3, &codes));
     assert_true(error[0] >= -1 && error[0] <= -1 && error[1] <= -1);
     error[0] = 1e9, error[1] = -2;
-    assert_ok(shs_ksvd(&ctx, P, N, D, M, Y, 3, 3));
+    assert_ok(shs_ksvd(&ctx, P, N, M, Y, 3, 3, D));
     assert_true(error[0] > 0 && error[1] < 2); /* of normal deviates */
     shs_codes_free(NULL, &codes), free(D), free(Y);
 }

@@ -55,7 +55,7 @@ static shs_status call_ksvd(const shs_context *ctx, world *w, share *s) {
     o.coding.sparsity_each = s->sparsity_each, o.coding.tolerance_each = s->tolerance_each;
     if (s->wants) report.history = history, report.usage_history = usage;
     if (s->stride && s->m) (void)shs_codes_create(NULL, s->m, s->stride, &s->codes);
-    status = shs_ksvd_ex(ctx, P, N, s->D, P, s->m, s->Y, P, &o, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
+    status = shs_ksvd_ex(ctx, P, N, s->m, s->Y, P, &o, s->D, P, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
     for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
     return status;
 }
@@ -64,7 +64,7 @@ static shs_status call_moments(const shs_context *ctx, world *w, share *s) {
     shs_moments m;
     shs_status status = shs_moments_create(NULL, s->bands, &m);
     (void)w;
-    if (s->bands == BANDS) (void)shs_moments_update(ctx, &m, &s->cube, 0);
+    if (s->bands == BANDS) (void)shs_moments_update(ctx, &s->cube, 0, &m);
     if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
     if (status == SHS_OK) keep(s, 1, &m.count), keep(s, BANDS, m.shift), keep(s, BANDS, m.sum);
     shs_moments_free(NULL, &m);

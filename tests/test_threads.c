@@ -128,10 +128,10 @@ static void learn(task *t) {
     shs_real *D = new_reals(P * N);
     shs_ksvd_options o = SHS_ZERO;
     o.iterations = 2, o.parallel_atoms = N / 2, o.coding.sparsity = S, o.seed = 9;
-    STEP(t, shs_ksvd_ex(&t->ctx, P, N, D, P, M, t->s->Y, P, &o, NULL, NULL));
+    STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);
     o.parallel_atoms = 1, o.coding.sparsity = 2;
-    STEP(t, shs_ksvd_ex(&t->ctx, P, 3, D, P, M, t->s->Y, P, &o, NULL, NULL));
+    STEP(t, shs_ksvd_ex(&t->ctx, P, 3, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * 3 * sizeof *D);
     free(D);
 }

@@ -48,7 +48,7 @@ static void write_dictionary(void) {
         for (k = 0; k < LENGTH; k++) signals[LENGTH * i + k] = (float)windows[LENGTH * i + k] - mean;
     }
     options.iterations = 20, options.coding.sparsity = SPARSITY, options.seed = 1;
-    check(shs_ksvd_ex(NULL, LENGTH, ATOMS, dictionary, LENGTH, TRAINING, signals, LENGTH, &options, NULL, NULL));
+    check(shs_ksvd_ex(NULL, LENGTH, ATOMS, TRAINING, signals, LENGTH, &options, dictionary, LENGTH, NULL, NULL));
     check(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, ATOMS, ATOMS, LENGTH, 1, dictionary, LENGTH, dictionary, LENGTH, 0, gram,
                    ATOMS));
     write_floats("model_dictionary", LENGTH * ATOMS, dictionary);

@@ -307,7 +307,7 @@ static void learning(int naive, result *r) {
     r->unit = 1;
     if (!naive) {
         seal(Y, 1);
-        must(shs_ksvd_ex(&ctx, p, n, D, ldd, (size_t)m, Y, ldy, &o, &codes, &report) == SHS_OK);
+        must(shs_ksvd_ex(&ctx, p, n, (size_t)m, Y, ldy, &o, D, ldd, &codes, &report) == SHS_OK);
         for (j = 0; j < n; j++) {
             double norm2 = 0;
             for (i = 0; i < p; i++) norm2 += pow((double)D[(size_t)j * (size_t)ldd + (size_t)i], 2);
@@ -411,7 +411,7 @@ static void pixels(int naive, result *r) {
         shs_pixel_map map = SHS_ZERO;
         shs_sink sink = SHS_ZERO;
         must(shs_moments_create(&ctx, use, &sums) == SHS_OK);
-        must(shs_moments_update(&ctx, &sums, &cube, pick(0, 1)) == SHS_OK);
+        must(shs_moments_update(&ctx, &cube, pick(0, 1), &sums) == SHS_OK);
         must(shs_moments_finish(&sums, SHS_DIVISOR_N, means, covariance, use) == SHS_OK);
         shs_moments_free(&ctx, &sums);
         for (b = 0; b < use; b++) put(r, (double)means[b] / 5000);

@@ -18,7 +18,7 @@ static void moments(input *in, world *w) {
     check_world(w, status, 1);
     if (status == SHS_OK) {
         shs_wide *mean = NEW(shs_wide, bands), *covariance = NEW(shs_wide, bands *bands), count;
-        status = shs_moments_update(&w->ctx, &a, &s.cube, precise);
+        status = shs_moments_update(&w->ctx, &s.cube, precise, &a);
         must(status >= SHS_OK && (int)status < STATUSES);
         must(status != SHS_READ_FAILED || s.read_failed);
         must(!s.read_failed || status != SHS_OK);

@@ -79,7 +79,7 @@ static void learn(input *in, world *w) {
     w->ordinary = tame(&of_Y) && (o.start != SHS_START_GIVEN || tame(&of_D));
     bytes = shs_ksvd_workspace(&w->ctx, p, n, (size_t)rows, &o);
     must(bytes > 0);
-    status = shs_ksvd_ex(&w->ctx, p, n, AS(shs_real, D), ldd, (size_t)rows, Y, ldy, &o, (flags & 4) ? &codes : NULL,
+    status = shs_ksvd_ex(&w->ctx, p, n, (size_t)rows, Y, ldy, &o, AS(shs_real, D), ldd, (flags & 4) ? &codes : NULL,
                          (flags & 8) ? r : NULL);
     check_world(w, status, 0);
     if (status == SHS_OK || status == SHS_CANCELLED) {

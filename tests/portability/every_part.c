@@ -204,7 +204,7 @@ static void learning(const shs_context *ctx) {
     static shs_real learnt[P * 8];
     report.history = history;
     o.iterations = 10, o.coding.sparsity = CHOSEN, o.seed = 1, o.parallel_atoms = 4;
-    expect_ok(shs_ksvd_ex(ctx, P, 8, learnt, P, SIGNALS, signals, P, &o, NULL, &report), "learning: K-SVD");
+    expect_ok(shs_ksvd_ex(ctx, P, 8, SIGNALS, signals, P, &o, learnt, P, NULL, &report), "learning: K-SVD");
     expect(history[9].rmse_coding < history[0].rmse_coding, "learning: the error falls");
 }
 
