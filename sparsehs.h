@@ -1815,7 +1815,7 @@ SHS__OUTLINE shs_status shs__meet(const shs_context *ctx, shs_status mine, shs__
 
 /* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
    for. */
-SHS__PRIVATE int shs__cpu_turn(const shs_engine *engine, shs_status status) {
+SHS__PRIVATE int shs__cpu_takes_over(const shs_engine *engine, shs_status status) {
     return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
 }
 
@@ -2015,12 +2015,12 @@ typedef struct shs__pixels_kernels {
     int bytes;                   /* of an element */
     int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
     void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
-    void (*turn)(int m, int n, const void *S, int lds, void *D, int ldd);
+    void (*transpose)(int m, int n, const void *S, int lds, void *D, int ldd);
     void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
                  unsigned char *missing, void *room, void *to, size_t apart);
     void (*sums)(int bands, int depth, const void *packed, size_t apart, shs_wide *sum);
     void (*gram)(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C);
-    void (*settle)(int bands, const void *C, shs_wide *P);
+    void (*flush)(int bands, const void *C, shs_wide *P);
     void (*across)(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y, int ldy);
     void (*along)(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy);
     void (*squares)(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum);
@@ -2261,10 +2261,10 @@ typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), al
 #define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
 #define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)) /* of other lengths */
 /* Four values, whatever the vectors are. */
-typedef shs__element SHS__IN(quad) __attribute__((vector_size(4 * sizeof(shs__element))));
-typedef shs__element SHS__IN(quad_any) SHS__ANY(shs__element, 4 * sizeof(shs__element));
-#define SHS__QUAD(p) (*(const SHS__IN(quad_any) *)(const void *)(p))
-#define SHS__QUAD_SET(p, v) (*(SHS__IN(quad_any) *)(void *)(p) = (v))
+typedef shs__element SHS__IN(four) __attribute__((vector_size(4 * sizeof(shs__element))));
+typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__element));
+#define SHS__FOUR(p) (*(const SHS__IN(four_any) *)(const void *)(p))
+#define SHS__FOUR_SET(p, v) (*(SHS__IN(four_any) *)(void *)(p) = (v))
 /* As many values of shs_real as a vector of shs_wide has, converted. */
 #if defined(__clang__) || __GNUC__ >= 9
 typedef shs_real SHS__IN(narrow_any) SHS__ANY(shs_real, SHS__WLANES * sizeof(shs_real));
@@ -2615,25 +2615,25 @@ SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
 #ifdef SHS__ELEMENT_64
-typedef int64_t SHS__IN(quad_index) __attribute__((vector_size(32)));
+typedef int64_t SHS__IN(four_index) __attribute__((vector_size(32)));
 #else
-typedef int32_t SHS__IN(quad_index) __attribute__((vector_size(16)));
+typedef int32_t SHS__IN(four_index) __attribute__((vector_size(16)));
 #endif
-#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(quad_index)){i, j, k, l}))
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(four_index)){i, j, k, l}))
 #endif
 
 /* Four columns of four values, transposed in registers. */
-SHS__PRIVATE void SHS__IN(transpose_quad)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
-    SHS__IN(quad) a = SHS__QUAD(s), b = SHS__QUAD(s + lds), c = SHS__QUAD(s + 2 * lds), e = SHS__QUAD(s + 3 * lds);
-    SHS__IN(quad) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
-    SHS__IN(quad) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
-    SHS__QUAD_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
-    SHS__QUAD_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
-    SHS__QUAD_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
-    SHS__QUAD_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
+SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
+    SHS__IN(four) a = SHS__FOUR(s), b = SHS__FOUR(s + lds), c = SHS__FOUR(s + 2 * lds), e = SHS__FOUR(s + 3 * lds);
+    SHS__IN(four) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
+    SHS__IN(four) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
+    SHS__FOUR_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
+    SHS__FOUR_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
+    SHS__FOUR_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
+    SHS__FOUR_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
 }
 #else
-SHS__PRIVATE void SHS__IN(transpose_quad)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
+SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
     size_t i, j;
     for (i = 0; i < 4; i++)
         for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
@@ -2649,7 +2649,7 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs
         end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
         for (j = 0; j + 4 <= n; j += 4) {
             for (i = begin; i + 4 <= end; i += 4)
-                SHS__IN(transpose_quad)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
+                SHS__IN(transpose_four)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
             for (; i < end; i++) {
                 shs__element *d = SHS__AT(D, ldd, j, i);
                 d[0] = scale * *SHS__AT(S, lds, i, j);
@@ -3234,7 +3234,7 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
 }
 
 /* D = S', S is m x n. */
-SHS__PRIVATE void SHS__IN(px_turn)(int m, int n, const void *S, int lds, void *D, int ldd) {
+SHS__PRIVATE void SHS__IN(px_transpose)(int m, int n, const void *S, int lds, void *D, int ldd) {
     SHS__IN(transpose)(m, n, 1, (const shs__element *)S, lds, (shs__element *)D, ldd);
 }
 
@@ -3393,7 +3393,7 @@ SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const void *block, c
 }
 
 /* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
-SHS__PRIVATE void SHS__IN(px_settle)(int bands, const void *blocks, shs_wide *P) {
+SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) {
     const shs__element *C = (const shs__element *)blocks;
     int column, row, j, i, last;
     for (column = 0; column < bands; column += SHS__PC)
@@ -4085,11 +4085,11 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__PC,
     SHS__PV,
     SHS__IN(px_convert),
-    SHS__IN(px_turn),
+    SHS__IN(px_transpose),
     SHS__IN(px_pack),
     SHS__IN(px_sums),
     SHS__IN(px_gram),
-    SHS__IN(px_settle),
+    SHS__IN(px_flush),
     SHS__IN(px_across),
     SHS__IN(px_along),
     SHS__IN(px_squares),
@@ -4538,8 +4538,8 @@ typedef struct shs__gemm {
     shs_real *packed_b;   /* one panel of B */
     shs_real *own;        /* for each worker a tile and a block of A */
     size_t own_count;
-    int slots;            /* products of slabs that there is room for; 0: not by slabs */
-    shs_real *slot;       /* m x n values each */
+    int partials;         /* products of slabs that there is room for; 0: not by slabs */
+    shs_real *partial;    /* m x n values each */
     /* where the 5th and the 4th loop are */
     int column, columns, from, depth;
 } shs__gemm;
@@ -4698,7 +4698,7 @@ SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
     slab.A = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, from, 0) : SHS__AT(g->A, g->lda, 0, from);
     slab.B = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, 0, from) : SHS__AT(g->B, g->ldb, from, 0);
     slab.beta = 0;
-    slab.C = g->slot + chunk * (size_t)g->m * (size_t)g->n;
+    slab.C = g->partial + chunk * (size_t)g->m * (size_t)g->n;
     slab.ldc = g->m;
     slab.own = g->own + (size_t)worker * g->own_count;
     slab.packed_b = slab.own + shs__gemm_own(g->m, SHS__KC);
@@ -4708,13 +4708,13 @@ SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
 /* A column of C: the slabs at hand, in order. */
 SHS__PRIVATE void shs__slab_sum_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int first, last, slot, i, column = (int)chunk;
+    int first, last, partial, i, column = (int)chunk;
     shs_real *c = SHS__AT(g->C, g->ldc, 0, column);
     (void)worker;
     shs__wanted(g->part, 0, g->m, column, &first, &last);
     if (g->from == 0) shs__scale(last - first, g->beta, c + first, 1);
-    for (slot = 0; slot < g->columns; slot++) {
-        const shs_real *from = g->slot + ((size_t)slot * (size_t)g->n + (size_t)column) * (size_t)g->m;
+    for (partial = 0; partial < g->columns; partial++) {
+        const shs_real *from = g->partial + ((size_t)partial * (size_t)g->n + (size_t)column) * (size_t)g->m;
         for (i = first; i < last; i++) c[i] += from[i];
     }
 }
@@ -4722,7 +4722,7 @@ SHS__PRIVATE void shs__slab_sum_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE void shs__gemm_slabs(const shs_context *ctx, shs__gemm *g) {
     for (g->from = 0; g->from < g->k;) {
         int left = (g->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
-        g->columns = shs__imin(g->slots, left); /* here: slots that are used */
+        g->columns = shs__imin(g->partials, left); /* here: partials that are used */
         shs__parallel(ctx, (shs_wide)g->columns * shs__product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
                       shs__slab_chunk, g);
         shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__slab_sum_chunk, g);
@@ -4738,12 +4738,12 @@ SHS__PRIVATE void shs__gemm_layout(shs__layout *l, const shs_context *ctx, int m
     n = shs__imax(n, 0);
     k = shs__imax(k, 0);
     g->panel = SHS__NC;
-    g->slots = shs__gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
+    g->partials = shs__gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
     g->own_count = shs__gemm_own(m, k);
     panel = shs__gemm_panel(n, k, SHS__NC);
-    if (g->slots) { /* a panel each */
+    if (g->partials) { /* a panel each */
         g->own_count += panel;
-        g->slot = SHS__CARVE(l, shs_real, shs__product((size_t)g->slots, (size_t)m, (size_t)n));
+        g->partial = SHS__CARVE(l, shs_real, shs__product((size_t)g->partials, (size_t)m, (size_t)n));
     } else g->packed_b = SHS__CARVE(l, shs_real, panel);
     g->own = SHS__CARVE(l, shs_real, shs__product((size_t)workers, g->own_count, 1));
 }
@@ -4778,7 +4778,7 @@ SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
     if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0)
         while (shs__layout_next(ctx, &l, &status)) shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
     if (status != SHS_OK) return status;
-    if (g->slots) shs__gemm_slabs(ctx, g);
+    if (g->partials) shs__gemm_slabs(ctx, g);
     else shs__gemm_run(ctx, g);
     shs__release(ctx, &l);
     return SHS_OK;
@@ -4888,10 +4888,10 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
 
 /* ---- trsm --------------------------------------------------------------------------------------------------------- */
 
-/* X op(A) = B has independent rows: slabs of them are solved in parallel. The other side is the same problem
-   transposed, X' op(A)' = B', and a slab of B' is transposed on its way in and out. Within a slab the order of A is
+/* X op(A) = B has independent rows: strips of them are solved in parallel. The other side is the same problem
+   transposed, X' op(A)' = B', and a strip of B' is transposed on its way in and out. Within a strip the order of A is
    halved until it is small; all the rest is gemm. */
-#define SHS__SLAB 144          /* rows of a slab: one block of gemm */
+#define SHS__TRSM_ROWS 144     /* rows of a strip: one block of gemm */
 #define SHS__SMALL_TRIANGLE 32 /* order that is solved directly */
 
 typedef struct shs__trsm {
@@ -4904,11 +4904,11 @@ typedef struct shs__trsm {
     const shs_real *A;
     shs_real *B;
     int lda, ldb;
-    shs_real *own; /* for each worker gemm's scratch and, for the left side, a slab */
+    shs_real *own; /* for each worker gemm's scratch and, for the left side, a strip */
     size_t own_count, gemm_count;
 } shs__trsm;
 
-/* Columns of X one after the other, each less those already solved: whole columns of a slab at a time. */
+/* Columns of X one after the other, each less those already solved: whole columns of a strip at a time. */
 SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
     const shs__vector_kernels *vectors = shs__kernels_vector();
     int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), step, other, i;
@@ -4926,8 +4926,8 @@ SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs
     }
 }
 
-/* X op(A) = X for one slab. */
-SHS__PRIVATE void shs__trsm_slab(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
+/* X op(A) = X for one strip. */
+SHS__PRIVATE void shs__trsm_strip(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
                                  shs_real *scratch) {
     int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), h;
     const shs_real *corner, *below;
@@ -4941,36 +4941,36 @@ SHS__PRIVATE void shs__trsm_slab(const shs__trsm *t, int rows, int n, const shs_
     below = SHS__AT(A, t->lda, h, h);
     X2 = SHS__AT(X, ldx, 0, h);
     if (upper) {
-        shs__trsm_slab(t, rows, h, A, X, ldx, scratch);
+        shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
         shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
-        shs__trsm_slab(t, rows, n - h, below, X2, ldx, scratch);
+        shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
     } else {
-        shs__trsm_slab(t, rows, n - h, below, X2, ldx, scratch);
+        shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
         shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
-        shs__trsm_slab(t, rows, h, A, X, ldx, scratch);
+        shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
     }
 }
 
 SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
     const shs__trsm *t = (const shs__trsm *)arg;
-    int row = (int)chunk * SHS__SLAB, rows = shs__imin(t->rows - row, SHS__SLAB);
+    int row = (int)chunk * SHS__TRSM_ROWS, rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
     shs_real *scratch = t->own + (size_t)worker * t->own_count;
     if (t->side == SHS_LEFT) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
         tiles->transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
-        shs__trsm_slab(t, rows, t->order, t->A, X, rows, scratch);
+        shs__trsm_strip(t, rows, t->order, t->A, X, rows, scratch);
         tiles->transpose(rows, t->order, 1, X, rows, B, t->ldb);
     } else {
         shs__scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
-        shs__trsm_slab(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
+        shs__trsm_strip(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
     }
 }
 
 /* Memory for up to m x n. */
 SHS__PRIVATE void shs__trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
     int order = shs__imax(side == SHS_LEFT ? m : n, 0), rows = shs__imax(side == SHS_LEFT ? n : m, 0);
-    rows = shs__imin(rows, SHS__SLAB);
+    rows = shs__imin(rows, SHS__TRSM_ROWS);
     t->gemm_count = shs__gemm_scratch(rows, order, order);
     t->own_count = t->gemm_count + (side == SHS_LEFT ? (size_t)shs__round_up(rows, 16) * (size_t)order : 0);
     t->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), t->own_count, 1));
@@ -4992,7 +4992,8 @@ SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_
 }
 
 SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunk_count((size_t)t->rows, SHS__SLAB), shs__trsm_chunk, t);
+    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunk_count((size_t)t->rows, SHS__TRSM_ROWS),
+                  shs__trsm_chunk, t);
 }
 
 SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
@@ -5601,9 +5602,9 @@ SHS__PRIVATE void shs__merge_open(shs__eigh *w, shs__merge *m, int lo, int middl
     shs__eigh_sort(m->n, w->values + lo, 1, m->order);
 }
 
-/* Turns columns a and b so that z_a becomes zero; the values d_a and d_b are so close, or one part of z so small,
+/* Rotates columns a and b so that z_a becomes zero; the values d_a and d_b are so close, or one part of z so small,
    that the element this makes between them is lost in rounding. */
-SHS__PRIVATE void shs__merge_turn(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
+SHS__PRIVATE void shs__merge_rotate(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
     shs_wide *x = SHS__AT(w->S, w->ld, m->lo, m->lo + a), *y = SHS__AT(w->S, w->ld, m->lo, m->lo + b);
     shs_wide *values = w->values + m->lo, da = values[a], db = values[b];
     int i;
@@ -5638,7 +5639,7 @@ SHS__OUTLINE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
             shs_wide r = SHS__WSQRT(m->z[at] * m->z[at] + m->z[last] * m->z[last]);
             shs_wide c = m->z[at] / r, s = m->z[last] / r;
             if (shs__wabs((values[at] - values[last]) * c * s) <= least) {
-                shs__merge_turn(w, m, last, at, c, s);
+                shs__merge_rotate(w, m, last, at, c, s);
                 m->z[at] = r;
                 kept[--end] = last;
             } else kept[m->k++] = last;
@@ -6408,7 +6409,7 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     return shs__omp_take(w, j, w->alpha[j], d2, gjj);
 }
 
-/* q = d_j orthogonalised against the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
+/* Gram and Schmidt: q = d_j less its parts along the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
 SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs_real d2 = gjj;
@@ -7099,7 +7100,7 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     const shs_engine *e = ctx ? ctx->engine : NULL;
     *status = e ? shs__engine_code(ctx, c, report) : SHS_OK;
-    return shs__cpu_turn(e, *status);
+    return shs__cpu_takes_over(e, *status);
 }
 
 SHS__PRIVATE shs_status shs__cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
@@ -7751,7 +7752,7 @@ SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     job.learning = 1;
     status = shs__signals_open(w->ctx, &job, &w->remote);
     if (status == SHS_OK) w->engine = e;
-    return shs__cpu_turn(e, status) ? SHS_OK : status;
+    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
@@ -7763,7 +7764,7 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
    is formed anew of them and the CPU's copy of the dictionary. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
-    if (!shs__cpu_turn(e, *status)) return 0;
+    if (!shs__cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
     *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
     shs__dl_stage_close(w);
@@ -8796,33 +8797,33 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     return SHS_OK;
 }
 
-/* ---- all of it, block by block ------------------------------------------------------------------------------------ */
+/* ---- all of it, batch by batch ------------------------------------------------------------------------------------ */
 
-enum { SHS__PATCHES_A_BLOCK = 16384 };
+enum { SHS__PATCHES_A_BATCH = 16384 };
 
 typedef struct shs__approximation {
     shs__grid g;
     shs__coder coder;
     shs_codes codes;
-    shs_omp_options coding; /* of the block: the arrays `..._each` move along */
-    int block;
+    shs_omp_options coding; /* of the batch: the arrays `..._each` move along */
+    int batch;
     shs_real *Y, *means, *norms, *sum, *weight;
 } shs__approximation;
 
 SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *w, int n, int stride, int workers) {
-    size_t block = shs__zmin(SHS__PATCHES_A_BLOCK, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
-    size_t cells = shs__product(block, (size_t)stride, 1);
-    w->block = (int)block;
-    w->coder.p = w->g.p, w->coder.n = n, w->coder.m = block, w->coder.stride = stride, w->coder.options = &w->coding;
+    size_t batch = shs__zmin(SHS__PATCHES_A_BATCH, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
+    size_t cells = shs__product(batch, (size_t)stride, 1);
+    w->batch = (int)batch;
+    w->coder.p = w->g.p, w->coder.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
     shs__coder_layout(l, &w->coder, workers);
-    w->codes.m = block;
+    w->codes.m = batch;
     w->codes.stride = stride;
-    w->codes.used = SHS__CARVE(l, int, block);
+    w->codes.used = SHS__CARVE(l, int, batch);
     w->codes.atoms = SHS__CARVE(l, int, cells);
     w->codes.coefs = SHS__CARVE(l, shs_real, cells);
-    w->Y = SHS__CARVE(l, shs_real, shs__product(block, (size_t)w->g.p, 1));
-    w->means = SHS__CARVE(l, shs_real, shs__product(block, (size_t)w->g.channels, 1));
-    w->norms = SHS__CARVE(l, shs_real, block);
+    w->Y = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.p, 1));
+    w->means = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.channels, 1));
+    w->norms = SHS__CARVE(l, shs_real, batch);
     w->sum = SHS__CARVE(l, shs_real, shs__product(pixels, (size_t)w->g.channels, 1));
     w->weight = SHS__CARVE(l, shs_real, pixels);
 }
@@ -8833,7 +8834,7 @@ SHS__PRIVATE int shs__fetch_patches(void *source, size_t first, size_t end) {
     return shs__finite_columns(w->g.p, end - first, SHS__AT(w->Y, w->ld, 0, first), w->ld);
 }
 
-/* The patches of a block become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
+/* The patches of a batch become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
 SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__approximation *w, shs__patch_job *job,
                                                  shs_omp_report *report) {
     shs__synthesis synthesis = SHS_ZERO;
@@ -8860,8 +8861,8 @@ SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__ap
     return memchr(w->coder.flags, 1, workers) ? SHS_IMAGE_NOT_FINITE : status;
 }
 
-/* One block: out of the image, through the dictionary, back. */
-SHS__PRIVATE shs_status shs__approximate_block(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
+/* One batch: out of the image, through the dictionary, back. */
+SHS__PRIVATE shs_status shs__approximate_batch(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
                                                shs_omp_report *report) {
     shs__patch_job job = SHS_ZERO;
     shs_status status;
@@ -8881,10 +8882,10 @@ SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximat
     shs_status status = SHS_OK;
     memset(w->sum, 0, pixels * (size_t)w->g.channels * sizeof(shs_real));
     memset(w->weight, 0, pixels * sizeof(shs_real));
-    for (first = 0; first < w->g.count && status == SHS_OK; first += (size_t)w->block) {
+    for (first = 0; first < w->g.count && status == SHS_OK; first += (size_t)w->batch) {
         shs_omp_report report = SHS_ZERO;
-        size_t count = shs__zmin((size_t)w->block, w->g.count - first);
-        status = shs__approximate_block(ctx, w, first, count, &report);
+        size_t count = shs__zmin((size_t)w->batch, w->g.count - first);
+        status = shs__approximate_batch(ctx, w, first, count, &report);
         total->nonzeros += report.nonzeros;
         total->not_reached += report.not_reached;
         total->sum2 += report.sum2;
@@ -9132,7 +9133,7 @@ enum {
     SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
     SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
     SHS__LARGE_CHUNK_PANELS = 16,
-    SHS__PASS_SLOTS = 16,       /* chunks whose sums are held before they are added in order */
+    SHS__PASS_CHUNKS = 16,      /* chunks whose sums are held before they are added in order */
     SHS__COLLECT_VALUES = 4096, /* of which so many at a time */
     SHS__CACHE_LIMIT = 256 << 20, /* bytes of whitened pixels of a cube in memory that are kept */
     SHS__BLOCK_BYTES = 16 << 20 /* a block of a stream, unless the caller says how many lines */
@@ -9230,14 +9231,14 @@ SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
 /* ---- from any type to panels of elements -------------------------------------------------------------------------- */
 
 /* A stretch of values in the cube: `count` of them `stride` apart, or at `offset`s. */
-typedef struct shs__run {
+typedef struct shs__span {
     const unsigned char *from;
     ptrdiff_t stride;
     const ptrdiff_t *offset; /* NULL: stride counts */
     int count;
-} shs__run;
+} shs__span;
 
-#define SHS__RUN_AT(run, i) ((run)->offset ? (run)->offset[i] : (ptrdiff_t)(i) * (run)->stride)
+#define SHS__SPAN_AT(span, i) ((span)->offset ? (span)->offset[i] : (ptrdiff_t)(i) * (span)->stride)
 
 /* An ELEMENT of pixels and of what becomes of them is a shs_real or a shs_wide, as the kernels at hand say. */
 #if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
@@ -9277,9 +9278,9 @@ SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) 
    subtracted as elements (the shift is one too), the others in shs_wide. */
 #define SHS__CONVERT(from_type, work_type, out_type)                                                                   \
     {                                                                                                                  \
-        const from_type *v = (const from_type *)(const void *)run->from;                                               \
-        for (i = 0; i < run->count; i++)                                                                               \
-            out[i] = (out_type)((work_type)v[SHS__RUN_AT(run, i)] - (work_type)shift[each ? i : 0]);                   \
+        const from_type *v = (const from_type *)(const void *)span->from;                                              \
+        for (i = 0; i < span->count; i++)                                                                              \
+            out[i] = (out_type)((work_type)v[SHS__SPAN_AT(span, i)] - (work_type)shift[each ? i : 0]);                 \
     }                                                                                                                  \
     break;
 
@@ -9290,7 +9291,7 @@ SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) 
 #endif
 
 #define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
-    SHS__OUTLINE void name(shs_type type, const shs__run *run, const out_type *shift, int each, out_type *out) {       \
+    SHS__OUTLINE void name(shs_type type, const shs__span *span, const out_type *shift, int each, out_type *out) {     \
         int i;                                                                                                         \
         switch (type) {                                                                                                \
         case SHS_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
@@ -9321,12 +9322,12 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
                                     shs_wide absent, unsigned char *at, ptrdiff_t step);
 
 SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
-    shs__run run = SHS_ZERO;
-    run.from = (const unsigned char *)from, run.stride = 1, run.count = n;
-    shs__convert_wide(type == SHS_REAL ? SHS_F64 : type, &run, (const shs_wide *)shift, each, (shs_wide *)to);
+    shs__span span = SHS_ZERO;
+    span.from = (const unsigned char *)from, span.stride = 1, span.count = n;
+    shs__convert_wide(type == SHS_REAL ? SHS_F64 : type, &span, (const shs_wide *)shift, each, (shs_wide *)to);
 }
 
-SHS__PRIVATE void shs__plain_turn(int m, int n, const void *S, int lds, void *D, int ldd) {
+SHS__PRIVATE void shs__plain_transpose(int m, int n, const void *S, int lds, void *D, int ldd) {
     int i, j;
     for (j = 0; j < n; j++)
         for (i = 0; i < m; i++) *SHS__AT((shs_wide *)D, ldd, j, i) = *SHS__AT((const shs_wide *)S, lds, i, j);
@@ -9375,7 +9376,7 @@ SHS__PRIVATE void shs__plain_along(int vectors, int depth, const void *matrix, c
     shs__plain_tile(depth, X, ldx, matrix, 1, 4, 0, Y, ldy);
 }
 
-SHS__PRIVATE void shs__plain_settle(int bands, const void *C, shs_wide *P) {
+SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
     const shs_wide *c = (const shs_wide *)C;
     int column, row, j;
     for (column = 0; column < bands; column += 4)
@@ -9416,8 +9417,8 @@ SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const sh
 
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
-        (int)sizeof(shs_wide), 1, 4, 1, shs__plain_convert, shs__plain_turn, shs__plain_pack, shs__plain_sums,
-        shs__plain_gram, shs__plain_settle, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
+        (int)sizeof(shs_wide), 1, 4, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
+        shs__plain_gram, shs__plain_flush, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
         shs__plain_range_rows, shs__plain_store,
     };
     return &plain;
@@ -9427,13 +9428,13 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
 /* missing[i * step] = 1 where a value is the no-data value, compared in the cube's own type. */
 #define SHS__MARK(from_type)                                                                                           \
     {                                                                                                                  \
-        const from_type *v = (const from_type *)(const void *)run->from;                                               \
+        const from_type *v = (const from_type *)(const void *)span->from;                                              \
         int i;                                                                                                         \
-        for (i = 0; i < run->count; i++) missing[(size_t)i * step] |= (shs_wide)v[SHS__RUN_AT(run, i)] == nodata;      \
+        for (i = 0; i < span->count; i++) missing[(size_t)i * step] |= (shs_wide)v[SHS__SPAN_AT(span, i)] == nodata;   \
     }                                                                                                                  \
     break;
 
-SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__run *run, shs_wide nodata, unsigned char *missing, size_t step) {
+SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__span *span, shs_wide nodata, unsigned char *missing, size_t step) {
     switch (type) {
     case SHS_U8: SHS__MARK(uint8_t)
     case SHS_I16: SHS__MARK(int16_t)
@@ -9449,17 +9450,17 @@ SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__run *run, shs_wide 
 }
 
 /* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
-SHS__PRIVATE void shs__settle_run(const shs__view *v, shs__run *run, unsigned char *room) {
+SHS__PRIVATE void shs__make_native(const shs__view *v, shs__span *span, unsigned char *room) {
     size_t size = v->size, b;
     int i;
-    for (i = 0; i < run->count; i++) {
-        const unsigned char *from = run->from + SHS__RUN_AT(run, i) * (ptrdiff_t)size;
+    for (i = 0; i < span->count; i++) {
+        const unsigned char *from = span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)size;
         unsigned char *to = room + (size_t)i * size;
         for (b = 0; b < size; b++) to[b] = from[v->cube->swap_bytes ? size - 1 - b : b];
     }
-    run->from = room;
-    run->stride = 1;
-    run->offset = NULL;
+    span->from = room;
+    span->stride = 1;
+    span->offset = NULL;
 }
 
 /* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
@@ -9489,7 +9490,7 @@ typedef struct shs__panel {
     void *own;                      /* the memory that pixels are read into */
     unsigned char *missing;         /* SHS__PANEL_PIXELS */
     const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, in the cube's type */
-    unsigned char *room;            /* for shs__settle_run */
+    unsigned char *room;            /* for shs__make_native */
     size_t first;                   /* the first pixel, in the block */
     int pixels, valid;              /* read, and left after closing up */
     shs__ahead ahead;               /* the next panel, where it follows on this one */
@@ -9499,7 +9500,7 @@ typedef struct shs__panel {
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
-    int planes, unsettled;
+    int planes, foreign; /* foreign: values in the other byte order, or not aligned to their size */
     int raw;                   /* panels are not converted: their spectra are found */
     int neighbours;            /* a panel lies within a line and ends with the right neighbour of its last pixel */
     int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
@@ -9554,7 +9555,7 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
         if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
     }
     r->planes = v->planes;
-    r->unsettled = v->cube->swap_bytes || (uintptr_t)base % v->size;
+    r->foreign = v->cube->swap_bytes || (uintptr_t)base % v->size;
     r->block_pixels = (size_t)lines * (size_t)v->samples;
 }
 
@@ -9580,18 +9581,18 @@ SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
 }
 
 /* Converts a stretch: by a kernel where its values lie side by side. */
-SHS__PRIVATE void shs__convert_run(const shs__reader *r, const shs__run *run, const void *shift, int each, void *out) {
+SHS__PRIVATE void shs__convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each, void *out) {
     const shs__pixels_kernels *k = r->kernels;
     shs_type type = r->view.cube->type;
     int i, n;
-    if (shs__kernels_take(k, type) && (run->offset ? r->view.bs : run->stride) == 1)
-        for (i = 0; i < run->count; i += n) {
-            n = shs__side_by_side(run->offset, i, run->count);
-            k->convert(shs__element_type(k, type), n, run->from + SHS__RUN_AT(run, i) * (ptrdiff_t)r->view.size,
+    if (shs__kernels_take(k, type) && (span->offset ? r->view.bs : span->stride) == 1)
+        for (i = 0; i < span->count; i += n) {
+            n = shs__side_by_side(span->offset, i, span->count);
+            k->convert(shs__element_type(k, type), n, span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)r->view.size,
                        shs__given_at(k, shift, each ? (size_t)i : 0), each, shs__element_at(k, out, (size_t)i));
         }
-    else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, run, (const shs_real *)shift, each, (shs_real *)out);
-    else shs__convert_wide(type, run, (const shs_wide *)shift, each, (shs_wide *)out);
+    else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, span, (const shs_real *)shift, each, (shs_real *)out);
+    else shs__convert_wide(type, span, (const shs_wide *)shift, each, (shs_wide *)out);
 }
 
 /* One stretch of one line, that begins at `from`: pixels k0 .. k0+count-1 of the panel. */
@@ -9600,16 +9601,16 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, const 
     size_t used = (size_t)v->used;
     int by_band = v->planes, runs = by_band ? v->used : count, i;
     for (i = 0; i < runs; i++) {
-        shs__run run;
+        shs__span span;
         ptrdiff_t at = by_band ? r->offsets[i] : i * v->ss;
         unsigned char *missing = panel->missing + k0 + (by_band ? 0 : i);
-        run.from = from + at * (ptrdiff_t)v->size;
-        run.stride = by_band ? v->ss : v->bs;
-        run.offset = by_band ? NULL : r->offset;
-        run.count = by_band ? count : v->used;
-        if (r->unsettled) shs__settle_run(v, &run, panel->room);
-        if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, missing, by_band ? 1 : 0);
-        shs__convert_run(r, &run, by_band ? shs__given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
+        span.from = from + at * (ptrdiff_t)v->size;
+        span.stride = by_band ? v->ss : v->bs;
+        span.offset = by_band ? NULL : r->offset;
+        span.count = by_band ? count : v->used;
+        if (r->foreign) shs__make_native(v, &span, panel->room);
+        if (v->marks) shs__mark_nodata(v->cube->type, &span, v->nodata, missing, by_band ? 1 : 0);
+        shs__convert_span(r, &span, by_band ? shs__given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
                          shs__element_at(r->kernels, panel->X,
                                          by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
     }
@@ -9656,7 +9657,7 @@ SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
 /* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
 SHS__PRIVATE int shs__spectra_lie_ready(const shs__reader *r) {
     const shs__view *v = &r->view;
-    return !v->planes && !r->offset && v->bs == 1 && !r->unsettled && shs__kernels_take(r->kernels, v->cube->type);
+    return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__kernels_take(r->kernels, v->cube->type);
 }
 
 /* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
@@ -9675,7 +9676,7 @@ SHS__PRIVATE int shs__small_whole(shs_type type) { return type == SHS_U8 || type
 
 /* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
    the highest: then the words are taken from last to first, which comes to the same. */
-SHS__PRIVATE void shs__turn_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+SHS__PRIVATE void shs__transpose_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
     static const uint16_t one = 1;
     int last = *(const unsigned char *)&one ? 0 : 7, i;
     uint64_t x[8];
@@ -9693,7 +9694,7 @@ SHS__PRIVATE void shs__turn_bytes(const unsigned char *from, const ptrdiff_t *ro
     for (i = 0; i < 8; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
 }
 
-SHS__PRIVATE void shs__turn_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+SHS__PRIVATE void shs__transpose_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
     static const uint16_t one = 1;
     int last = *(const unsigned char *)&one ? 0 : 3, i;
     uint64_t x[4];
@@ -9706,7 +9707,7 @@ SHS__PRIVATE void shs__turn_pairs(const unsigned char *from, const ptrdiff_t *ro
 }
 
 /* `count` pixels of a line from `from` on, band by band or in whatever way they lie, to spectra one after the other. */
-SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
+SHS__PRIVATE void shs__transpose_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
     const shs__view *v = &r->view;
     int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
     size_t size = v->size, ld = (size_t)used * size;
@@ -9714,8 +9715,8 @@ SHS__PRIVATE void shs__turn_line(const shs__reader *r, const unsigned char *from
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
             unsigned char *block = to + (size_t)k * ld + (size_t)b * size;
-            if (size == 1) shs__turn_bytes(from + k, r->offsets + b, block, ld);
-            else shs__turn_pairs(from + 2 * k, r->offsets + b, block, ld);
+            if (size == 1) shs__transpose_bytes(from + k, r->offsets + b, block, ld);
+            else shs__transpose_pairs(from + 2 * k, r->offsets + b, block, ld);
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
@@ -9745,7 +9746,7 @@ SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
     for (k = 0; k < panel->pixels; k += here) {
         const unsigned char *from = shs__pixel_at(v, panel->first + (size_t)k);
         here = shs__left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
-        if (!ready) shs__turn_line(r, from, here, to + (size_t)k * bytes);
+        if (!ready) shs__transpose_line(r, from, here, to + (size_t)k * bytes);
         for (j = 0; j < here; j++)
             panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : to + (size_t)(k + j) * bytes;
     }
@@ -9755,9 +9756,9 @@ SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
         to[i + 1] = low;
     }
     for (k = 0; k < panel->pixels; k++) {
-        shs__run run;
-        run.from = panel->spectrum[k], run.stride = 1, run.offset = NULL, run.count = v->used;
-        if (v->marks) shs__mark_nodata(v->cube->type, &run, v->nodata, panel->missing + k, 0);
+        shs__span span;
+        span.from = panel->spectrum[k], span.stride = 1, span.offset = NULL, span.count = v->used;
+        if (v->marks) shs__mark_nodata(v->cube->type, &span, v->nodata, panel->missing + k, 0);
         panel->valid -= panel->missing[k];
     }
 }
@@ -9795,7 +9796,7 @@ typedef struct shs__map {
     void *shift;        /* elements: what the reader takes off the pixels */
     shs_wide *constant; /* outputs: what is added to matrix (x - shift) */
     void *added;        /* ldy elements: the constant, and zeros */
-    shs__mapped *lanes; /* one a worker */
+    shs__mapped *own; /* one a worker */
 } shs__map;
 
 SHS__PRIVATE void shs__map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
@@ -9813,14 +9814,14 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__map *m, int workers) {
     m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
     m->constant = SHS__CARVE(l, shs_wide, outputs);
     m->added = SHS__CARVE_ELEMENTS(l, k, ldy);
-    m->lanes = SHS__CARVE(l, shs__mapped, (size_t)workers);
+    m->own = SHS__CARVE(l, shs__mapped, (size_t)workers);
     for (i = 0; i < workers; i++) {
-        shs__mapped counted, *lane = l->base ? m->lanes + i : &counted;
-        lane->planes = SHS__CARVE_ELEMENTS(l, k, cells);
-        lane->rows = SHS__CARVE_ELEMENTS(l, k, cells);
-        lane->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
-        lane->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
-        if (l->base) memset(lane->rows, 0, cells * (size_t)k->bytes); /* what fills them up is read too */
+        shs__mapped counted, *own = l->base ? m->own + i : &counted;
+        own->planes = SHS__CARVE_ELEMENTS(l, k, cells);
+        own->rows = SHS__CARVE_ELEMENTS(l, k, cells);
+        own->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
+        own->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
+        if (l->base) memset(own->rows, 0, cells * (size_t)k->bytes); /* what fills them up is read too */
     }
 }
 
@@ -9860,14 +9861,14 @@ SHS__PRIVATE size_t shs__first_band(const shs__map *m, int output, int n) {
 SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
 
 /* Groups of outputs by one block of pixels after the other: rows, ldy = outputs up to a whole group. Squares: the rows of a
-   block are made into their squared lengths at once, lane->wide, while they are in the cache. */
-SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *lane) {
+   block are made into their squared lengths at once, own->wide, while they are in the cache. */
+SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
     for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
         memset(shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
-        void *rows = shs__element_at(k, lane->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
+        void *rows = shs__element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
         shs__fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             size_t first;
@@ -9879,12 +9880,12 @@ SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__ma
                       shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
         }
         if (m->squares)
-            k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, lane->wide + pixel);
+            k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
     }
 }
 
 /* Pixels by one block of outputs after the other: planes, outputs up to a whole block. */
-SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__mapped *lane) {
+SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
     for (b = 0; b < m->bands; b++) /* a group is whole: what follows is read too */
@@ -9898,25 +9899,25 @@ SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__map
             k->along(n, m->bands - (int)first,
                      shs__element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
                      shs__element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
-                     shs__element_at(k, lane->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
+                     shs__element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
                      SHS__PANEL_PIXELS);
         }
     }
 }
 
-/* The outputs of the panel's valid pixels, in lane->rows or in lane->planes. Of squares there is one output: it is in
-   lane->wide. */
-SHS__PRIVATE void shs__map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *lane, int by_pixel) {
+/* The outputs of the panel's valid pixels, in own->rows or in own->planes. Of squares there is one output: it is in
+   own->wide. */
+SHS__PRIVATE void shs__map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
     if (valid == 0) return;
-    if (m->planes) shs__map_planes(m, panel, lane);
-    else shs__map_spectra(m, panel, lane);
+    if (m->planes) shs__map_planes(m, panel, own);
+    else shs__map_spectra(m, panel, own);
     if (m->planes && (by_pixel || m->squares))
-        k->turn(valid, m->outputs, lane->planes, SHS__PANEL_PIXELS, lane->rows, m->ldy);
-    if (m->planes && m->squares) k->squares(valid, m->outputs, lane->rows, m->ldy, m->added, lane->wide);
+        k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
+    if (m->planes && m->squares) k->squares(valid, m->outputs, own->rows, m->ldy, m->added, own->wide);
     if (!m->planes && !by_pixel && !m->squares)
-        k->turn(m->outputs, valid, lane->rows, m->ldy, lane->planes, SHS__PANEL_PIXELS);
+        k->transpose(m->outputs, valid, own->rows, m->ldy, own->planes, SHS__PANEL_PIXELS);
 }
 
 /* ---- whitened pixels: made, or kept ------------------------------------------------------------------------------- */
@@ -9939,25 +9940,25 @@ SHS__PRIVATE void shs__white_layout(shs__layout *l, shs__white *w, int may_miss,
 }
 
 /* A panel, whitened: from its pixels, or, once they were kept, from memory. */
-SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *lane) {
+SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *own) {
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
-    shs_real *kept = w->kept ? w->kept + at * m * SHS__PANEL_PIXELS : NULL, *z = (shs_real *)lane->planes;
+    shs_real *kept = w->kept ? w->kept + at * m * SHS__PANEL_PIXELS : NULL, *z = (shs_real *)own->planes;
     if (w->filled && kept) {
         panel->X = kept;
         panel->valid = w->valid[at];
         if (w->absent) memcpy(panel->missing, w->absent + panel->first, (size_t)panel->pixels);
         return;
     }
-    shs__map_outputs(&w->map, panel, lane, 0);
+    shs__map_outputs(&w->map, panel, own, 0);
     for (a = 0; a < m && panel->valid > 0; a++, z += SHS__PANEL_PIXELS) {
         shs_real constant = (shs_real)w->map.constant[a];
         int k;
         for (k = 0; k < panel->valid; k++) z[k] += constant;
         for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
     }
-    panel->X = lane->planes;
+    panel->X = own->planes;
     if (!kept) return;
-    memcpy(kept, lane->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
+    memcpy(kept, own->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
     w->valid[at] = panel->valid;
     if (w->absent) memcpy(w->absent + panel->first, panel->missing, (size_t)panel->pixels);
 }
@@ -9975,7 +9976,7 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
         if (r->raw) shs__read_raw(r, panel);
         else shs__read_elements(r, panel);
     }
-    if (r->white) shs__whiten(r->white, panel, r->white->map.lanes + (panel - r->panels));
+    if (r->white) shs__whiten(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
 /* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
@@ -9990,7 +9991,7 @@ typedef struct shs__consumer {
     shs_reduce_op op;
     size_t count;      /* of sums; 0: panels without a valid pixel are worked on too */
     shs_wide *sums;    /* of all pixels */
-    shs_wide *slots;   /* SHS__PASS_SLOTS times as many */
+    shs_wide *chunk_sums; /* SHS__PASS_CHUNKS times as many */
 } shs__consumer;
 
 typedef struct shs__pass {
@@ -10026,7 +10027,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     const shs__reader *r = pass->reader;
     const shs__consumer *c = pass->consumer;
     shs__panel *panel = r->panels + worker;
-    shs_wide *sums = c->count ? c->slots + chunk * c->count : NULL;
+    shs_wide *sums = c->count ? c->chunk_sums + chunk * c->count : NULL;
     size_t at = (pass->first + chunk) * pass->chunk_pixels, end = shs__zmin(r->block_pixels, at + pass->chunk_pixels), i;
     for (i = 0; i < c->count; i++) sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
     while (at < end) {
@@ -10043,18 +10044,18 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     if (c->finish) c->finish(c->state, worker, sums);
 }
 
-/* Merges a stretch of the slots into the sums, in order. */
+/* Merges a stretch of the chunks' sums into the sums, in order. */
 SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     const shs__consumer *c = pass->consumer;
     size_t from = chunk * SHS__COLLECT_VALUES, to = shs__zmin(from + SHS__COLLECT_VALUES, c->count), k, i;
     (void)worker;
     for (k = 0; k < pass->count; k++) {
-        const shs_wide *slot = c->slots + k * c->count;
+        const shs_wide *chunk_sum = c->chunk_sums + k * c->count;
         if (c->op == SHS_REDUCE_SUM)
-            for (i = from; i < to; i++) c->sums[i] += slot[i];
+            for (i = from; i < to; i++) c->sums[i] += chunk_sum[i];
         else
-            for (i = from; i < to; i++) c->sums[i] = slot[i] > c->sums[i] ? slot[i] : c->sums[i];
+            for (i = from; i < to; i++) c->sums[i] = chunk_sum[i] > c->sums[i] ? chunk_sum[i] : c->sums[i];
     }
 }
 
@@ -10073,8 +10074,8 @@ SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, const shs__reade
     shs__pass pass = SHS_ZERO;
     pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__chunk_pixels(r);
     chunks = shs__chunk_count(r->block_pixels, pass.chunk_pixels);
-    for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_SLOTS) {
-        pass.count = shs__zmin(SHS__PASS_SLOTS, chunks - pass.first);
+    for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
+        pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
         shs__parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__pass_chunk, &pass);
         if (c->count)
             shs__parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__chunk_count(c->count, SHS__COLLECT_VALUES),
@@ -10105,14 +10106,14 @@ SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__reader *r, co
 typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 
 /* What a worker has for them. */
-typedef struct shs__gram_lane {
+typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
     void *scratch;   /* elements: a spectrum, up to whole vectors */
     void *blocks;    /* elements: products of the last panels, not yet in the sums: pending of them */
     shs_wide *words; /* the same from integers, of a whole chunk; counted: whether there are any */
     int pending, counted;
     unsigned char apart[SHS__ALIGN];
-} shs__gram_lane;
+} shs__gram_own;
 
 /* The sums begin with a count; from `at` on they are the products, n x n, the lower triangle. */
 typedef struct shs__gram {
@@ -10121,7 +10122,7 @@ typedef struct shs__gram {
     size_t at;
     int whole;             /* integers may be multiplied */
     shs__factors factors;  /* what products are formed of */
-    shs__gram_lane *lanes; /* one a worker */
+    shs__gram_own *own;    /* one a worker */
 } shs__gram;
 
 /* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
@@ -10139,40 +10140,40 @@ SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__words_kernels *w = shs__kernels_words();
     size_t whole = shs__chunk_count((size_t)g->n, 16) * 16, packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
     int i;
-    g->lanes = SHS__CARVE(l, shs__gram_lane, (size_t)workers);
+    g->own = SHS__CARVE(l, shs__gram_own, (size_t)workers);
     for (i = 0; i < workers; i++) {
-        shs__gram_lane counted, *lane = l->base ? g->lanes + i : &counted;
-        lane->packed = SHS__CARVE_ELEMENTS(l, k, packed);
-        lane->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
-        lane->blocks = SHS__CARVE_ELEMENTS(l, k, shs__block_values(g->n, k->lanes, k->columns));
-        lane->words =
+        shs__gram_own counted, *own = l->base ? g->own + i : &counted;
+        own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
+        own->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
+        own->blocks = SHS__CARVE_ELEMENTS(l, k, shs__block_values(g->n, k->lanes, k->columns));
+        own->words =
             SHS__CARVE(l, shs_wide, g->whole ? shs__block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
-        lane->pending = lane->counted = 0;
-        if (l->base) memset(lane->packed, 0, packed * (size_t)k->bytes);
+        own->pending = own->counted = 0;
+        if (l->base) memset(own->packed, 0, packed * (size_t)k->bytes);
     }
 }
 
 /* The products of the packed panel. Where an element is a float they are summed as such over SHS__PANELS_A_SUM panels and then
    in shs_wide. */
-SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_lane *lane, int depth, shs__ahead *ahead, shs_wide *sums) {
+SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
     const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
-    void *blocks = lane->blocks;
+    void *blocks = own->blocks;
     int column, row, groups = (g->n - 1) / k->lanes + 1, n;
     for (column = 0; column < g->n; column += k->columns) {
-        const void *b = shs__given_at(k, lane->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
+        const void *b = shs__given_at(k, own->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
         for (row = column / k->lanes; row < groups; row += n) {
             n = shs__tile_groups(groups - row, k->vectors);
             shs__fetch_ahead(ahead);
-            k->gram(n, depth, shs__given_at(k, lane->packed, (size_t)row * apart), b, (ptrdiff_t)apart, lane->pending > 0,
+            k->gram(n, depth, shs__given_at(k, own->packed, (size_t)row * apart), b, (ptrdiff_t)apart, own->pending > 0,
                     blocks);
             blocks = shs__element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
         }
     }
-    lane->pending++;
-    if (k->bytes == 8 || lane->pending < SHS__PANELS_A_SUM) return;
-    k->settle(g->n, lane->blocks, sums + g->at);
-    lane->pending = 0;
+    own->pending++;
+    if (k->bytes == 8 || own->pending < SHS__PANELS_A_SUM) return;
+    k->flush(g->n, own->blocks, sums + g->at);
+    own->pending = 0;
 }
 
 /* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
@@ -10196,7 +10197,7 @@ SHS__PRIVATE void shs__gram_words(const shs__words_kernels *k, shs__words_fn til
 
 /* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
    subtract 128 times the columns' sums. */
-SHS__PRIVATE void shs__settle_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
+SHS__PRIVATE void shs__flush_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
                                     shs_wide *P) {
     int column, row, j, i, last;
     for (column = 0; column < bands; column += k->columns)
@@ -10210,11 +10211,11 @@ SHS__PRIVATE void shs__settle_words(const shs__words_kernels *k, int bands, cons
 SHS__PRIVATE void shs__gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__gram *g = (const shs__gram *)state;
     const shs__words_kernels *w = shs__kernels_words();
-    shs__gram_lane *lane = g->lanes + worker;
-    if (lane->pending) g->kernels->settle(g->n, lane->blocks, sums + g->at);
-    if (lane->counted)
-        shs__settle_words(w, g->n, lane->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
-    lane->pending = lane->counted = 0;
+    shs__gram_own *own = g->own + worker;
+    if (own->pending) g->kernels->flush(g->n, own->blocks, sums + g->at);
+    if (own->counted)
+        shs__flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
+    own->pending = own->counted = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
@@ -10223,7 +10224,7 @@ SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int 
     int b;
     for (b = 0; b < bands; b += k->lanes, packed = shs__element_at(k, packed, apart), X = shs__given_at(k, X, apart)) {
         if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * (size_t)k->bytes);
-        k->turn(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
+        k->transpose(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
 }
 
@@ -10255,37 +10256,37 @@ SHS__PRIVATE int shs__whole_possible(shs_type type) {
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
-SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_lane *lane, shs_wide *sum) {
+SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
     int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, words, i;
-    int32_t *packed = (int32_t *)(void *)lane->packed;
+    int32_t *packed = (int32_t *)(void *)own->packed;
     size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
     size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
     for (i = 0; i < panel->pixels; i++)
         if (panel->missing[i]) panel->spectrum[i] = job->instead;
     for (; i % (quads ? 4 : 2); i++) panel->spectrum[i] = job->instead;
     words = i / (quads ? 4 : 2);
-    if (!lane->counted) memset(lane->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
-    lane->counted = 1;
+    if (!own->counted) memset(own->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
+    own->counted = 1;
     if (quads) {
         k->pack_quads(used, i, panel->spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
         if (k->quads_signed) packed += second, second = 0;
         shs__gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &panel->ahead,
-                        lane->words);
+                        own->words);
     } else {
         int64_t most = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
         most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
         shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
-                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, lane->words);
+                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, own->words);
     }
     return 1;
 }
 
 /* Sums and products of elements. What is missing in a panel that is not raw has been closed up. */
-SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_lane *lane, shs_wide *sums) {
+SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
@@ -10295,21 +10296,21 @@ SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *pan
         for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
             panel->spectrum[i] = (const unsigned char *)shs__element_at(k, panel->X, i * (size_t)job->gram.n);
     }
-    if (r->planes && !r->raw) shs__pack_planes(k, job->gram.n, panel->pixels, panel->X, lane->packed);
+    if (r->planes && !r->raw) shs__pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
     else
         k->pack(r->raw ? shs__element_type(k, r->view.cube->type) : SHS_REAL, job->gram.n, panel->pixels, panel->spectrum,
-                r->raw ? job->shift : r->zeros, panel->missing, lane->scratch, lane->packed, apart);
-    k->sums(job->gram.n, panel->pixels, lane->packed, apart, sums + 1);
-    shs__gram_panel(&job->gram, lane, panel->pixels, &panel->ahead, sums);
+                r->raw ? job->shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
+    k->sums(job->gram.n, panel->pixels, own->packed, apart, sums + 1);
+    shs__gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
 
 SHS__PRIVATE void shs__moments_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
-    shs__gram_lane *lane = job->gram.lanes + worker;
+    shs__gram_own *own = job->gram.own + worker;
     int k;
     sums[0] += (shs_wide)(job->reader.raw ? panel->pixels : panel->valid);
-    if (job->gram.factors == SHS__REALS || !shs__whole_moments(job, panel, lane, sums + 1))
-        shs__real_moments(job, panel, lane, sums);
+    if (job->gram.factors == SHS__REALS || !shs__whole_moments(job, panel, own, sums + 1))
+        shs__real_moments(job, panel, own, sums);
     for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
@@ -10329,7 +10330,7 @@ SHS__PRIVATE void shs__noise_panel(void *state, shs__panel *panel, int worker, s
     }
     panel->valid = (int)pairs;
     sums[0] += (shs_wide)pairs;
-    if (pairs > 0) shs__real_moments(job, panel, job->gram.lanes + worker, sums);
+    if (pairs > 0) shs__real_moments(job, panel, job->gram.own + worker, sums);
 }
 
 /* Of the pixels, or of the differences of right neighbours. */
@@ -10353,7 +10354,7 @@ SHS__PRIVATE void shs__moments_job_layout(shs__layout *l, shs__moments_job *job,
     job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
     job->whole_shift = SHS__CARVE(l, int32_t, shs__chunk_count(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
-    job->consumer.slots = SHS__CARVE(l, shs_wide, shs__product(job->consumer.count, SHS__PASS_SLOTS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__product(job->consumer.count, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
@@ -10576,12 +10577,12 @@ SHS__PRIVATE void shs__write_rows(const shs__map_job *job, const shs__panel *pan
     }
 }
 
-/* One output of the panel's pixels, run by run within lines: stored by kernels, or scaled here first. */
-SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *lane, int o, int quick) {
+/* One output of the panel's pixels, span by span within lines: stored by kernels, or scaled here first. */
+SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *own, int o, int quick) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
-    const void *y = shs__given_at(kernels, lane->planes, (size_t)o * SHS__PANEL_PIXELS);
-    const shs_wide *value = lane->wide;
+    const void *y = shs__given_at(kernels, own->planes, (size_t)o * SHS__PANEL_PIXELS);
+    const shs_wide *value = own->wide;
     shs_type type = w->sink->type;
     shs__scaling one = w->scaling;
     static const shs_wide nothing = 0;
@@ -10589,7 +10590,7 @@ SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *pa
     one.constant = squares ? &nothing : one.constant + o; /* squares have theirs */
     if (one.stretch) one.low += o, one.range += o, one.old += o;
     for (k = 0; k < panel->valid && !quick; k++)
-        lane->wide[k] = shs__scaled(&one, 0, squares ? lane->wide[k] : shs__get_element(kernels, y, (size_t)k));
+        own->wide[k] = shs__scaled(&one, 0, squares ? own->wide[k] : shs__get_element(kernels, y, (size_t)k));
     for (k = 0; k < panel->pixels; k += n) {
         size_t pixel = panel->first + (size_t)k;
         int most = shs__imin(panel->pixels - k, w->samples - (int)(pixel % (size_t)w->samples)), missing = panel->missing[k];
@@ -10604,13 +10605,13 @@ SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *pa
 SHS__PRIVATE void shs__map_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map_job *job = (const shs__map_job *)state;
     const shs__writer *w = &job->writer;
-    shs__mapped *lane = job->map.lanes + worker;
+    shs__mapped *own = job->map.own + worker;
     int quick = !job->map.squares && shs__kernels_take(job->map.kernels, w->sink->type), o;
     int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
     (void)sums;
-    shs__map_outputs(&job->map, panel, lane, by_pixel);
-    if (by_pixel) shs__write_rows(job, panel, lane->rows);
-    for (o = 0; o < w->bands && !by_pixel; o++) shs__write_plane(job, panel, lane, o, quick);
+    shs__map_outputs(&job->map, panel, own, by_pixel);
+    if (by_pixel) shs__write_rows(job, panel, own->rows);
+    for (o = 0; o < w->bands && !by_pixel; o++) shs__write_plane(job, panel, own, o, quick);
 }
 
 /* Extremes of an output: the larger of what there was and -low, high. */
@@ -10624,22 +10625,22 @@ SHS__PRIVATE void shs__widen(shs_wide low, shs_wide high, shs_wide *minus_low, s
 SHS__PRIVATE void shs__range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map *m = &((const shs__map_job *)state)->map;
     const shs__pixels_kernels *k = m->kernels;
-    shs__mapped *lane = m->lanes + worker;
-    void *low = lane->extremes, *high = shs__element_at(k, low, (size_t)m->ldy);
+    shs__mapped *own = m->own + worker;
+    void *low = own->extremes, *high = shs__element_at(k, low, (size_t)m->ldy);
     shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
     int rows = !m->planes, o, i;
-    shs__map_outputs(m, panel, lane, rows);
-    for (i = 0; i < panel->valid && m->squares; i++) shs__widen(lane->wide[i], lane->wide[i], sums, sums + 1);
+    shs__map_outputs(m, panel, own, rows);
+    for (i = 0; i < panel->valid && m->squares; i++) shs__widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (o = 0; o < m->ldy; o++) {
         shs__put_element(k, low, (size_t)o, largest);
         shs__put_element(k, high, (size_t)o, -largest);
     }
-    if (rows) k->range_rows(panel->valid, m->outputs, lane->rows, m->ldy, low, high);
+    if (rows) k->range_rows(panel->valid, m->outputs, own->rows, m->ldy, low, high);
     for (o = 0; o < m->outputs; o++) {
         size_t at = (size_t)o;
         if (!rows)
-            k->range(panel->valid, shs__element_at(k, lane->planes, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
+            k->range(panel->valid, shs__element_at(k, own->planes, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
                      shs__element_at(k, high, at));
         shs__widen(m->constant[o] + shs__get_element(k, low, at), m->constant[o] + shs__get_element(k, high, at), sums + o,
                    sums + m->outputs + o);
@@ -10663,7 +10664,7 @@ SHS__PRIVATE void shs__map_job_layout(shs__layout *l, shs__map_job *job, int wor
     shs__reader_layout(l, &job->reader, workers);
     shs__map_layout(l, &job->map, workers);
     shs__writer_layout(l, &job->writer, &job->reader.view);
-    job->consumer.slots = SHS__CARVE(l, shs_wide, shs__product(extremes, SHS__PASS_SLOTS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__product(extremes, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
 }
 
@@ -10705,7 +10706,7 @@ typedef struct shs__whitened {
     shs__white white;
     shs_contrast contrast;
     shs_real *products; /* z_a z_b: as many panels for each worker */
-    shs_wide *slots;
+    shs_wide *chunk_sums;
 } shs__whitened;
 
 /* panels: of pixels that are kept. */
@@ -10727,7 +10728,7 @@ SHS__PRIVATE void shs__whitened_layout(shs__layout *l, shs__whitened *w, int wor
     shs__map_layout(l, &w->job.map, workers);
     if (pairs) shs__gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, shs__product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
-    w->slots = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_SLOTS, 1));
+    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
 }
 
 /* With the memory in place. */
@@ -10747,7 +10748,7 @@ SHS__PRIVATE void shs__fourth_panel(void *state, shs__panel *panel, int worker, 
     const shs__whitened *w = (const shs__whitened *)state;
     const shs_real *Z = (const shs_real *)panel->X;
     shs_real *first = w->products + (size_t)worker * (size_t)w->gram.n * SHS__PANEL_PIXELS, *q = first;
-    shs__gram_lane *lane = w->gram.lanes + worker;
+    shs__gram_own *own = w->gram.own + worker;
     int a, b, k;
     sums[0] += (shs_wide)panel->valid;
     for (b = 0; b < w->job.map.bands; b++)
@@ -10755,8 +10756,8 @@ SHS__PRIVATE void shs__fourth_panel(void *state, shs__panel *panel, int worker, 
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, lane->packed);
-    shs__gram_panel(&w->gram, lane, panel->valid, &panel->ahead, sums);
+    shs__pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, own->packed);
+    shs__gram_panel(&w->gram, own, panel->valid, &panel->ahead, sums);
 }
 
 /* The count, the sums of g'(y) for c directions, those of z g(y), m x c. */
@@ -10764,10 +10765,10 @@ SHS__PRIVATE void shs__sweep_panel(void *state, shs__panel *panel, int worker, s
     const shs__whitened *w = (const shs__whitened *)state;
     const shs__contrast_kernels *k = shs__kernels_contrast();
     const shs__map *map = &w->job.map;
-    shs_real *y = (shs_real *)map->lanes[worker].planes;
+    shs_real *y = (shs_real *)map->own[worker].planes;
     int c = map->outputs, d;
     sums[0] += (shs_wide)panel->valid;
-    shs__map_outputs(map, panel, map->lanes + worker, 0);
+    shs__map_outputs(map, panel, map->own + worker, 0);
     for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, y + (size_t)d * SHS__PANEL_PIXELS);
     k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS,
                  sums + 1 + c);
@@ -10776,16 +10777,16 @@ SHS__PRIVATE void shs__sweep_panel(void *state, shs__panel *panel, int worker, s
 /* The count, the m sources' sums of y^4, then of log cosh y. */
 SHS__PRIVATE void shs__rate_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map *map = &((const shs__whitened *)state)->job.map;
-    const shs_real *y = (const shs_real *)map->lanes[worker].planes;
+    const shs_real *y = (const shs_real *)map->own[worker].planes;
     int m = map->outputs, d;
     sums[0] += (shs_wide)panel->valid;
-    shs__map_outputs(map, panel, map->lanes + worker, 0);
+    shs__map_outputs(map, panel, map->own + worker, 0);
     for (d = 0; d < m; d++)
         shs__kernels_contrast()->rate(panel->valid, y + (size_t)d * SHS__PANEL_PIXELS, sums + 1 + d, sums + 1 + m + d);
 }
 
 /* The c columns of W (m x c) become the rows of the map. */
-SHS__PRIVATE void shs__whitened_turn(shs__whitened *w, int c, const shs_wide *W) {
+SHS__PRIVATE void shs__whitened_map(shs__whitened *w, int c, const shs_wide *W) {
     w->job.map.outputs = c;
     shs__map_set(&w->job.map, W, w->job.map.bands, 1, NULL, NULL);
 }
@@ -10795,7 +10796,7 @@ SHS__PRIVATE shs_status shs__whitened_pass(const shs_context *ctx, shs__whitened
     shs__consumer c = SHS_ZERO;
     int kept = w->white.filled && w->white.kept;
     c.work = work, c.finish = work == shs__fourth_panel ? shs__gram_finish : NULL, c.state = w;
-    c.count = count, c.sums = sums, c.slots = w->slots;
+    c.count = count, c.sums = sums, c.chunk_sums = w->chunk_sums;
     c.phase = kept ? NULL : "whitening";
     if (kept) w->job.reader.tiles = 0;
     return shs__pass_run(ctx, &w->job.reader, &c);
@@ -10814,13 +10815,13 @@ SHS__PRIVATE shs_status shs__cpu_whiten(const shs_context *ctx, shs__whitened *w
 
 SHS__PRIVATE shs_status shs__cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
                                        const shs_wide *W, shs_wide *sums) {
-    shs__whitened_turn(w, c, W);
+    shs__whitened_map(w, c, W);
     w->contrast = contrast;
     return shs__whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__sweep_panel);
 }
 
 SHS__PRIVATE shs_status shs__cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
-    shs__whitened_turn(w, w->job.map.bands, W);
+    shs__whitened_map(w, w->job.map.bands, W);
     return shs__whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, sums, shs__rate_panel);
 }
 
@@ -10829,7 +10830,7 @@ SHS__PRIVATE shs_status shs__cpu_rate(const shs_context *ctx, shs__whitened *w, 
 SHS__PRIVATE int shs__cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
     shs__map_job *job = &w->job;
     if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
-    shs__whitened_turn(w, job->map.bands, W);
+    shs__whitened_map(w, job->map.bands, W);
     job->writer.sink = sink, job->writer.bands = job->map.bands;
     job->writer.missing = shs__missing_value(job->reader.view.cube, sink);
     job->consumer.state = job;
@@ -10860,7 +10861,7 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
     e = ctx->engine;
     status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
     if (status == SHS_OK) px->engine = e;
-    return shs__cpu_turn(e, status) ? SHS_OK : status;
+    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__px_close(shs__pixels *px) {
@@ -10882,12 +10883,12 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, shift, job->consumer.sums));
     while (shs__ask_narrow(precise, status, &wide));
-    return shs__cpu_turn(px->engine, status) ? shs__cpu_moments(px->ctx, job, known, shift) : status;
+    return shs__cpu_takes_over(px->engine, status) ? shs__cpu_moments(px->ctx, job, known, shift) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
     shs_status status = SHS__ASK(px->engine, pixels_noise, (px->remote, job->consumer.sums));
-    return shs__cpu_turn(px->engine, status) ? shs__pass_run(px->ctx, &job->reader, &job->consumer) : status;
+    return shs__cpu_takes_over(px->engine, status) ? shs__pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
@@ -10897,7 +10898,7 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
     while (shs__ask_narrow(precise, status, &wide));
-    return shs__cpu_turn(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
+    return shs__cpu_takes_over(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
 }
 
 /* Whether a sink that is a stream has been given anything: then nobody can begin again. */
@@ -10922,7 +10923,7 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     if (!given.pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
     do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
     while (!watched.begun && shs__ask_narrow(precise, status, &wide));
-    return !watched.begun && shs__cpu_turn(px->engine, status) ? shs__cpu_map(px->ctx, job, "transform") : status;
+    return !watched.begun && shs__cpu_takes_over(px->engine, status) ? shs__cpu_map(px->ctx, job, "transform") : status;
 }
 
 /* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
@@ -10930,7 +10931,7 @@ SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
     px->whitener = status == SHS_OK ? e : NULL;
-    return shs__cpu_turn(e, status) ? SHS_OK : status;
+    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
@@ -10942,7 +10943,7 @@ SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
 
 /* The CPU can whiten anew in every pass, and so go on wherever an engine gives up, which is left then. */
 SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
-    int here = shs__cpu_turn(px->whitener, status);
+    int here = shs__cpu_takes_over(px->whitener, status);
     if (here) px->whitener = NULL;
     return here;
 }
@@ -12009,8 +12010,8 @@ SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide 
     return 1;
 }
 
-/* Turns columns p and q of an m-row matrix by the angle of cosine c and sine s. */
-SHS__PRIVATE void shs__turn_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
+/* Rotates columns p and q of an m-row matrix by the angle of cosine c and sine s. */
+SHS__PRIVATE void shs__rotate_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
     shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
     int i;
     for (i = 0; i < m; i++) {
@@ -12020,13 +12021,13 @@ SHS__PRIVATE void shs__turn_columns(int m, shs_wide *A, int p, int q, shs_wide c
     }
 }
 
-/* Turns the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
+/* Rotates the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
    differ much in length, as after a step of y^3, which is as long as the kurtosis. */
-SHS__PRIVATE void shs__orthogonalise_columns(int m, shs_wide *A, shs_wide *V) {
+SHS__PRIVATE void shs__jacobi_columns(int m, shs_wide *A, shs_wide *V) {
     const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? (shs_wide)1.2e-7 : (shs_wide)2.3e-16;
-    int sweep, p, q, turned = 1;
-    for (sweep = 0; sweep < 60 && turned; sweep++)
-        for (turned = 0, p = 0; p < m; p++)
+    int sweep, p, q, rotated = 1;
+    for (sweep = 0; sweep < 60 && rotated; sweep++)
+        for (rotated = 0, p = 0; p < m; p++)
             for (q = p + 1; q < m; q++) {
                 const shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
                 shs_wide xx = shs__wide_dot(m, x, x), yy = shs__wide_dot(m, y, y), xy = shs__wide_dot(m, x, y), z, t, c;
@@ -12034,19 +12035,19 @@ SHS__PRIVATE void shs__orthogonalise_columns(int m, shs_wide *A, shs_wide *V) {
                 z = (yy - xx) / (2 * xy);
                 t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
                 c = 1 / SHS__WSQRT(1 + t * t);
-                shs__turn_columns(m, A, p, q, c, c * t);
-                shs__turn_columns(m, V, p, q, c, c * t);
-                turned = 1;
+                shs__rotate_columns(m, A, p, q, c, c * t);
+                shs__rotate_columns(m, V, p, q, c, c * t);
+                rotated = 1;
             }
 }
 
 /* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
-SHS__PRIVATE int shs__orthonormalise(int m, shs__iteration *it, shs_wide *A) {
+SHS__PRIVATE int shs__polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     memcpy(it->room, A, (size_t)m * (size_t)m * sizeof(shs_wide));
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) *SHS__AT(it->vectors, m, i, j) = i == j;
-    shs__orthogonalise_columns(m, it->room, it->vectors);
+    shs__jacobi_columns(m, it->room, it->vectors);
     for (j = 0; j < m; j++)
         if (!shs__project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
     for (j = 0; j < m; j++)
@@ -12065,7 +12066,7 @@ typedef struct shs__directions {
 
 /* What a step leaves in A becomes directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
-    return g.c > 1 ? shs__orthonormalise(m, it, A) : shs__project_off(m, g.d, it->W, A);
+    return g.c > 1 ? shs__polar_factor(m, it, A) : shs__project_off(m, g.d, it->W, A);
 }
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
@@ -12083,9 +12084,9 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
     for (*change = somewhere ? 0 : 2, j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
-        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__wide_dot(m, p, w) < 0 ? -1 : 1, turn = 0;
-        for (i = 0; i < m; i++) p[i] *= sign, turn += (p[i] - w[i]) * (p[i] - w[i]);
-        component[j].change = somewhere ? turn / 2 : 1;
+        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__wide_dot(m, p, w) < 0 ? -1 : 1, moved = 0;
+        for (i = 0; i < m; i++) p[i] *= sign, moved += (p[i] - w[i]) * (p[i] - w[i]);
+        component[j].change = somewhere ? moved / 2 : 1;
         component[j].converged = component[j].change <= shs__ica_tolerance(o);
         if (component[j].change > *change) *change = component[j].change;
     }

@@ -60,7 +60,7 @@ void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_
 #define SAME(ours, theirs) ((int)(ours) == (int)(theirs))
 typedef char sizes_are_those_of_the_library[SAME(SHS__KC, GEMM_DEPTH) && SAME(SHS__SLAB_DEPTH, SLAB_DEPTH) &&
                                                     SAME(SHS__PANEL_PIXELS, PANEL_PIXELS) &&
-                                                    SAME(SHS__PATCHES_A_BLOCK, PATCHES_A_BLOCK) &&
+                                                    SAME(SHS__PATCHES_A_BATCH, PATCHES_A_BLOCK) &&
                                                     SAME(SHS__OMP_REFRESHES, OMP_REFRESHES) &&
                                                     SAME(SHS__WORTH_SHARING, WORTH_SHARING)
                                                 ? 1

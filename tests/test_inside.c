@@ -25,14 +25,14 @@ static void test_conversions(void **state) {
     (void)state;
     for (t = SHS_REAL; t < SHS_TYPE_COUNT; t++)
         for (k = 0; k < 6; k++) {
-            shs__run run;
+            shs__span span;
             int each = k & 1;
-            run.from = memory, run.count = 5, run.stride = k / 2 == 1 ? 2 : 1, run.offset = k / 2 == 2 ? offset : NULL;
+            span.from = memory, span.count = 5, span.stride = k / 2 == 1 ? 2 : 1, span.offset = k / 2 == 2 ? offset : NULL;
             for (i = 0; i < 16; i++) store_value(memory + (size_t)i * shs_type_size((shs_type)t), (shs_type)t, 0, 7 * i % 11);
-            shs__convert((shs_type)t, &run, shift, each, y);
-            shs__convert_wide((shs_type)t, &run, wide_shift, each, w);
+            shs__convert((shs_type)t, &span, shift, each, y);
+            shs__convert_wide((shs_type)t, &span, wide_shift, each, w);
             for (i = 0; i < 5; i++) {
-                int at = (int)(run.offset ? offset[i] : i * run.stride);
+                int at = (int)(span.offset ? offset[i] : i * span.stride);
                 assert_true(y[i] == (shs_real)(7 * at % 11) - shift[each ? i : 0]);
                 assert_true(w[i] == (shs_wide)y[i]);
             }
