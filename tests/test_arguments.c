@@ -11,19 +11,12 @@ static unsigned char *const out = out_room[0], *const out2 = out_room[1], *const
 #define WIDES(room) ((shs_wide *)(void *)(room))
 #define INTS(room) ((int *)(void *)(room))
 
-static int all_untouched(void) {
-    size_t i;
-    for (i = 0; i < sizeof out_room; i++)
-        if (((const unsigned char *)out_room)[i] != UNTOUCHED) return 0;
-    return 1;
-}
-
 /* The call answers this and writes nothing to the rooms. */
 #define ANSWERS(call, status)                                                                                                  \
     do {                                                                                                                       \
         memset(out_room, UNTOUCHED, sizeof out_room);                                                                          \
         assert_status(call, status);                                                                                           \
-        if (!all_untouched()) fail_msg("%s wrote to its output", #call);                                                       \
+        if (!holds_untouched(out_room, sizeof out_room)) fail_msg("%s wrote to its output", #call);                            \
     } while (0)
 
 /* A context that holds half a pair of callbacks. */

@@ -322,6 +322,12 @@ static inline shs_cube streamed(const shs_cube *cube, int block_lines, stream *s
 /* ---- sinks ------------------------------------------------------------------------------------------------------- */
 
 #define UNTOUCHED 0x5a
+static inline int holds_untouched(const void *memory, size_t size) {
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
+    return 1;
+}
 
 /* A sink in memory, filled with a pattern. sink_free frees it. */
 static inline shs_sink new_sink(shs_type type, shs_interleave interleave, int lines, int samples, int outputs) {

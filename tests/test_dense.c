@@ -437,7 +437,7 @@ static void gemm_matches_naive_over_odd_sizes(void **state) {
     int i, j, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = 0; j < SIZES; j++, count++)
+        for (j = first_of(i + test_instance, 3); j < SIZES; j += every(3), count++)
             check_gemm((shs_trans)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[j],
                        sizes[(5 * i + 3 * j) % SIZES], factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
 }
@@ -457,7 +457,7 @@ static void gemm_matches_naive_in_every_form(void **state) {
 static void gemm_matches_naive_beyond_its_blocks(void **state) {
     int form;
     (void)state;
-    for (form = 0; form < 4; form++) {
+    for (form = first_of(test_instance, 4); form < 4; form += every(4)) {
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 301, 403, 390, (shs_real)0.7, -1, 1);
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 5, SHS__NC + 70, 11, 1, (shs_real)0.7, 0);
         check_gemm((shs_trans)(form & 1), (shs_trans)(form >> 1), 700, 3, 2 * SHS__KC + 1, 1, 0, 2);
@@ -595,14 +595,14 @@ static void syrk_matches_naive(void **state) {
     int i, j, form, a, b, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = 0; j < SIZES; j += 2, count++)
+        for (j = 2 * first_of(i + test_instance, 3); j < SIZES; j += 2 * every(3), count++)
             check_syrk((shs_uplo)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[(i + j) % SIZES],
                        factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
     for (form = 0; form < 4; form++)
         for (a = 0; a < 4; a++)
             for (b = 0; b < 4; b++)
                 check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 19, factors[a], factors[b], 2);
-    for (form = 0; form < 4; form++) {
+    for (form = first_of(test_instance, 4); form < 4; form += every(4)) {
         check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 409, 390, 1, -1, 0);
         check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 2 * SHS__SLAB_DEPTH + 1, 1, factors[form], 1);
     }
@@ -653,12 +653,12 @@ static void trsm_leaves_no_residual(void **state) {
     int i, j, form, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = 0; j < SIZES; j++, count++) {
+        for (j = first_of(i + test_instance, 5); j < SIZES; j += every(5), count++) {
             shs_real alpha = factors[1 + count / 16 % 3];
             check_trsm(count % 16, sizes[i], sizes[j], alpha, count % 3, 0);
             if (sizes[i] < 100 && sizes[j] < 100) check_trsm(count % 16, sizes[i], sizes[j], alpha, count % 3, 1);
         }
-    for (form = 0; form < 16; form++) {
+    for (form = first_of(test_instance, 3); form < 16; form += every(3)) {
         check_trsm(form, 33, 35, 1, 1, 0);
         check_trsm(form, 131, 150, (shs_real)0.7, 0, 0);
         check_trsm(form, 150, 131, -1, 2, 0);
@@ -732,7 +732,7 @@ static void cholesky_factors_multiply_to_the_matrix(void **state) {
     int i, uplo;
     (void)state;
     for (uplo = 0; uplo < 2; uplo++) {
-        for (i = 0; i < SIZES; i++) {
+        for (i = first_of(uplo + test_instance, 2); i < SIZES; i += every(2)) {
             check_cholesky((shs_uplo)uplo, sizes[i], i % 3, 0);
             if (sizes[i] < 100) check_cholesky((shs_uplo)uplo, sizes[i], i % 3, 1);
         }

@@ -846,7 +846,7 @@ static void test_noise_of_real_pictures(void **state) {
     static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/peppers.pgm", "images/house.pgm"};
     int n, k, c, width, height;
     (void)state;
-    for (n = 0; n < 4; n++) {
+    for (n = 0; n < 4; n += every(4)) {
         FILE *f = open_or_skip(data_path(names[n]));
         float *a;
         assert_int_equal(fscanf(f, "P5 %d %d 255", &width, &height), 2);

@@ -244,11 +244,17 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
 }
 
 static void test_defaults_are_those_of_double(void **state) {
+    static const struct {
+        int which;
+        shs_type type;
+        shs_interleave interleave;
+    } cases[] = {
+        {JASPER, SHS_U16, SHS_BIL},   {BEACH, SHS_I16, SHS_BSQ}, {SANDIEGO, SHS_I16, SHS_BIP}, {AIRPORT, SHS_U16, SHS_BIP},
+        {SANDIEGO, SHS_F64, SHS_BIP}, {BEACH, SHS_F32, SHS_BIL}, {AIRPORT, SHS_F32, SHS_BIP},  {JASPER, SHS_I32, SHS_BSQ},
+    };
+    int k;
     (void)state;
-    check_defaults(SANDIEGO, SHS_I16, SHS_BIP), check_defaults(BEACH, SHS_I16, SHS_BSQ);
-    check_defaults(JASPER, SHS_U16, SHS_BIL), check_defaults(AIRPORT, SHS_U16, SHS_BIP);
-    check_defaults(SANDIEGO, SHS_F64, SHS_BIP), check_defaults(BEACH, SHS_F32, SHS_BIL);
-    check_defaults(JASPER, SHS_I32, SHS_BSQ), check_defaults(AIRPORT, SHS_F32, SHS_BIP);
+    for (k = 0; k < 8; k += every(6)) check_defaults(cases[k].which, cases[k].type, cases[k].interleave);
 }
 
 /* GRASS fixes no sign: a plane or its negative, byte for byte. */
@@ -1009,18 +1015,11 @@ static void scene_prepare(scene *s) {
     s->rank = -7;
 }
 
-static int all_untouched(const void *memory, size_t size) {
-    size_t i;
-    for (i = 0; i < size; i++)
-        if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
-    return 1;
-}
-
 /* One run of one call with one fault; what a fault leaves behind is checked here. */
 static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty *f) {
     shs_status status = calls[c].call(ctx, s);
     if (status == SHS_OK && calls[c].makes) shs_pca_free(ctx, &s->made);
-    else if (!all_untouched(&s->made, sizeof s->made))
+    else if (!holds_untouched(&s->made, sizeof s->made))
         fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
     if (status != SHS_OK && s->rank != -7) fail_msg("%s: %s, but the rank was set", calls[c].name, shs_status_name(status));
     if (f->outstanding) fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), f->outstanding);
@@ -1028,156 +1027,9 @@ static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty
     return status;
 }
 
-static void test_each_allocation_fails(void **state) {
-    scene s;
-    int c, k;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++)
-        for (k = 0;; k++) {
-            shs_context ctx = SHS_ZERO;
-            shs_status status;
-            faulty f;
-            scene_prepare(&s);
-            faulty_attach(&f, k, &ctx);
-            status = run_call(&s, c, &ctx, &f);
-            if (status == SHS_OK) {
-                assert_int_equal(f.refused, 0);
-                break;
-            }
-            assert_status(status, SHS_NO_MEMORY);
-            assert_true(all_untouched(s.memory.pixels, LINES * SAMPLES * BANDS * sizeof(float)));
-            assert_int_equal(s.c.calls, 0);
-        }
-    scene_free(&s);
-}
-
-static void test_each_read_fails(void **state) {
-    scene s;
-    int c, k;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++)
-        for (k = 0;; k++) {
-            shs_context ctx = SHS_ZERO;
-            shs_status status;
-            faulty f;
-            scene_prepare(&s);
-            s.s.fail_at = k;
-            faulty_attach(&f, -1, &ctx);
-            status = run_call(&s, c, &ctx, &f);
-            if (s.s.calls <= k) {
-                assert_ok(status);
-                break;
-            }
-            assert_status(status, SHS_READ_FAILED);
-            assert_int_equal(s.s.calls, k + 1);
-        }
-    scene_free(&s);
-}
-
-static void test_each_write_fails(void **state) {
-    scene s;
-    int c, k;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++)
-        for (k = 0;; k++) {
-            shs_context ctx = SHS_ZERO;
-            shs_status status;
-            faulty f;
-            scene_prepare(&s);
-            s.c.fail_at = k;
-            faulty_attach(&f, -1, &ctx);
-            status = run_call(&s, c, &ctx, &f);
-            if (s.c.calls <= k) {
-                assert_ok(status);
-                assert_int_equal(s.c.next_line, calls[c].writes ? LINES : 0);
-                break;
-            }
-            assert_status(status, SHS_WRITE_FAILED);
-            assert_int_equal(s.c.calls, k + 1);
-        }
-    scene_free(&s);
-}
-
-static void test_cancelled_at_every_step(void **state) {
-    scene s;
-    int c, k;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++)
-        for (k = 0;; k++) {
-            shs_context ctx = SHS_ZERO;
-            shs_status status;
-            faulty f;
-            watch w;
-            scene_prepare(&s);
-            faulty_attach(&f, -1, &ctx);
-            watch_attach(&w, k, &ctx);
-            status = run_call(&s, c, &ctx, &f);
-            assert_false(w.wrong);
-            if (w.calls <= k) {
-                assert_ok(status);
-                if (strstr(calls[c].name, "from") == NULL) assert_true(k > 0);
-                break;
-            }
-            assert_status(status, SHS_CANCELLED);
-            assert_int_equal(w.calls, k + 1);
-        }
-    scene_free(&s);
-}
-
-static void test_arena_is_enough(void **state) {
-    scene s;
-    unsigned char *memory = NEW(unsigned char, 1 << 24);
-    int c;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++) {
-        shs_context ctx = SHS_ZERO;
-        shs_arena arena;
-        faulty f;
-        memset(&f, 0, sizeof f);
-        scene_prepare(&s);
-        shs_arena_init(&arena, memory, 1 << 24);
-        shs_arena_attach(&arena, &ctx);
-        assert_ok(run_call(&s, c, &ctx, &f));
-        if (arena.used) fail_msg("%s leaves %d bytes of the arena in use", calls[c].name, (int)arena.used);
-    }
-    free(memory);
-    scene_free(&s);
-}
-
-/* A result that lives in an arena is still the same after later calls have used the arena. */
-static void test_results_in_an_arena(void **state) {
-    scene s;
-    unsigned char *memory = NEW(unsigned char, 1 << 24);
-    int c;
-    (void)state;
-    scene_create(&s);
-    for (c = 0; c < CALLS; c++) {
-        shs_context ctx = SHS_ZERO;
-        shs_arena arena;
-        shs_pca first, second;
-        if (!calls[c].makes) continue;
-        shs_arena_init(&arena, memory, 1 << 24);
-        shs_arena_attach(&arena, &ctx);
-        scene_prepare(&s);
-        assert_ok(calls[c].call(NULL, &s));
-        first = s.made;
-        scene_prepare(&s);
-        assert_ok(calls[c].call(&ctx, &s));
-        second = s.made;
-        scene_prepare(&s);
-        assert_ok(calls[c].call(&ctx, &s));
-        if (!same_bits(&first, &second)) fail_msg("%s: its result was overwritten", calls[c].name);
-        shs_pca_free(&ctx, &s.made), shs_pca_free(&ctx, &second), shs_pca_free(NULL, &first);
-        assert_int_equal(arena.used, 0);
-    }
-    free(memory);
-    scene_free(&s);
-}
+#define RESULT shs_pca
+#define free_result shs_pca_free
+#include "test_pixel_faults.h"
 
 /* ---- threads and ranks ------------------------------------------------------------------------------------------- */
 
@@ -1265,7 +1117,7 @@ static void rank_clean(rank_work *w, int ranks) {
             shs_context ctx = SHS_ZERO;
             ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
             shs_pca_free(&ctx, w->made + r);
-        } else assert_true(all_untouched(w->made + r, sizeof w->made[r]));
+        } else assert_true(holds_untouched(w->made + r, sizeof w->made[r]));
         assert_int_equal(w->f[r].outstanding, 0);
         sink_free(w->sinks + r);
     }
@@ -1356,8 +1208,8 @@ static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status
     assert_status(shs_pca_fit(NULL, cube, o, &made), expected);
     assert_status(shs_mnf_fit(NULL, cube, o, &made), expected);
     assert_status(shs_rx(NULL, cube, o, &sink, &rank), expected);
-    assert_true(all_untouched(&made, sizeof made));
-    assert_true(all_untouched(sink.pixels, 6 * 7 * sizeof(double)));
+    assert_true(holds_untouched(&made, sizeof made));
+    assert_true(holds_untouched(sink.pixels, 6 * 7 * sizeof(double)));
     assert_int_equal(rank, -7);
     sink_free(&sink);
 }
@@ -1396,7 +1248,7 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_pca_transform(NULL, &pca, &other, &sink), SHS_BAD_BANDS);
     assert_status(shs_pca_inverse(NULL, &pca, &other, &sink), SHS_BAD_BANDS);
     assert_status(shs_pca_denoise(NULL, &pca, 0, &other, &sink), SHS_BAD_BANDS);
-    assert_true(all_untouched(sink.pixels, 6 * 7 * 4 * sizeof(float)));
+    assert_true(holds_untouched(sink.pixels, 6 * 7 * 4 * sizeof(float)));
     assert_status(shs_pca_from_moments(NULL, NULL, NULL, &empty), SHS_BAD_MOMENTS);
     assert_ok(shs_moments_create(NULL, 4, &m));
     assert_status(shs_pca_from_moments(NULL, &m, NULL, &empty), SHS_NO_PIXELS);

@@ -112,7 +112,7 @@ static void test_moments_of_every_type(void **state) {
     int layout, variant;
     (void)state;
     for (t = 0; t < sizeof types / sizeof *types; t++)
-        for (n = 0; n < sizeof sizes / sizeof *sizes; n++)
+        for (n = (size_t)first_of((int)t + test_instance, 5); n < sizeof sizes / sizeof *sizes; n += (size_t)every(5))
             for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
@@ -132,7 +132,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
     int backwards[MOST_BANDS], t, n, layout, missing, swap, b, i, j;
     (void)state;
     for (t = 0; t < 3; t++)
-        for (n = 0; n < 9; n++)
+        for (n = first_of(t + test_instance, 3); n < 9; n += every(3))
             for (missing = 0; missing < 2; missing++) {
                 int bands = sizes[n];
                 scene plain;
@@ -249,7 +249,8 @@ static void test_maps_of_every_order(void **state) {
             make_scene(&s, variant ? SHS_F32 : SHS_I16, (shs_interleave)in, 23, 0, variant);
             for (n = 0; n < sizeof outputs / sizeof *outputs; n++)
                 for (out = 0; out < SHS_INTERLEAVE_COUNT; out++)
-                    for (t = 0; t < sizeof types / sizeof *types; t++)
+                    for (t = (size_t)first_of((int)n + in + out + test_instance, 4); t < sizeof types / sizeof *types;
+                         t += (size_t)every(4))
                         for (p = 1; p < 3; p++)
                             check_map(&s, 23, outputs[n], types[t], (shs_interleave)out, (int)(n + t) % 2, precisions[p]);
             free_scene(&s);
@@ -262,7 +263,7 @@ static void test_squares_of_every_size(void **state) {
     size_t n, k, pixels = (size_t)SAMPLES * LINES;
     int layout, variant, o, b, short_of;
     (void)state;
-    for (n = 0; n < sizeof sizes / sizeof *sizes; n++)
+    for (n = (size_t)first_of(test_instance, 3); n < sizeof sizes / sizeof *sizes; n += (size_t)every(3))
         for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
             for (variant = 0; variant < 4; variant++) /* missing pixels; triangular */
                 for (short_of = 0; short_of < 2; short_of++) {

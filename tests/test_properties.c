@@ -567,7 +567,7 @@ static void outcome_free(outcome *o) {
 /* Each output is compared with that of the first run that gave it. */
 static void nothing_else_matters(const char *name, void (*perform)(trial *t), int problems, int runs) {
     int problem, run, k;
-    for (problem = 0; problem < problems; problem++) {
+    for (problem = 0; problem < problems; problem += every(3)) {
         outcome known;
         memset(&known, 0, sizeof known);
         for (run = 0; run < runs; run++) {
