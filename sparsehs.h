@@ -1412,25 +1412,25 @@ SHS__PRIVATE shs_wide shs__sum_value(const shs__sum *s) { return s->value + s->l
 /* ================================================================================================================== */
 
 #ifdef SHS__ALL_PARTS
-SHS__PUBLIC const char *shs_status_text(shs_status status) {
-    switch (status) {
-#define SHS__CASE(code, number, text)                                                                                  \
-    case code: return text;
-        SHS_STATUS_LIST(SHS__CASE)
-#undef SHS__CASE
-    }
-    return "unknown status";
+/* A table: as two switches it would be 2 KB of code. */
+static const struct {
+    shs_status status;
+    const char *name, *text;
+} shs__statuses[] = {
+#define SHS__ROW(code, number, text) {code, #code, text},
+    SHS_STATUS_LIST(SHS__ROW)
+#undef SHS__ROW
+    {SHS_OK, "unknown status", "unknown status"},
+};
+
+SHS__PRIVATE size_t shs__status_row(shs_status status) {
+    size_t row = 0, last = sizeof shs__statuses / sizeof *shs__statuses - 1;
+    while (row < last && shs__statuses[row].status != status) row++;
+    return row;
 }
 
-SHS__PUBLIC const char *shs_status_name(shs_status status) {
-    switch (status) {
-#define SHS__CASE(code, number, text)                                                                                  \
-    case code: return #code;
-        SHS_STATUS_LIST(SHS__CASE)
-#undef SHS__CASE
-    }
-    return "unknown status";
-}
+SHS__PUBLIC const char *shs_status_text(shs_status status) { return shs__statuses[shs__status_row(status)].text; }
+SHS__PUBLIC const char *shs_status_name(shs_status status) { return shs__statuses[shs__status_row(status)].name; }
 
 #endif /* SHS__ALL_PARTS */
 
@@ -6111,6 +6111,15 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
     return c && c->stride > 0 && c->used && c->atoms && c->coefs;
 }
 
+SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
+    size_t cells = shs__product(m, (size_t)stride, 1);
+    codes->m = m;
+    codes->stride = stride;
+    codes->used = SHS__CARVE(l, int, m);
+    codes->atoms = SHS__CARVE(l, int, cells);
+    codes->coefs = SHS__CARVE(l, shs_real, cells);
+}
+
 SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride, shs_codes *codes) {
     shs_codes made = SHS_ZERO;
     shs_status status = shs__check_context(ctx);
@@ -7499,34 +7508,6 @@ typedef struct shs__dl_session {
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
 } shs__dl_session;
 
-SHS__PRIVATE size_t shs__dl_most_stretches(int n, size_t m, int stride) {
-    return (size_t)n + shs__product(m, (size_t)stride, 1) / SHS__USES_AN_ITEM;
-}
-
-/* stride as in the options already checked; own_codes: the caller has none to offer. */
-SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_session *s, int stride, int own_codes, int workers) {
-    size_t cells = shs__product(s->m, (size_t)stride, 1), p = (size_t)s->p, n = (size_t)s->n;
-    s->coder.p = s->p, s->coder.n = s->n, s->coder.m = s->m, s->coder.stride = stride;
-    shs__coder_layout(l, &s->coder, workers);
-    if (own_codes) {
-        s->codes.m = s->m;
-        s->codes.stride = stride;
-        s->codes.used = SHS__CARVE(l, int, s->m);
-        s->codes.atoms = SHS__CARVE(l, int, cells);
-        s->codes.coefs = SHS__CARVE(l, shs_real, cells);
-    }
-    s->D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
-    s->E = SHS__CARVE(l, shs_real, shs__product(p, s->m, 1));
-    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__chunk_count(s->m, SHS__SIGNALS_A_CHUNK));
-    s->uses.start = SHS__CARVE(l, size_t, n + 2);
-    s->uses.signal = SHS__CARVE(l, size_t, cells);
-    s->uses.slot = SHS__CARVE(l, int, cells);
-    s->x_new = SHS__CARVE(l, shs_real, cells);
-    s->stretches = SHS__CARVE(l, shs__dl_stretch, shs__dl_most_stretches(s->n, s->m, stride));
-    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, shs__dl_most_stretches(s->n, s->m, stride), 1));
-    s->overlap = SHS__CARVE(l, shs_wide, n);
-}
-
 /* A counting sort of the codes by atom. */
 SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
     const shs_codes *codes = &s->codes;
@@ -7903,13 +7884,18 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
     return SHS_OK;
 }
 
+/* The next columns of D'D, from `first` on, into the panel (ld n); returns how many. */
+SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, shs_real *panel, shs_real *scratch) {
+    int count = shs__imin(SHS__PANEL, n - first);
+    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n, scratch);
+    return count;
+}
+
 /* Flags one of every two atoms whose |d_i'd_j| exceeds the limit: the one with fewer uses, the later of equals. */
 SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
     int first, i, j;
     for (first = 0; first < w->n; first += SHS__PANEL) {
-        int count = shs__imin(SHS__PANEL, w->n - first);
-        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, w->n, count, w->p, 1, w->D, w->p, w->D + (size_t)first * (size_t)w->p, w->p,
-                         0, w->panel, w->n, w->scratch);
+        int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, w->panel, w->scratch);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j && !w->flagged[j]; i++)
                 if (!w->flagged[i] && shs__abs(*SHS__AT(w->panel, w->n, i, j - first)) > limit)
@@ -7982,11 +7968,6 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     return status;
 }
 
-/* What is being minimised: the error, or with a tolerance the number of coefficients. */
-SHS__PRIVATE shs_wide shs__dl_merit(const shs__dl_learner *w, shs_wide rmse, shs_wide mean_atoms) {
-    return w->tolerant ? mean_atoms : rmse;
-}
-
 /* What the iterations have come to. */
 typedef struct shs__dl_course {
     shs_ksvd_report best; /* of the best dictionary so far, with the caller's arrays */
@@ -7996,7 +7977,7 @@ typedef struct shs__dl_course {
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, shs__dl_course *course, int updates, shs_wide rmse,
                                     shs_wide mean_atoms) {
-    shs_wide merit = shs__dl_merit(w, rmse, mean_atoms);
+    shs_wide merit = w->tolerant ? mean_atoms : rmse; /* what is being minimised */
     if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
     course->best_merit = merit;
     course->best.best_iteration = updates;
@@ -8199,24 +8180,36 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 
 /* ---- the public forms --------------------------------------------------------------------------------------------- */
 
-static const shs_ksvd_options shs__dl_zero = SHS_ZERO;
-
-SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes, int workers) {
-    size_t atoms = shs__product((size_t)w->p, (size_t)w->n, 1), n = (size_t)w->n;
-    w->cpu.p = w->p, w->cpu.n = w->n, w->cpu.m = w->m;
-    w->cpu.coder.options = &w->o->coding;
-    shs__dl_session_layout(l, &w->cpu, stride, own_codes, workers);
+/* stride as in the options already checked; own_codes: the caller has none to offer. */
+SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
+    shs__dl_session *s = &w->cpu;
+    size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
+    size_t atoms = shs__product(p, n, 1), cells = shs__product(m, (size_t)stride, 1), stretches = n + cells / SHS__USES_AN_ITEM;
+    s->p = s->coder.p = w->p, s->n = s->coder.n = w->n, s->m = s->coder.m = m;
+    s->coder.stride = stride, s->coder.options = &w->o->coding;
+    shs__coder_layout(l, &s->coder, shs__workers(w->ctx));
+    if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
+    s->D = SHS__CARVE(l, shs_real, atoms);
+    s->E = SHS__CARVE(l, shs_real, shs__product(p, m, 1));
+    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__chunk_count(m, SHS__SIGNALS_A_CHUNK));
+    s->uses.start = SHS__CARVE(l, size_t, n + 2);
+    s->uses.signal = SHS__CARVE(l, size_t, cells);
+    s->uses.slot = SHS__CARVE(l, int, cells);
+    s->x_new = SHS__CARVE(l, shs_real, cells);
+    s->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
+    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, stretches, 1));
+    s->overlap = SHS__CARVE(l, shs_wide, n);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
     w->atoms = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, atoms);
     w->energy = SHS__CARVE(l, shs_wide, n + 4);
-    w->errors2 = SHS__CARVE(l, shs_real, w->m);
+    w->errors2 = SHS__CARVE(l, shs_real, m);
     w->usage = SHS__CARVE(l, size_t, n);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     w->panel = SHS__CARVE(l, shs_real, shs__product(n, SHS__PANEL, 1));
     w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(w->n, SHS__PANEL, w->p));
-    w->signal = SHS__CARVE(l, shs_real, (size_t)w->p);
+    w->signal = SHS__CARVE(l, shs_real, p);
 }
 
 SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
@@ -8243,8 +8236,9 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
 /* The options of a training run with zeros replaced by what they become, but for prune_uses. A Gram matrix of the caller's would
    be that of another dictionary. */
 SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_options *given) {
-    shs_ksvd_options o = given ? *given : shs__dl_zero;
+    shs_ksvd_options o = SHS_ZERO;
     size_t side = 1, area;
+    if (given) o = *given;
     o.coding.gram = NULL;
     if (o.coding.sparsity == 0 && !o.coding.sparsity_each && !(o.coding.tolerance > 0) && !o.coding.tolerance_each)
         o.coding.sparsity = shs__imin(shs__imax(1, p / 10), n);
@@ -8282,19 +8276,15 @@ SHS__PUBLIC shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, 
     return shs_ksvd_ex(ctx, p, n, m, Y, p, &o, D, p, NULL, NULL);
 }
 
-SHS__OUTLINE size_t shs__dl_bytes(const shs_context *ctx, int p, int n, size_t m, int stride, shs_ksvd_options *o) {
-    shs__dl_learner w = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    w.o = o, w.p = p, w.n = n, w.m = m;
-    shs__dl_layout(&l, &w, shs__imax(stride, 1), 1, shs__workers(ctx));
-    return shs__layout_query(&l);
-}
-
 SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options) {
     shs_ksvd_options o = shs__dl_options(p, n, options);
+    shs__dl_learner w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1 || shs__check_coding(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    return shs__dl_bytes(ctx, p, n, m, stride, &o);
+    w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m;
+    shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
+    return shs__layout_query(&l);
 }
 
 /* How many signals there are over all ranks, and before this one. A rank that answers for another's number would be counted
@@ -8325,29 +8315,16 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
-    const int64_t numbers[] = {w->p,
-                               w->n,
-                               o->iterations,
-                               o->update,
-                               o->parallel_atoms,
-                               o->parallel_atoms_steps,
-                               o->rounds,
-                               o->rounds_steps,
-                               o->start,
-                               o->patch_width,
-                               o->patch_height,
-                               o->patch_channels,
-                               o->first_iteration,
-                               o->replace,
-                               o->prune_uses,
-                               o->keep,
-                               o->rmse_after_update != 0,
-                               o->stop_patience};
+    const int shape[] = {w->p, w->n, o->patch_width, o->patch_height, o->patch_channels};
+    const int course[] = {o->iterations, o->first_iteration, o->parallel_atoms, o->parallel_atoms_steps, o->rounds, o->rounds_steps};
+    const int choice[] = {(int)o->update, (int)o->start, (int)o->replace, o->prune_uses, (int)o->keep, o->rmse_after_update != 0, o->stop_patience};
     const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
     const int64_t limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
-        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__imprint(meeting.all, shape, sizeof shape);
+        meeting.all = shs__imprint(meeting.all, course, sizeof course);
+        meeting.all = shs__imprint(meeting.all, choice, sizeof choice);
         meeting.all = shs__imprint(meeting.all, values, sizeof values);
         meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
         meeting.all = shs__imprint(meeting.all, o->parallel_atoms_schedule, (size_t)o->parallel_atoms_steps * sizeof(shs_step));
@@ -8395,7 +8372,7 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
     shs_status status = SHS_OK;
-    while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes, shs__workers(w->ctx));
+    while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
     if (!own_codes) w->cpu.codes = *codes;
     w->cpu.coder.Y = Y;
@@ -8404,16 +8381,20 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     return shs__dl_stage_open(w);
 }
 
-SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_real *D, int ldd, size_t m, const shs_real *Y,
-                                     int ldy, shs_ksvd_options *o, shs_codes *codes, shs_ksvd_report *report) {
+/* The fast form of shs_ksvd_naive. */
+SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
+                                   const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
+                                   shs_ksvd_report *report) {
+    shs_ksvd_options o = shs__dl_options(p, n, options);
     shs__dl_course course = SHS_ZERO;
     shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
     int stride = 0, j, started;
-    shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, o, codes, &stride);
+    shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, &o, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (report) course.best.history = report->history, course.best.usage_history = report->usage_history;
-    w.ctx = ctx, w.p = p, w.n = n, w.m = m, w.o = o;
+    w.ctx = shs__trial_context(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     started = status == SHS_OK;
@@ -8428,32 +8409,13 @@ SHS__OUTLINE shs_status shs__dl_ksvd(const shs_context *ctx, int p, int n, shs_r
         if (report) *report = course.best;
     }
     shs__dl_stage_close(&w);
-    shs__release(ctx, &l);
+    shs__release(w.ctx, &l);
     return status;
-}
-
-/* The fast form of shs_ksvd_naive. */
-SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
-                                   const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
-                                   shs_ksvd_report *report) {
-    shs_ksvd_options o = shs__dl_options(p, n, options);
-    shs__trial trial = SHS_ZERO;
-    return shs__dl_ksvd(shs__trial_context(ctx, &trial), p, n, D, ldd, m, Y, ldy, &o, codes, report);
-}
-
-typedef struct shs__dl_coherence {
-    shs_real *norms, *panel, *scratch;
-} shs__dl_coherence;
-
-SHS__PRIVATE void shs__dl_coherence_layout(shs__layout *l, shs__dl_coherence *w, int p, int n) {
-    w->norms = SHS__CARVE(l, shs_real, (size_t)n);
-    w->panel = SHS__CARVE(l, shs_real, shs__product((size_t)n, SHS__PANEL, 1));
-    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
 }
 
 SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                                 shs_wide *mu) {
-    shs__dl_coherence w;
+    shs_real *norms = NULL, *panel = NULL, *scratch = NULL;
     shs__layout l = SHS_ZERO;
     int first, i, j;
     shs_wide largest = 0;
@@ -8462,17 +8424,19 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    while (shs__layout_next(ctx, &l, &status)) shs__dl_coherence_layout(&l, &w, p, n);
+    while (shs__layout_next(ctx, &l, &status)) {
+        norms = SHS__CARVE(&l, shs_real, (size_t)n);
+        panel = SHS__CARVE(&l, shs_real, shs__product((size_t)n, SHS__PANEL, 1));
+        scratch = SHS__CARVE(&l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
+    }
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++) w.norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
+    for (j = 0; j < n; j++) norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
     for (first = 0; first < n; first += SHS__PANEL) {
-        int count = shs__imin(SHS__PANEL, n - first);
-        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, w.panel, n,
-                         w.scratch);
+        int count = shs__dl_gram_panel(p, n, D, ldd, first, panel, scratch);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
-                shs_wide both = (shs_wide)w.norms[i] * (shs_wide)w.norms[j];
-                shs_wide c = both > 0 ? shs__wabs((shs_wide)*SHS__AT(w.panel, n, i, j - first)) / both : 0;
+                shs_wide both = (shs_wide)norms[i] * (shs_wide)norms[j];
+                shs_wide c = both > 0 ? shs__wabs((shs_wide)*SHS__AT(panel, n, i, j - first)) / both : 0;
                 if (c > largest) largest = c;
             }
     }
@@ -8812,15 +8776,10 @@ typedef struct shs__approximation {
 
 SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *w, int n, int stride, int workers) {
     size_t batch = shs__zmin(SHS__PATCHES_A_BATCH, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
-    size_t cells = shs__product(batch, (size_t)stride, 1);
     w->batch = (int)batch;
     w->coder.p = w->g.p, w->coder.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
     shs__coder_layout(l, &w->coder, workers);
-    w->codes.m = batch;
-    w->codes.stride = stride;
-    w->codes.used = SHS__CARVE(l, int, batch);
-    w->codes.atoms = SHS__CARVE(l, int, cells);
-    w->codes.coefs = SHS__CARVE(l, shs_real, cells);
+    shs__codes_layout(l, &w->codes, batch, stride);
     w->Y = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.p, 1));
     w->means = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.channels, 1));
     w->norms = SHS__CARVE(l, shs_real, batch);

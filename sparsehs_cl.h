@@ -4173,7 +4173,7 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
 }
 
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
-    size_t n = (size_t)s->n, p = (size_t)s->p, cells = shs__product(s->m, (size_t)s->stride, 1);
+    size_t n = (size_t)s->n, p = (size_t)s->p;
     size_t learning = s->job.learning != 0;
     s->own_D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
     s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__product(p + 1, n, 1) : 0);
@@ -4181,11 +4181,7 @@ SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     s->own_start = SHS__CARVE(l, cl_uint, n + 1);
     s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
     if (s->slices < 2) return;
-    s->codes.m = s->m;
-    s->codes.stride = s->stride;
-    s->codes.used = SHS__CARVE(l, int, s->m);
-    s->codes.atoms = SHS__CARVE(l, int, cells);
-    s->codes.coefs = SHS__CARVE(l, shs_real, cells);
+    shs__codes_layout(l, &s->codes, s->m, s->stride);
     s->own_E = SHS__CARVE(l, shs_real, learning ? shs__product(p, s->m, 1) : 0);
 }
 
