@@ -5,7 +5,7 @@
 #ifdef __unix__
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #endif
-#include "test.h"
+#include "test_signals.h"
 #include "cl_shim.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
@@ -1191,15 +1191,6 @@ static void test_allocations_fail(void **state) {
 
 /* ---- golden errors ----------------------------------------------------------------------------------------------- */
 
-static shs_real *read_golden(const char *name, size_t count) {
-    float *x = read_f32_or_skip(golden_path(name), count);
-    shs_real *y = (shs_real *)malloc(count * sizeof *y);
-    size_t i;
-    for (i = 0; i < count; i++) y[i] = (shs_real)x[i];
-    free(x);
-    return y;
-}
-
 static void check_golden(int column, int group) {
     problem w;
     shs_ksvd_options o = learning_options(30, group, 1, 6);
@@ -1209,8 +1200,8 @@ static void check_golden(int column, int group) {
     char line[512];
     int k = 0;
     w.p = 64, w.n = 128, w.m = 4096, w.s = 6;
-    w.Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096);
-    w.D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
+    w.Y = read_golden_reals("ksvd_signals_64x4096.f32", 64 * 4096);
+    w.D = read_golden_reals("ksvd_atoms_64x128.f32", 64 * 128);
     l = learn(&d->ctx, &w, o, 6);
     assert_non_null(fgets(line, sizeof line, f));
     while (k < 30 && fgets(line, sizeof line, f)) {

@@ -1,6 +1,6 @@
 /* test_coding.c - sparse coding: every form of OMP against its naive twin, against golden codes, on noisy patches, on
    bad input, and for any number of threads. */
-#include "test.h"
+#include "test_signals.h"
 
 /* ---- problems and their naive solution --------------------------------------------------------------------------- */
 
@@ -10,21 +10,6 @@ typedef struct problem {
     size_t m;
     shs_real *D, *Y, *gram, *dty, *norms2;
 } problem;
-
-static double inner(int p, const shs_real *x, const shs_real *y) {
-    double sum = 0;
-    int i;
-    for (i = 0; i < p; i++) sum += (double)x[i] * (double)y[i];
-    return sum;
-}
-
-static void normalise(int p, int n, shs_real *D) {
-    int i, j;
-    for (j = 0; j < n; j++) {
-        double norm = sqrt(inner(p, D + (size_t)p * (size_t)j, D + (size_t)p * (size_t)j));
-        for (i = 0; i < p && norm > 0; i++) D[(size_t)p * (size_t)j + (size_t)i] /= (shs_real)norm;
-    }
-}
 
 /* Everything that follows from D and Y, which the problem then owns. */
 static problem problem_of(int p, int n, size_t m, shs_real *D, shs_real *Y) {

@@ -1,6 +1,6 @@
 /* test_learning.c - dictionary learning: golden errors of other systems, the naive update, starts, resume, replacement,
    ranks, threads, and all that can go wrong. */
-#include "test.h"
+#include "test_signals.h"
 #include <pthread.h>
 #include <unistd.h>
 #ifdef _WIN32
@@ -11,21 +11,6 @@
 static const shs_context serial = {.threads = 1};
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
-
-static double inner(int p, const shs_real *x, const shs_real *y) {
-    double sum = 0;
-    int i;
-    for (i = 0; i < p; i++) sum += (double)x[i] * (double)y[i];
-    return sum;
-}
-
-static void normalise(int p, int n, shs_real *D) {
-    int i, j;
-    for (j = 0; j < n; j++) {
-        double norm = sqrt(inner(p, D + p * j, D + p * j));
-        for (i = 0; i < p && norm > 0; i++) D[p * j + i] = (shs_real)((double)D[p * j + i] / norm);
-    }
-}
 
 static shs_real *copy_of(size_t count, const shs_real *x) {
     shs_real *y = (shs_real *)malloc((count ? count : 1) * sizeof *y);
@@ -100,18 +85,9 @@ static double rmse_of(int p, int n, const shs_real *D, size_t m, const shs_real 
 
 /* ---- golden errors ----------------------------------------------------------------------------------------------- */
 
-static shs_real *read_golden(const char *name, size_t count) {
-    float *x = read_f32_or_skip(golden_path(name), count);
-    shs_real *y = (shs_real *)malloc(count * sizeof *y);
-    size_t i;
-    for (i = 0; i < count; i++) y[i] = (shs_real)x[i];
-    free(x);
-    return y;
-}
-
 static void check_golden_column(int column, int parallel_atoms, int threads) {
-    shs_real *Y = read_golden("ksvd_signals_64x4096.f32", 64 * 4096),
-             *D = read_golden("ksvd_atoms_64x128.f32", 64 * 128);
+    shs_real *Y = read_golden_reals("ksvd_signals_64x4096.f32", 64 * 4096),
+             *D = read_golden_reals("ksvd_atoms_64x128.f32", 64 * 128);
     FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
     shs_ksvd_record *history = (shs_ksvd_record *)malloc(30 * sizeof *history);
     shs_ksvd_options o = SHS_ZERO;
