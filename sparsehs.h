@@ -15,7 +15,19 @@
         5  symmetric eigenproblem                      11  independent components   (FastICA)
         6  sparse coding  (Batch-OMP)
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
-   small loops for each instruction set stand before section 4 under KERNELS.
+   small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag:
+       1  >>config        2  >>context layout arena threads        3  >>random
+       -  >>kernels k_types k_vectors k_gemm k_eigen k_eigen_products k_eigen_rotations k_omp k_packing k_products
+          k_results k_integers k_contrasts k_tables k_choice
+       4  >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky unit_columns
+       5  >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection eigen_back eigen_driver
+          eigen_naive
+       6  >>omp codes pursuit omp_direct coder omp_public omp_engine omp_one omp_naive
+       7  >>learn learn_naive rules learn_session learn_stages learn_driver learn_start learn_public
+       8  >>patches grid patches_get patches_put approximate image_noise
+       9  >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps px_engine moments sinks
+      10  >>pca pca_naive wide_products pca_fit mnf transforms
+      11  >>ica ica_naive expectations ica_iterations ica_fit
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -1170,7 +1182,7 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
 
 /* The drivers above are written once; their stages run on the CPU, or on the engine that ctx->engine names. A signals
    session keeps the signals, their codes and their residuals where they are computed. Stages return sums over the signals
-   of this rank, never means, so that they can be added up. Who only uses the library need not read on. */
+   of this rank, never means, so that they can be added up. You need not read on unless you write an engine. */
 typedef struct shs_signals_job {
     int version; /* 0, as in shs_engine */
     int p, n;
@@ -1206,7 +1218,7 @@ typedef struct shs_engine {
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
-    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not finite: nobody else looks. errors2 (m) and usage (n) may be
+    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. errors2 (m) and usage (n) may be
        NULL; sum2, nonzeros and not_reached of the report are filled. */
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
@@ -1263,9 +1275,34 @@ typedef struct shs_engine {
 #ifndef SPARSEHS_IMPLEMENTATION_ONCE
 #define SPARSEHS_IMPLEMENTATION_ONCE
 
+/* GLOSSARY: words that have one meaning below.
+     batch     patches that are coded and put back together
+     block     a rectangle of a matrix; of a stream, the lines that are in memory at a time; of memory, what one request got
+     chunk     what one call of a parallel loop's body does; it depends on the sizes alone, so that sums do too
+     counted   a dummy that takes a buffer's address while the layout function only counts (shs__layout)
+     element   what pixels are calculated in: shs_real, or shs_wide where that is needed
+     flush     to add the sums of single precision, or of integers, to those in shs_wide, and begin anew
+     group     signals, atoms or vectors of bands that go through a loop together
+     job       what a stage is asked to do: inputs, options, and where the results go
+     lane      one element of a processor's vector
+     own       a worker's own scratch; a worker is a number that no two threads have at the same time
+     panel     columns of a matrix, or pixels of a cube, that are worked on together because they fit into a cache
+     plane     the values of one band, or of one output, of the pixels of a panel, side by side
+     quad      four 8-bit values in 32 bits of a vector, from four pixels; a pair is two of 16 bits
+     run       to do what was prepared: memory is in place, arguments are checked
+     slab      a piece of the depth of a product; strips are rows of a triangular system, stripes columns of a product
+     slot      a place in a column of codes: one atom's index and coefficient
+     span      values of a cube that one stride, or one list of offsets, leads through
+     stretch   consecutive uses of one atom, whose sums are one chunk
+     tile      a block of a product whose sums stay in registers
+   Rotations rotate, transposes transpose; Gram and Schmidt, Jacobi and the polar factor each go by their names. */
+
 /* ================================================================================================================== */
-/* 1  CONFIGURATION                                                                                                   */
+/* 1  CONFIGURATION                                                                                          >>config */
 /* ================================================================================================================== */
+
+/* What the options and the compiler decide: which parts there are, the types, constants and mathematics of each precision,
+   linkage, and the macros and one-line functions that all sections use. It calls nothing of the other sections. */
 
 #if defined(SPARSEHS_STATIC) && defined(SPARSEHS_IMPLEMENTATION) && !defined(SHS__STATIC)
 #error "sparsehs: with SPARSEHS_STATIC define SPARSEHS_IMPLEMENTATION before the first #include of this file"
@@ -1408,7 +1445,7 @@ SHS__PRIVATE void shs__sum_add(shs__sum *s, shs_wide x) {
 SHS__PRIVATE shs_wide shs__sum_value(const shs__sum *s) { return s->value + s->lost; }
 
 /* ================================================================================================================== */
-/* 2  CONTEXT                                                                                                         */
+/* 2  CONTEXT                                                                                               >>context */
 /* ================================================================================================================== */
 
 #ifdef SHS__ALL_PARTS
@@ -1434,7 +1471,7 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) { return shs__statuse
 
 #endif /* SHS__ALL_PARTS */
 
-/* ---- sizes and layouts -------------------------------------------------------------------------------------------- */
+/* ---- sizes and layouts ---------------------------------------------------------------------------------- >>layout */
 
 SHS__PRIVATE int shs__mul_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
 /* How many chunks of `size` hold `count`. */
@@ -1527,7 +1564,7 @@ SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
 }
 
 #ifdef SHS__ALL_PARTS
-/* ---- arena -------------------------------------------------------------------------------------------------------- */
+/* ---- arena ----------------------------------------------------------------------------------------------- >>arena */
 
 /* What stands before each block. A block that is given back while later ones are in use waits until those are gone. */
 typedef struct shs__arena_header {
@@ -1596,7 +1633,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
     return 0;
 }
 
-/* ---- threads, progress, ranks ------------------------------------------------------------------------------------- */
+/* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
 
 SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
@@ -1854,8 +1891,12 @@ SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
 #endif
 
 /* ================================================================================================================== */
-/* 3  RANDOM NUMBERS                                                                                                  */
+/* 3  RANDOM NUMBERS                                                                                         >>random */
 /* ================================================================================================================== */
+
+/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 5, 7, 8 and 11 call
+   it for start vectors, start dictionaries and the choice of patches and signals. The same seed gives the same numbers
+   everywhere, so that tests may rely on them. */
 
 /* The mixing function: every bit of the input reaches every bit of the output. */
 SHS__PRIVATE uint64_t shs__mix(uint64_t x) {
@@ -1921,7 +1962,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 #endif /* SHS__ALL_PARTS */
 
 /* ================================================================================================================== */
-/* KERNELS                                                                                                            */
+/* KERNELS                                                                                                  >>kernels */
 /* ================================================================================================================== */
 
 /* The small loops whose speed depends on the instruction set. They are one text, in the vector extensions of gcc and clang
@@ -1939,7 +1980,9 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 
    To add a kernel: its pointer in the struct of its group, the function in the text, its name in the table. To add a
    group: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
-   function from outside was compiled for the base. Vectors are passed and returned only where all is inlined. */
+   function from outside was compiled for the base. Vectors are passed and returned only where all is inlined.
+
+   Kernels check nothing, take no memory and call only each other. The sections call them through the tables alone. */
 
 /* Of sections 4 to 8: contiguous vectors. */
 typedef struct shs__vector_kernels {
@@ -2001,10 +2044,10 @@ typedef struct shs__pursuit_kernels {
     ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +             \
      (size_t)((i) % SHS__BLOCK))
 
-/* How results are scaled: constant + y and, with stretch, range (that - low) / old + base. One of each for all, or each its
+/* How results are scaled: constant + y and, with rescale, range (that - low) / old + base. One of each for all, or each its
    own; where the old range is nothing, old is 1 and range 0. */
 typedef struct shs__scaling {
-    int each, stretch;
+    int each, rescale;
     const shs_wide *constant, *low, *range, *old;
     shs_wide base;
 } shs__scaling;
@@ -2175,7 +2218,7 @@ typedef struct shs__contrast_kernels {
 
 #ifdef SHS__INSTANCE /* the text: compiled once for each instance */
 
-/* ---- kernels: the vector types ------------------------------------------------------------------------------------ */
+/* ---- kernels: the vector types ------------------------------------------------------------------------- >>k_types */
 
 /* The base has the vectors that the flags allow. */
 #if defined(SHS__SIMD) && !defined(SHS__VECTOR_BYTES)
@@ -2307,7 +2350,7 @@ typedef shs_wide shs__wvec;
 #define SHS__MULTIPLY_ADD_ONE(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* ---- kernels: vectors --------------------------------------------------------------------------------------------- */
+/* ---- kernels: vectors -------------------------------------------------------------------------------- >>k_vectors */
 
 /* The sum of `lanes`, a vector in memory: by halves, so that the chain of additions is short. */
 #ifdef SHS__VECTOR_BYTES
@@ -2492,7 +2535,7 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
     for (i = whole; i < n; i++) y[i] += alpha * (shs_wide)x[i];
 }
 
-/* ---- kernels: gemm ------------------------------------------------------------------------------------------------ */
+/* ---- kernels: gemm -------------------------------------------------------------------------------------- >>k_gemm */
 
 /* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
    which it reads them, without a gap (MR rows, NR columns):
@@ -2684,7 +2727,7 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
         for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
 }
 
-/* ---- kernels: eigenproblem, vectors ------------------------------------------------------------------------------- */
+/* ---- kernels: eigenproblem, vectors -------------------------------------------------------------------- >>k_eigen */
 
 /* x'y, in two accumulators */
 SHS__PRIVATE shs_wide SHS__IN(wdot)(int m, const shs_wide *x, const shs_wide *y) {
@@ -2771,7 +2814,7 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
     }
 }
 
-/* ---- kernels: eigenproblem, products ------------------------------------------------------------------------------ */
+/* ---- kernels: eigenproblem, products ---------------------------------------------------------- >>k_eigen_products */
 
 /* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
    broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
@@ -2823,7 +2866,7 @@ SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P
             SHS__IN(wtile1)(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
 }
 
-/* ---- kernels: eigenproblem, rotations and secular equation -------------------------------------------------------- */
+/* ---- kernels: eigenproblem, rotations and secular equation ----------------------------------- >>k_eigen_rotations */
 
 /* Two vectors of rows of Z times the rotations of four sweeps, columns lo..hi, from right to left. A rotation is
 
@@ -2892,7 +2935,7 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
     return sum;
 }
 
-/* ---- kernels: pursuit --------------------------------------------------------------------------------------------- */
+/* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
 #ifdef SHS__VECTOR_BYTES
 #ifdef SPARSEHS_DOUBLE
@@ -3129,7 +3172,7 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif /* SHS__IN_WIDE */
 
 #ifdef SHS__CUBES
-/* ---- kernels: pixels, packing ------------------------------------------------------------------------------------- */
+/* ---- kernels: pixels, packing ------------------------------------------------------------------------ >>k_packing */
 
 /* Products of pixels are summed from PACKED panels. A group is as many bands as a vector has lanes (L), and lies pixel
    after pixel; the last one is filled up with zeros:
@@ -3303,7 +3346,7 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
     }
 }
 
-/* ---- kernels: pixels, products ------------------------------------------------------------------------------------ */
+/* ---- kernels: pixels, products ---------------------------------------------------------------------- >>k_products */
 
 /* A BLOCK of the products is one group of rows by SHS__PC columns. A TILE is up to SHS__PV blocks of the same columns: its
    sums stay in registers. Of the blocks those are formed that meet the lower triangle, column of blocks after column of
@@ -3411,7 +3454,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
         }
 }
 
-/* ---- kernels: pixels, results ------------------------------------------------------------------------------------- */
+/* ---- kernels: pixels, results ------------------------------------------------------------------------ >>k_results */
 
 #ifdef SHS__PIXEL_VECTORS
 SHS__PX_TYPE(part_u8, uint8_t, SHS__PWL);
@@ -3504,7 +3547,7 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
 /* One value in shs_wide: the constant added, and stretched. Vectors of them and single ones are calculated alike. */
 #define SHS__PX_SCALED(value, at)                                                                                      \
     value = at(s->constant) + value;                                                                                   \
-    if (s->stretch) value = at(s->range) * (value - at(s->low)) / at(s->old) + s->base;
+    if (s->rescale) value = at(s->range) * (value - at(s->low)) / at(s->old) + s->base;
 #define SHS__PX_ONE(p) (p)[s->each ? i : 0]
 #define SHS__PX_SINGLES(to_type, least, most, rounded)                                                                 \
     for (; i < n; i++) {                                                                                               \
@@ -3575,7 +3618,7 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
 }
 
 #ifndef SHS__IN_WIDE
-/* ---- kernels: pixels, integer products ---------------------------------------------------------------------------- */
+/* ---- kernels: pixels, integer products -------------------------------------------------------------- >>k_integers */
 
 /* Pixels of 8 and 16 bits, less an integer shift, multiplied and added by the processor's integer dot products: exact, and
    two to four times as fast as in float. They are packed as above, but a word of 32 bits holds the same band of two pixels
@@ -3841,7 +3884,7 @@ SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 #endif
 };
 
-/* ---- kernels: contrasts ------------------------------------------------------------------------------------------- */
+/* ---- kernels: contrasts ---------------------------------------------------------------------------- >>k_contrasts */
 
 /* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
 
@@ -4071,7 +4114,7 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #endif /* SHS__IN_WIDE */
 #endif /* SHS__CUBES */
 
-/* ---- kernels: the tables ------------------------------------------------------------------------------------------ */
+/* ---- kernels: the tables ------------------------------------------------------------------------------ >>k_tables */
 
 #ifdef SHS__CUBES
 #ifdef SHS__IN_WIDE
@@ -4163,7 +4206,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #ifdef SHS__REMAINDER /* of the implementation */
 #undef SHS__REMAINDER
 
-/* ---- kernels: the choice ------------------------------------------------------------------------------------------ */
+/* ---- kernels: the choice ------------------------------------------------------------------------------ >>k_choice */
 
 enum { SHS__INSTANCE_BASE, SHS__INSTANCE_AVX2, SHS__INSTANCE_AVX512, SHS__INSTANCES };
 
@@ -4273,10 +4316,10 @@ SHS__PUBLIC const char *shs_build_info(void) {
 #endif /* SHS__ALL_PARTS */
 
 /* ================================================================================================================== */
-/* 4  DENSE LINEAR ALGEBRA                                                                                            */
+/* 4  DENSE LINEAR ALGEBRA                                                                                    >>dense */
 /* ================================================================================================================== */
 
-/* ---- checks shared by the routines and their naive twins ---------------------------------------------------------- */
+/* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
 /* Empty matrices may be NULL. */
 SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
@@ -4288,7 +4331,7 @@ SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step *
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
 SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------ */
+/* ---- vectors ------------------------------------------------------------------------------------------- >>vectors */
 
 SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy) {
     shs_real s = 0;
@@ -4364,7 +4407,7 @@ SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
         for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] *= factor;
 }
 
-/* ---- matrix and vector -------------------------------------------------------------------------------------------- */
+/* ---- matrix and vector ------------------------------------------------------------------------------------ >>gemv */
 
 /* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
 SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
@@ -4468,7 +4511,7 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
     return SHS_OK;
 }
 
-/* ---- gemm: parts of a matrix, transposition ----------------------------------------------------------------------- */
+/* ---- gemm: parts of a matrix, transposition --------------------------------------------------------- >>gemm_parts */
 
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
@@ -4502,7 +4545,7 @@ SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column,
     }
 }
 
-/* ---- gemm: five loops around the micro-kernel --------------------------------------------------------------------- */
+/* ---- gemm: five loops around the micro-kernel ------------------------------------------------------------- >>gemm */
 
 /* After Goto and van de Geijn:
 
@@ -4679,7 +4722,7 @@ SHS__PRIVATE void shs__gemm_set(shs__gemm *g, shs__part part, shs_trans transa, 
     g->ldc = ldc;
 }
 
-/* ---- gemm: products much deeper than wide -------------------------------------------------------------------------- */
+/* ---- gemm: products much deeper than wide ------------------------------------------------------------ >>gemm_deep */
 
 /* A Gram or covariance matrix of very many columns: C offers few tiles to share out, and the packed panel would pass from
    one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
@@ -4843,7 +4886,7 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
     return SHS_OK;
 }
 
-/* ---- syrk: gemm that leaves out the tiles of the other triangle --------------------------------------------------- */
+/* ---- syrk: gemm that leaves out the tiles of the other triangle ------------------------------------------- >>syrk */
 
 SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
                                         const shs_real *C, int ldc) {
@@ -4886,7 +4929,7 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     return SHS_OK;
 }
 
-/* ---- trsm --------------------------------------------------------------------------------------------------------- */
+/* ---- trsm ------------------------------------------------------------------------------------------------- >>trsm */
 
 /* X op(A) = B has independent rows: strips of them are solved in parallel. The other side is the same problem
    transposed, X' op(A)' = B', and a strip of B' is transposed on its way in and out. Within a strip the order of A is
@@ -5054,7 +5097,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
     return SHS_OK;
 }
 
-/* ---- Cholesky ----------------------------------------------------------------------------------------------------- */
+/* ---- Cholesky ----------------------------------------------------------------------------------------- >>cholesky */
 
 SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
     if (shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
@@ -5140,7 +5183,7 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     return shs__layout_query(&l);
 }
 
-/* ---- columns of unit length --------------------------------------------------------------------------------------- */
+/* ---- columns of unit length ----------------------------------------------------------------------- >>unit_columns */
 
 /* Columns too short or too long to divide by their length, or to multiply by its reciprocal, are brought into range first. */
 SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms) {
@@ -5164,7 +5207,7 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 }
 
 /* ================================================================================================================== */
-/* 5  SYMMETRIC EIGENPROBLEM                                                                                          */
+/* 5  SYMMETRIC EIGENPROBLEM                                                                                  >>eigen */
 /* ================================================================================================================== */
 
 /* A = V diag(lambda) V' in three stages:
@@ -5195,7 +5238,7 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 
 #define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
 
-/* ---- products of matrices ----------------------------------------------------------------------------------------- */
+/* ---- products of matrices ----------------------------------------------------------------------- >>eigen_products */
 
 /* A product's right factor: element (l, j) at B[l row + j column], so that a transpose is a matter of the strides. */
 typedef struct shs__wfactor {
@@ -5231,7 +5274,7 @@ SHS__PRIVATE void shs__wproduct(const shs__eigh_kernels *kernels, int m, int n, 
     }
 }
 
-/* ---- scratch ------------------------------------------------------------------------------------------------------ */
+/* ---- scratch ------------------------------------------------------------------------------------- >>eigen_scratch */
 
 typedef struct shs__eigh {
     const shs__eigh_kernels *kernels;
@@ -5309,7 +5352,7 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->merge = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
 }
 
-/* ---- in and out --------------------------------------------------------------------------------------------------- */
+/* ---- in and out ----------------------------------------------------------------------------------- >>eigen_in_out */
 
 /* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity. */
 SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *largest) {
@@ -5370,7 +5413,7 @@ SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *o
     }
 }
 
-/* ---- stage 1: to tridiagonal form --------------------------------------------------------------------------------- */
+/* ---- stage 1: to tridiagonal form ------------------------------------------------------------------ >>tridiagonal */
 
 /* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
    sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
@@ -5448,7 +5491,7 @@ SHS__OUTLINE void shs__tridiagonalize(shs__eigh *w) {
     }
 }
 
-/* ---- stage 2, small blocks: implicit QL --------------------------------------------------------------------------- */
+/* ---- stage 2, small blocks: implicit QL --------------------------------------------------------------------- >>ql */
 
 /* All eigenvalues of T lie within this distance of zero (Gershgorin). */
 SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *e) {
@@ -5561,7 +5604,7 @@ SHS__OUTLINE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors
     return SHS_OK;
 }
 
-/* ---- stage 2, all pairs: divide and conquer ----------------------------------------------------------------------- */
+/* ---- stage 2, all pairs: divide and conquer ------------------------------------------------------------- >>divide */
 
 /* Cut T where beta couples its halves (Cuppen 1981). With v = (0 .. 0, 1, sign beta, 0 .. 0)',
 
@@ -5804,7 +5847,7 @@ SHS__OUTLINE shs_status shs__conquer(shs__eigh *w) {
     return status;
 }
 
-/* ---- stage 2, few pairs: bisection and inverse iteration ---------------------------------------------------------- */
+/* ---- stage 2, few pairs: bisection and inverse iteration --------------------------------------------- >>bisection */
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
@@ -5961,7 +6004,7 @@ SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
     return 1;
 }
 
-/* ---- stage 3: back ------------------------------------------------------------------------------------------------ */
+/* ---- stage 3: back ---------------------------------------------------------------------------------- >>eigen_back */
 
 /* V = Q S for k columns of S, in the order given. They become the rows of X, so that the kernels run along many of
    them: for the reflections H_0 H_1 .. = I - V T V' of one panel,
@@ -5987,7 +6030,7 @@ SHS__OUTLINE void shs__reflect(shs__eigh *w, int rows) {
     }
 }
 
-/* ---- the driver --------------------------------------------------------------------------------------------------- */
+/* ---- the driver ----------------------------------------------------------------------------------- >>eigen_driver */
 
 SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k) {
     shs__layout l = SHS_ZERO;
@@ -6049,7 +6092,7 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     return status;
 }
 
-/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+/* ---- the naive twin -------------------------------------------------------------------------------- >>eigen_naive */
 
 SHS__PRIVATE void shs__rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, shs_wide sine) {
     shs_wide before = *x;
@@ -6091,8 +6134,13 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 
 #if defined(SHS__SPARSE) || defined(SPARSEHS_ONLY_CODING)
 /* ================================================================================================================== */
-/* 6  SPARSE CODING                                                                                                   */
+/* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
+
+/* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; a group of
+   signals without a Gram matrix; the coder, which shares many signals out; the public forms; the way to the engine; one signal
+   at a time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
+   (shs__coder_...), the synthesis and the codes' checks; nothing else here is for others. */
 
 SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -6105,7 +6153,7 @@ SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, i
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
 #ifdef SHS__ALL_PARTS
-/* ---- codes -------------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
 
 SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
     return c && c->stride > 0 && c->used && c->atoms && c->coefs;
@@ -6300,7 +6348,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 #endif /* SHS__ALL_PARTS */
 
-/* ---- one signal on its way ---------------------------------------------------------------------------------------- */
+/* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
 /* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
    cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep
@@ -6418,7 +6466,7 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     return shs__omp_take(w, j, w->alpha[j], d2, gjj);
 }
 
-/* Gram and Schmidt: q = d_j less its parts along the k atoms before (again where much cancels: twice is enough); c = the coefficients. */
+/* Gram and Schmidt: q = d_j less its parts along the k atoms before, c; again where much cancels (twice is enough). */
 SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs_real d2 = gjj;
@@ -6579,7 +6627,7 @@ SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
 SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
     int i, k;
     for (i = 0; i < w->n; i++) w->alpha[i] = shs_dot(w->p, SHS__AT(w->D, w->ldd, 0, i), 1, w->r, 1);
-    for (k = 0; k < w->chosen; k++) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r has served */
+    for (k = 0; k < w->chosen; k++) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r is free now */
     shs__omp_project(w, w->r);
     for (i = 0; i < w->padded; i += SHS__BLOCK)
         for (k = 0; k < w->chosen; k++)
@@ -6617,7 +6665,7 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
 }
 
 /* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined, twice at most, against the
-   explicit residual, which decides. alpha has served. */
+   explicit residual, which decides. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed, k;
     for (tries = 0; tries < 2 && w->D && !w->reached && shs__omp_decide(w); tries++) {
@@ -6626,8 +6674,8 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
         shs__omp_project(w, w->alpha);
     }
     changed = shs__omp_solve(w) || !w->stable;
-    if (!changed) w->residual2 = w->base2; /* what the last refresh measured, nothing having come of it */
-    else if (w->D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* not for the recurrence to tell */
+    if (!changed) w->residual2 = w->base2; /* measured by the last refresh; the coefficients stayed */
+    else if (w->D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* too small for the recurrence */
         shs__omp_confirm(w);
 }
 
@@ -6651,9 +6699,9 @@ SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p
     w->exact = SHS__CARVE(l, shs_wide, (size_t)p);
 }
 
-/* ---- a group of signals without a Gram matrix --------------------------------------------------------------------- */
+/* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* The signals go in step, so that the dictionary, which is what there is much of, is read once a step for all of them. */
+/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step for all. */
 enum { SHS__DIRECT_GROUP = 16 };
 
 typedef struct shs__omp_group {
@@ -6743,13 +6791,13 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__corre
         }
     }
     for (a = 0; a < count; a++) {
-        shs__omp_seat(g, g->signals + a, 0); /* all have served */
+        shs__omp_seat(g, g->signals + a, 0); /* no signal needs its columns any more */
         shs__omp_finish(g->signals + a);
     }
 }
 
 #ifdef SHS__ALL_PARTS
-/* ---- many signals: the CPU's coding stage ------------------------------------------------------------------------- */
+/* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
 SHS__PRIVATE void shs__correlate_group(const shs__omp_group *g, int count) {
     shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
@@ -6757,7 +6805,7 @@ SHS__PRIVATE void shs__correlate_group(const shs__omp_group *g, int count) {
 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
-    SHS__CODER_BATCH = 512,     /* chunks between two calls of the progress callback: in one parallel region */
+    SHS__CODER_ROUND = 512,     /* chunks between two calls of the progress callback: in one parallel region */
     SHS__ABREAST = 2,           /* signals that a worker codes in turns */
     SHS__CODER_GROUP = 128,     /* signals a chunk: D is packed once for all of them */
     SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
@@ -6786,11 +6834,11 @@ typedef struct shs__coder {
     shs__omp_signal *gram;        /* SHS__ABREAST a worker */
     shs__omp_group *direct;
     shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
-    shs__chunk_sums *sums;        /* SHS__CODER_BATCH */
+    shs__chunk_sums *sums;        /* SHS__CODER_ROUND */
     unsigned char *flags;         /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
-    /* What is done with each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
+    /* Called for each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
        fetch puts signals first .. end-1 into Y; 0 = they are not finite, and flags will say so. */
     int (*fetch)(void *source, size_t first, size_t end);
     void *source;
@@ -6802,8 +6850,8 @@ SHS__PRIVATE int shs__limited(const shs_omp_options *o) { return o->sparsity > 0
 
 SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP; }
 
-/* Operations of both ways for m signals of s atoms: the Gram matrix must first earn what it costs. Where the options set no
-   limit, that is what fits a signal, whatever the codes hold. */
+/* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
+   set no limit, that is what fits a signal, whatever the codes hold. */
 SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
@@ -6829,7 +6877,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
     c->diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)padded) : NULL;
-    c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_BATCH);
+    c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_ROUND);
     c->flags = SHS__CARVE(l, unsigned char, count);
     c->gram = SHS__CARVE(l, shs__omp_signal, c->use_gram ? count * SHS__ABREAST : 0);
     c->direct = SHS__CARVE(l, shs__omp_group, c->use_gram ? 0 : count);
@@ -6909,7 +6957,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, 
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
     memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
-    sums->not_reached += shs__tolerance_of(c, i) > 0 && !w->reached; /* whose square may be nothing */
+    sums->not_reached += shs__tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
     shs__sum_add(sum, w->residual2);
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
@@ -6929,7 +6977,7 @@ SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__omp_signal *w, size
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
 SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
-    shs__omp_signal abreast[SHS__ABREAST]; /* a copy: no two workers may write to one cache line */
+    shs__omp_signal abreast[SHS__ABREAST]; /* copies, so that no two workers write to one cache line */
     size_t padded = (size_t)shs__padded(c->n), i;
     shs__sum sum = SHS_ZERO;
     memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
@@ -6984,8 +7032,8 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     shs__sum sum2 = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
-    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_BATCH) {
-        size_t count = shs__zmin(SHS__CODER_BATCH, c->chunks - c->first_chunk), k, done;
+    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
+        size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk), k, done;
         shs__parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, c->sums[k].sum2);
@@ -7001,7 +7049,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     return status;
 }
 
-/* ---- the public forms --------------------------------------------------------------------------------------------- */
+/* ---- the public forms ------------------------------------------------------------------------------- >>omp_public */
 
 typedef struct shs__finite_job {
     const shs_real *A;
@@ -7075,9 +7123,9 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
     return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
 }
 
-/* ---- coding: here, or on the context's engine --------------------------------------------------------------------- */
+/* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
 
-/* Opens a session on an engine that has all that the job will ask of it. */
+/* Opens a session on the engine if it has every entry that the job needs. */
 SHS__PRIVATE shs_status shs__signals_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
     const shs_engine *e = ctx->engine;
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
@@ -7097,7 +7145,7 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->D, c->ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
-    if (status == SHS_OK || status == SHS_CANCELLED) { /* what was coded before is good */
+    if (status == SHS_OK || status == SHS_CANCELLED) { /* the codes until then are valid */
         shs_status fetched = e->signals_fetch(session, c->codes);
         if (fetched != SHS_OK) status = fetched;
     }
@@ -7212,7 +7260,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
 
 #endif /* SHS__ALL_PARTS */
 
-/* ---- one signal at a time ----------------------------------------------------------------------------------------- */
+/* ---- one signal at a time ------------------------------------------------------------------------------ >>omp_one */
 
 /* The options of one signal that `most` atoms fit. */
 SHS__PRIVATE shs_status shs__omp_one_options(const shs_omp_options *options, int most, shs_omp_options *o) {
@@ -7339,7 +7387,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 }
 
 #ifdef SHS__ALL_PARTS
-/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ---------------------------------------------------------------------------------- >>omp_naive */
 
 SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
                               shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x,
@@ -7382,14 +7430,14 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
 }
 
 /* ================================================================================================================== */
-/* 7  DICTIONARY LEARNING                                                                                             */
+/* 7  DICTIONARY LEARNING                                                                                     >>learn */
 /* ================================================================================================================== */
 
 /* In this order: the naive twin; the rules of update; the CPU's session, which keeps codes and residuals; the stages, which run
    there or on the engine; the driver, which never looks at the engine; start dictionaries; the public forms. Coding is section
    6's. No other section calls what is here. */
 
-/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+/* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
 /* SGK: d <- normalise(F x') */
 SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
@@ -7440,7 +7488,7 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
         }
 }
 
-/* ---- the rules of update ------------------------------------------------------------------------------------------ */
+/* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
 /* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms, which
    the driver normalises. D (p x count) has the old ones.
@@ -7469,7 +7517,7 @@ SHS__PUBLIC const char *shs_update_name(shs_update update) {
     return (unsigned)update < SHS_UPDATE_COUNT ? shs__dl_rules[update].name : NULL;
 }
 
-/* ---- the CPU's signals session ------------------------------------------------------------------------------------ */
+/* ---- the CPU's signals session ------------------------------------------------------------------- >>learn_session */
 
 /* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
    coefficient number slot[u] of signal[u]. */
@@ -7690,7 +7738,7 @@ SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s,
     memcpy(s->D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
 
-/* ---- stages: here, or on the context's engine --------------------------------------------------------------------- */
+/* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
 
 /* The driver's state. Its first member is the CPU's session; `remote` is the engine's, where there is one. */
 typedef struct shs__dl_learner {
@@ -7816,7 +7864,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     return shs__coder_run(w->ctx, coder, NULL, &report);
 }
 
-/* ---- the driver --------------------------------------------------------------------------------------------------- */
+/* ---- the driver ----------------------------------------------------------------------------------- >>learn_driver */
 
 /* The value of a schedule at an iteration, or the constant before its first step. */
 SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constant, int iteration) {
@@ -8051,7 +8099,7 @@ SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, const shs__dl_co
     return status == SHS_OK ? shs__dl_stage_fetch(w, w->best, codes) : status;
 }
 
-/* ---- where it starts ---------------------------------------------------------------------------------------------- */
+/* ---- where it starts ------------------------------------------------------------------------------- >>learn_start */
 
 SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed) {
     shs_status status = shs__check_dictionary(p, n, D, ldd);
@@ -8178,7 +8226,7 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
     return status;
 }
 
-/* ---- the public forms --------------------------------------------------------------------------------------------- */
+/* ---- the public forms ----------------------------------------------------------------------------- >>learn_public */
 
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
@@ -8446,10 +8494,10 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 }
 
 /* ================================================================================================================== */
-/* 8  PATCHES                                                                                                         */
+/* 8  PATCHES                                                                                               >>patches */
 /* ================================================================================================================== */
 
-/* ---- where the patches lie ---------------------------------------------------------------------------------------- */
+/* ---- where the patches lie -------------------------------------------------------------------------------- >>grid */
 
 /* An image and a set of patches in it with all defaults filled in. */
 typedef struct shs__grid {
@@ -8546,7 +8594,7 @@ SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_pa
     return SHS_OK;
 }
 
-/* ---- out of the image --------------------------------------------------------------------------------------------- */
+/* ---- out of the image ------------------------------------------------------------------------------ >>patches_get */
 
 /* `count` values from value `at` of the image on, `step` apart, into shs_real. */
 SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int count, shs_real *out) {
@@ -8644,7 +8692,7 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
     return SHS_OK;
 }
 
-/* ---- back into the image ------------------------------------------------------------------------------------------ */
+/* ---- back into the image --------------------------------------------------------------------------- >>patches_put */
 
 enum { SHS__ROWS_A_BAND = 8 };
 
@@ -8761,7 +8809,7 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     return SHS_OK;
 }
 
-/* ---- all of it, batch by batch ------------------------------------------------------------------------------------ */
+/* ---- all of it, batch by batch --------------------------------------------------------------------- >>approximate */
 
 enum { SHS__PATCHES_A_BATCH = 16384 };
 
@@ -8903,7 +8951,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     return status;
 }
 
-/* ---- the noise of an image ---------------------------------------------------------------------------------------- */
+/* ---- the noise of an image ------------------------------------------------------------------------- >>image_noise */
 
 enum {
     SHS__NOISE_SIDE = 7, /* of a patch */
@@ -9060,7 +9108,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 #ifdef SHS__CUBES
 
 /* ================================================================================================================== */
-/* 9  CUBES AND STREAMING                                                                                             */
+/* 9  CUBES AND STREAMING                                                                                     >>cubes */
 /* ================================================================================================================== */
 
 /* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements from values of any type and layout,
@@ -9068,7 +9116,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
    panels; its consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each
    other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11. */
 
-/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
 SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *C) {
     ptrdiff_t a, b, i;
@@ -9083,7 +9131,7 @@ SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wi
         }
 }
 
-/* ---- a cube, checked, with its strides worked out ----------------------------------------------------------------- */
+/* ---- a cube, checked, with its strides worked out --------------------------------------------------------- >>view */
 
 enum {
     SHS__PANEL_PIXELS = 384, /* converted and multiplied at a time: the depth of one packed panel of gemm */
@@ -9187,9 +9235,9 @@ SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
     return shs__view_open(cube, &v) == SHS_OK ? v.used : 0;
 }
 
-/* ---- from any type to panels of elements -------------------------------------------------------------------------- */
+/* ---- from any type to panels of elements ---------------------------------------------------------------- >>reader */
 
-/* A stretch of values in the cube: `count` of them `stride` apart, or at `offset`s. */
+/* Values in the cube: `count` of them `stride` apart, or at `offset`s. */
 typedef struct shs__span {
     const unsigned char *from;
     ptrdiff_t stride;
@@ -9221,13 +9269,13 @@ SHS__PRIVATE void shs__put_element(const shs__pixels_kernels *k, void *elements,
     else ((shs_real *)elements)[index] = (shs_real)value;
 }
 
-/* A type by the name that kernels know it by, for whom SHS_REAL is the element. */
+/* The type's name for kernels: they call the element SHS_REAL. */
 SHS__PRIVATE shs_type shs__element_type(const shs__pixels_kernels *k, shs_type type) {
     if (type == SHS_REAL) type = sizeof(shs_real) == 8 ? SHS_F64 : SHS_F32;
     return type == (k->bytes == 8 ? SHS_F64 : SHS_F32) ? SHS_REAL : type;
 }
 
-/* Whether kernels convert values of this type: to others more digits may be needed than an element has. */
+/* Whether kernels convert values of this type; the other types can have more digits than an element. */
 SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) {
     type = shs__element_type(k, type);
     return type == SHS_U8 || type == SHS_I16 || type == SHS_U16 || type == SHS_F32 || type == SHS_REAL;
@@ -9270,7 +9318,7 @@ SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
 /* A result, scaled. `above` is a variable so that x87 rounds it as it rounds the old range. */
 SHS__PRIVATE shs_wide shs__scaled(const shs__scaling *s, int i, shs_wide y) {
     shs_wide value = s->constant[i] + y, above;
-    if (!s->stretch) return value;
+    if (!s->rescale) return value;
     above = value - s->low[i];
     return s->range[i] * above / s->old[i] + s->base;
 }
@@ -9539,7 +9587,7 @@ SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
     return n;
 }
 
-/* Converts a stretch: by a kernel where its values lie side by side. */
+/* Converts a span: by a kernel where its values lie side by side. */
 SHS__PRIVATE void shs__convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each, void *out) {
     const shs__pixels_kernels *k = r->kernels;
     shs_type type = r->view.cube->type;
@@ -9554,7 +9602,7 @@ SHS__PRIVATE void shs__convert_span(const shs__reader *r, const shs__span *span,
     else shs__convert_wide(type, span, (const shs_wide *)shift, each, (shs_wide *)out);
 }
 
-/* One stretch of one line, that begins at `from`: pixels k0 .. k0+count-1 of the panel. */
+/* One span of one line, which begins at `from`: pixels k0 .. k0+count-1 of the panel. */
 SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used;
@@ -9634,7 +9682,7 @@ SHS__PRIVATE int shs__small_whole(shs_type type) { return type == SHS_U8 || type
 #define SHS__TRADE_1(a, b) SHS__TRADE(a, b, 8, (uint64_t)0xff * 0x1000100010001)
 
 /* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
-   the highest: then the words are taken from last to first, which comes to the same. */
+   the highest: then the words are taken from last to first: rows and columns are both reversed, and the result is the same. */
 SHS__PRIVATE void shs__transpose_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
     static const uint16_t one = 1;
     int last = *(const unsigned char *)&one ? 0 : 7, i;
@@ -9665,7 +9713,7 @@ SHS__PRIVATE void shs__transpose_pairs(const unsigned char *from, const ptrdiff_
     for (i = 0; i < 4; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
 }
 
-/* `count` pixels of a line from `from` on, band by band or in whatever way they lie, to spectra one after the other. */
+/* `count` pixels of a line from `from` on, of any interleave, to spectra one after the other. */
 SHS__PRIVATE void shs__transpose_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
     const shs__view *v = &r->view;
     int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
@@ -9734,9 +9782,9 @@ SHS__PRIVATE void shs__read_elements(const shs__reader *r, shs__panel *panel) {
     if (shs__may_miss(v)) shs__close_up(r, panel);
 }
 
-/* ---- maps: outputs of pixels, by a matrix ------------------------------------------------------------------------- */
+/* ---- maps: outputs of pixels, by a matrix ------------------------------------------------------------------ >>map */
 
-/* What a worker makes of a panel. */
+/* A worker's scratch for the outputs of a panel. */
 typedef struct shs__mapped {
     void *planes;   /* elements: the outputs, each SHS__PANEL_PIXELS after the one before ... */
     void *rows;     /* ... or pixel after pixel, each ldy after the one before */
@@ -9780,7 +9828,7 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__map *m, int workers) {
         own->rows = SHS__CARVE_ELEMENTS(l, k, cells);
         own->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
         own->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
-        if (l->base) memset(own->rows, 0, cells * (size_t)k->bytes); /* what fills them up is read too */
+        if (l->base) memset(own->rows, 0, cells * (size_t)k->bytes); /* the padding is read too */
     }
 }
 
@@ -9816,7 +9864,7 @@ SHS__PRIVATE size_t shs__first_band(const shs__map *m, int output, int n) {
     return (size_t)first;
 }
 
-/* Groups of the next tile: not a single one if that can be helped. */
+/* Groups of the next tile: of four, two and two rather than three and one. */
 SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
 
 /* Groups of outputs by one block of pixels after the other: rows, ldy = outputs up to a whole group. Squares: the rows of a
@@ -9879,7 +9927,7 @@ SHS__PRIVATE void shs__map_outputs(const shs__map *m, shs__panel *panel, shs__ma
         k->transpose(m->outputs, valid, own->rows, m->ldy, own->planes, SHS__PANEL_PIXELS);
 }
 
-/* ---- whitened pixels: made, or kept ------------------------------------------------------------------------------- */
+/* ---- whitened pixels: made, or kept --------------------------------------------------------------------- >>whiten */
 
 /* Whitened pixels are shs_real, in planes. */
 typedef struct shs__white {
@@ -9938,15 +9986,15 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
     if (r->white) shs__whiten(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
-/* ---- a pass over all pixels --------------------------------------------------------------------------------------- */
+/* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
 
-/* Who works on panels, and knows of no other. Its sums over a chunk of panels are added up, or with SHS_REDUCE_MAX the larger
-   ones taken, in the order of the chunks, whatever worker had them. */
+/* A consumer works on panels and knows of no other consumer. Its sums over a chunk of panels are added up in the order of the
+   chunks, whichever workers had them; with SHS_REDUCE_MAX the larger ones are taken. */
 typedef struct shs__consumer {
     void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums);
     void (*finish)(void *state, int worker, shs_wide *sums); /* the end of a chunk; NULL: nothing is left to add */
     void *state;
-    const char *phase; /* of progress; NULL: of this pass none is told */
+    const char *phase; /* name for the progress callback; NULL: it is not called */
     shs_reduce_op op;
     size_t count;      /* of sums; 0: panels without a valid pixel are worked on too */
     shs_wide *sums;    /* of all pixels */
@@ -9960,7 +10008,7 @@ typedef struct shs__pass {
     size_t chunk_pixels;
 } shs__pass;
 
-/* What follows on a panel of `count` pixels from `at` on, as much again, where pixels lie without gaps, in planes or not. */
+/* The memory after the panel of `count` pixels from `at` on, as much again, where pixels lie without gaps. */
 SHS__PRIVATE shs__ahead shs__next_panel(const shs__reader *r, size_t at, size_t count) {
     const shs__view *v = &r->view;
     size_t next = at + count < r->block_pixels ? shs__zmin(count, r->block_pixels - at - count) : 0;
@@ -10003,7 +10051,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
     if (c->finish) c->finish(c->state, worker, sums);
 }
 
-/* Merges a stretch of the chunks' sums into the sums, in order. */
+/* Adds some of the chunks' sums to the sums (or takes the larger), in order. */
 SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     const shs__consumer *c = pass->consumer;
@@ -10060,17 +10108,17 @@ SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__reader *r, co
     return status;
 }
 
-/* ---- products of panels with themselves --------------------------------------------------------------------------- */
+/* ---- products of panels with themselves ------------------------------------------------------------------- >>gram */
 
 typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 
-/* What a worker has for them. */
+/* A worker's scratch for products. */
 typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
     void *scratch;   /* elements: a spectrum, up to whole vectors */
     void *blocks;    /* elements: products of the last panels, not yet in the sums: pending of them */
-    shs_wide *words; /* the same from integers, of a whole chunk; counted: whether there are any */
-    int pending, counted;
+    shs_wide *words; /* the same from integers, of a whole chunk */
+    int pending, has_words;
     unsigned char apart[SHS__ALIGN];
 } shs__gram_own;
 
@@ -10107,7 +10155,7 @@ SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
         own->blocks = SHS__CARVE_ELEMENTS(l, k, shs__block_values(g->n, k->lanes, k->columns));
         own->words =
             SHS__CARVE(l, shs_wide, g->whole ? shs__block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
-        own->pending = own->counted = 0;
+        own->pending = own->has_words = 0;
         if (l->base) memset(own->packed, 0, packed * (size_t)k->bytes);
     }
 }
@@ -10166,15 +10214,15 @@ SHS__PRIVATE void shs__flush_words(const shs__words_kernels *k, int bands, const
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
 }
 
-/* Brings what is left at the end of a chunk to the sums. The state of whoever forms products begins with its shs__gram. */
+/* Flushes what is left at the end of a chunk. The state of a consumer that forms products begins with its shs__gram. */
 SHS__PRIVATE void shs__gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__gram *g = (const shs__gram *)state;
     const shs__words_kernels *w = shs__kernels_words();
     shs__gram_own *own = g->own + worker;
     if (own->pending) g->kernels->flush(g->n, own->blocks, sums + g->at);
-    if (own->counted)
+    if (own->has_words)
         shs__flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
-    own->pending = own->counted = 0;
+    own->pending = own->has_words = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
@@ -10187,7 +10235,7 @@ SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int 
     }
 }
 
-/* ---- consumers: moments and noise --------------------------------------------------------------------------------- */
+/* ---- consumers: moments and noise ----------------------------------------------------------------- >>moments_sums */
 
 /* Sums: the number of pixels, n of x - shift, the lower triangle of n x n products. */
 typedef struct shs__moments_job {
@@ -10225,8 +10273,8 @@ SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *pan
         if (panel->missing[i]) panel->spectrum[i] = job->instead;
     for (; i % (quads ? 4 : 2); i++) panel->spectrum[i] = job->instead;
     words = i / (quads ? 4 : 2);
-    if (!own->counted) memset(own->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
-    own->counted = 1;
+    if (!own->has_words) memset(own->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
+    own->has_words = 1;
     if (quads) {
         k->pack_quads(used, i, panel->spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
@@ -10390,7 +10438,7 @@ SHS__PRIVATE shs_status shs__cpu_moments(const shs_context *ctx, shs__moments_jo
     return status;
 }
 
-/* ---- consumers: maps, into a writer, and their extremes ----------------------------------------------------------- */
+/* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
 
 /* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
 #define SHS__STORE_INTEGERS(to_type, least, most)                                                                      \
@@ -10477,10 +10525,10 @@ SHS__PRIVATE void shs__writer_layout(shs__layout *l, shs__writer *w, const shs__
 SHS__PRIVATE void shs__writer_scale(shs__writer *w, const shs_wide *constant) {
     shs__scaling *s = &w->scaling;
     int o;
-    s->stretch = w->sink->rescale;
+    s->rescale = w->sink->rescale;
     s->base = w->sink->low;
     s->constant = constant, s->low = w->low, s->range = w->range, s->old = w->old;
-    for (o = 0; o < w->bands && s->stretch; o++) {
+    for (o = 0; o < w->bands && s->rescale; o++) {
         shs_wide old = w->high[o] - w->low[o];
         w->range[o] = old > 0 ? w->sink->high - w->sink->low : 0;
         w->old[o] = old > 0 ? old : 1;
@@ -10546,8 +10594,8 @@ SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *pa
     shs__scaling one = w->scaling;
     static const shs_wide nothing = 0;
     int squares = job->map.squares, k, n;
-    one.constant = squares ? &nothing : one.constant + o; /* squares have theirs */
-    if (one.stretch) one.low += o, one.range += o, one.old += o;
+    one.constant = squares ? &nothing : one.constant + o; /* squares have their constant already */
+    if (one.rescale) one.low += o, one.range += o, one.old += o;
     for (k = 0; k < panel->valid && !quick; k++)
         own->wide[k] = shs__scaled(&one, 0, squares ? own->wide[k] : shs__get_element(kernels, y, (size_t)k));
     for (k = 0; k < panel->pixels; k += n) {
@@ -10656,9 +10704,9 @@ SHS__PRIVATE shs_status shs__cpu_map(const shs_context *ctx, shs__map_job *job, 
     return status;
 }
 
-/* ---- consumers of whitened pixels: fourth moments, sweeps, ratings, sources --------------------------------------- */
+/* ---- consumers of whitened pixels: fourth moments, sweeps, ratings, sources ----------------------------- >>sweeps */
 
-/* What the CPU has for them: the reader, which whitens, and a map for what becomes of whitened pixels, Y = W'Z. */
+/* The CPU's side of whitened pixels: the reader, which whitens, and a map for what becomes of whitened pixels, Y = W'Z. */
 typedef struct shs__whitened {
     shs__gram gram; /* of the fourth moments */
     shs__map_job job;
@@ -10690,13 +10738,13 @@ SHS__PRIVATE void shs__whitened_layout(shs__layout *l, shs__whitened *w, int wor
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
 }
 
-/* With the memory in place. */
+/* Needs the memory that the layout function gives. */
 SHS__PRIVATE void shs__whitened_set(shs__whitened *w, const shs_pixel_map *whitening) {
     shs__map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->white.map.shift;
 }
 
-/* Only counts: what the reader keeps is all that is wanted of the pass. */
+/* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
 SHS__PRIVATE void shs__count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     (void)state, (void)worker;
     sums[0] += (shs_wide)panel->valid;
@@ -10767,7 +10815,7 @@ SHS__PRIVATE shs_status shs__cpu_whiten(const shs_context *ctx, shs__whitened *w
     shs_status status = SHS_OK;
     if (pairs) status = shs__whitened_pass(ctx, w, 1 + pairs * pairs, sums, shs__fourth_panel);
     else if (w->white.kept) status = shs__whitened_pass(ctx, w, 1, sums, shs__count_panel);
-    else sums[0] = 1; /* there is nothing to do, and no lack of pixels */
+    else sums[0] = 1; /* nothing to sum; a count that is not 0 says that there are pixels */
     w->white.filled = 1;
     return status;
 }
@@ -10796,18 +10844,18 @@ SHS__PRIVATE int shs__cpu_sources(const shs_context *ctx, shs__whitened *w, cons
     return shs__cpu_map(ctx, job, NULL) == SHS_OK;
 }
 
-/* ---- the stages: here, or on the context's engine ----------------------------------------------------------------- */
+/* ---- the stages: here, or on the context's engine ---------------------------------------------------- >>px_engine */
 
 /* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
 typedef struct shs__pixels {
     const shs_context *ctx;
     shs__view view;
     const shs_engine *engine;   /* NULL: the CPU */
-    const shs_engine *whitener; /* who works on whitened pixels; NULL: the CPU */
+    const shs_engine *whitener; /* the one that has the whitened pixels; NULL: the CPU */
     void *remote;
 } shs__pixels;
 
-/* What the engine says, if there is one; it cannot do what its table lacks. */
+/* The engine's answer, if there is an engine; SHS_UNSUPPORTED where its table has no such entry. */
 #define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
 
 SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
@@ -10816,7 +10864,7 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
     memset(px, 0, sizeof *px);
     px->ctx = ctx;
     if (status == SHS_OK) status = shs__view_open(cube, &px->view);
-    if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* nothing needs no device */
+    if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* no pixels: the CPU */
     e = ctx->engine;
     status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
     if (status == SHS_OK) px->engine = e;
@@ -10828,7 +10876,7 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
     px->engine = px->whitener = NULL;
 }
 
-/* Whether an engine is asked again, without double, which it lacks: where nobody insists. */
+/* Whether an engine that lacks double is asked again without it: only where the options do not insist on double. */
 SHS__PRIVATE int shs__ask_narrow(shs_precision precise, shs_status status, int *wide) {
     int again = precise == SHS_PRECISE_AUTO && *wide && status == SHS_UNSUPPORTED;
     if (again) *wide = 0;
@@ -10860,7 +10908,7 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     return shs__cpu_takes_over(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
 }
 
-/* Whether a sink that is a stream has been given anything: then nobody can begin again. */
+/* Whether a stream was written to. What was written cannot be taken back, so the CPU must not begin again. */
 typedef struct shs__watched_sink {
     const shs_sink *sink;
     int begun;
@@ -10900,7 +10948,7 @@ SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
     return px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
 }
 
-/* The CPU can whiten anew in every pass, and so go on wherever an engine gives up, which is left then. */
+/* Whether the CPU works on the whitened pixels from now on. It whitens anew in every pass, so it can take over at any time. */
 SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
     int here = shs__cpu_takes_over(px->whitener, status);
     if (here) px->whitener = NULL;
@@ -10923,7 +10971,7 @@ SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const sh
     return shs__whitened_here(px, status) ? shs__cpu_rate(px->ctx, w, W, sums) : status;
 }
 
-/* ---- moments ------------------------------------------------------------------------------------------------------ */
+/* ---- moments ------------------------------------------------------------------------------------------- >>moments */
 
 SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
     m->bands = bands;
@@ -11099,13 +11147,13 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
     for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
         shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
         const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
-        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* an overflow stays to be seen */
+        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* leave an overflow visible */
         for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
     }
     return SHS_OK;
 }
 
-/* ---- maps into sinks --------------------------------------------------------------------------------------------- */
+/* ---- maps into sinks ------------------------------------------------------------------------------------- >>sinks */
 
 /* Where there are no lines the sink needs no room for them. */
 SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
@@ -11155,7 +11203,7 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     return status;
 }
 
-/* What sinks must have in common, as the extremes of all ranks decide how outputs are stretched. */
+/* What the sinks of all ranks must agree on, as the extremes of all ranks decide how outputs are stretched. */
 SHS__PRIVATE uint64_t shs__imprint_sink(uint64_t print, const shs_sink *sink) {
     print = shs__imprint(print, sink->rescale ? "stretched" : "as it is", 9);
     if (!sink->rescale) return print;
@@ -11190,13 +11238,13 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 }
 
 /* ================================================================================================================== */
-/* 10  PRINCIPAL COMPONENTS                                                                                           */
+/* 10  PRINCIPAL COMPONENTS                                                                                     >>pca */
 /* ================================================================================================================== */
 
 /* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. Here are the choice of
    components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pixels_pca. */
 
-/* ---- the naive twins ---------------------------------------------------------------------------------------------- */
+/* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
 SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
                                shs_wide *C) {
@@ -11263,7 +11311,7 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
     }
 }
 
-/* ---- products in shs_wide ----------------------------------------------------------------------------------------- */
+/* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
 
 /* x'y, in four sums, so that one addition need not wait for the one before. */
 SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
@@ -11290,7 +11338,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
-/* ---- the fit ------------------------------------------------------------------------------------------------------- */
+/* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
 /* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
 #ifdef SPARSEHS_NO_DOUBLE
@@ -11356,7 +11404,7 @@ SHS__PUBLIC void shs_pca_free(const shs_context *ctx, shs_pca *pca) {
     memset(pca, 0, sizeof *pca);
 }
 
-/* What a fit works in. */
+/* The arrays of a fit. */
 typedef struct shs__fit {
     shs_wide *mean, *scale, *covariance, *values, *vectors; /* n, n, n x n, n, n x n */
     shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
@@ -11511,7 +11559,7 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
     return shs__pca_call(ctx, "pca run", cube, options, 1, sink, pca);
 }
 
-/* ---- minimum noise fraction --------------------------------------------------------------------------------------- */
+/* ---- minimum noise fraction -------------------------------------------------------------------------------- >>mnf */
 
 /* The noise covariance of a cube over all ranks: half that of the differences of right neighbours, both triangles. */
 SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
@@ -11653,7 +11701,7 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     return status;
 }
 
-/* ---- transforms --------------------------------------------------------------------------------------------------- */
+/* ---- transforms ------------------------------------------------------------------------------------- >>transforms */
 
 SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 && pca->components > 0 && pca->forward; }
 
@@ -11763,13 +11811,13 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 }
 
 /* ================================================================================================================== */
-/* 11  INDEPENDENT COMPONENTS                                                                                         */
+/* 11  INDEPENDENT COMPONENTS                                                                                   >>ica */
 /* ================================================================================================================== */
 
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit. */
 
-/* ---- the naive twin ----------------------------------------------------------------------------------------------- */
+/* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
 /* s = E[z g(w'z)] - E[g'(w'z)] w over the n pixels of Z (m x n). */
 SHS__PRIVATE void shs__ica_step_naive(shs_contrast_fn contrast, int m, ptrdiff_t n, const shs_wide *Z, const shs_wide *w,
@@ -11835,9 +11883,9 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
         }
 }
 
-/* ---- expectations over the whitened pixels ------------------------------------------------------------------------- */
+/* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
-/* What the iterations ask of the pixels. */
+/* What the iterations need to know of the pixels. */
 typedef struct shs__sources {
     const shs_context *ctx;
     shs__pixels *px;
@@ -11891,7 +11939,7 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
     return status;
 }
 
-/* The same for y^3 from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
+/* The same expectations for y^3, from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
    E[z_a (w'z)^3] = sum over b of u_ab w_b. */
 SHS__PRIVATE void shs__contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
     int m = s->m, a, b, i, j = 0;
@@ -11922,9 +11970,9 @@ SHS__PRIVATE shs_status shs__expectations(shs__sources *s, int c, const shs_wide
     return SHS_OK;
 }
 
-/* ---- the iterations ----------------------------------------------------------------------------------------------- */
+/* ---- the iterations ----------------------------------------------------------------------------- >>ica_iterations */
 
-/* What they work in: m x m each, but slope. */
+/* Scratch of the iterations: m x m each, but slope. */
 typedef struct shs__iteration {
     shs_wide *W, *best;
     shs_wide *P;             /* the plain step from W */
@@ -12023,14 +12071,14 @@ typedef struct shs__directions {
     int d, c;
 } shs__directions;
 
-/* What a step leaves in A becomes directions again: one off the columns of W before it, or all orthonormal. */
+/* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
     return g.c > 1 ? shs__polar_factor(m, it, A) : shs__project_off(m, g.d, it->W, A);
 }
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w turned, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
-   Where the step leads nowhere, P = W, each turn counts as a right angle, and *change = 2 is more than any. */
+   Where the step is degenerate, P = W, each change counts as a right angle, and *change = 2 is more than any. */
 SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                       shs_ica_component *component, shs_wide *change) {
     int m = s->m, i, j, somewhere;
@@ -12052,7 +12100,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     return SHS_OK;
 }
 
-/* W <- W + mu (P - W), made orthonormal again: it rests where the plain step rests, whatever mu > 0 is. Plain steps (mu = 1)
+/* W <- W + mu (P - W), made orthonormal again: for every mu > 0 it has the fixed points of the plain step. Plain steps (mu = 1)
    can swing about a solution for ever, or creep towards it. So mu is learnt from the last step (Barzilai and Borwein 1988): e
    is by how much W changed, y by how much the pull P - W shrank. Near a solution y = e / mu for the best mu, and least
    squares give mu = e'y / |y|^2: below 1 where steps overshoot, above 1 where they fall short. Where the pull did not shrink
@@ -12076,8 +12124,8 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
     if (!shs__ica_directions(m, g, it, W)) memcpy(W, it->P, cells * sizeof(shs_wide));
 }
 
-/* Iterates from one start. The last plain step is only looked at, not taken: what it says of W is said of the W that is
-   returned. The iteration ends at half the angle that the tolerance allows, a quarter of 1 - |cos|; the other half is room
+/* Iterates from one start. The last plain step measures the W that is returned and is not taken, so that the reported change
+   belongs to it. The iteration ends at half the angle that the tolerance allows, a quarter of 1 - |cos|; the other half is room
    for what single precision rounds. */
 SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                          shs_ica_component *component, shs_wide *change) {
@@ -12126,7 +12174,7 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
             if (change < best) best = change, memcpy(it->best, W, bytes);
             if (change <= shs__ica_tolerance(o) || o->tolerance < 0 || restart >= most) break;
         }
-        if (best < change) { /* not the last start: what is said is said of this one */
+        if (best < change) { /* the last start was not the best: report this one */
             memcpy(W, it->best, bytes);
             status = shs__ica_step(s, o, it, g, c + g.d, &change);
         }
@@ -12136,7 +12184,7 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     return SHS_OK;
 }
 
-/* ---- the fit ------------------------------------------------------------------------------------------------------ */
+/* ---- the fit ------------------------------------------------------------------------------------------- >>ica_fit */
 
 SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
     size_t cells = shs__product((size_t)bands, (size_t)m, 1);
@@ -12245,7 +12293,7 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
 
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
-/* The first step: whether all ranks are well and mean the same. */
+/* The ranks agree before the fit: whether all are well and were given the same options. */
 SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
                                          const shs_sink *sink) {
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
@@ -12263,8 +12311,8 @@ SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status statu
     return shs__meet(px->ctx, status, &meeting);
 }
 
-/* The same before the iterations: the number of components, and where they start. *kept: whether all ranks keep their whitened
-   pixels, on which the choice of a route depends. */
+/* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
+   keep their whitened pixels, on which the choice of a route depends. */
 SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
                                              int *kept) {
     shs__meeting meeting = shs__meeting_for(px->ctx, "sources");
