@@ -11046,7 +11046,7 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     shs_moments more = SHS_ZERO;
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
-    shs_real *shift;
+    shs_real *shift = NULL;
     int n = px->view.used, i;
     shs_status status = SHS_OK;
     if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;

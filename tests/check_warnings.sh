@@ -44,15 +44,13 @@ if [ "${1:-}" = one ]; then
     exit 0
 fi
 
-# The flags of a file: suites of the API, and the library's object with the others; of a program's private copy of the library
-# only what it uses is compiled. Tests may have larger frames, since cmocka's macros fill them.
+# The flags of a file: suites of the API, and the library's object with the others. Tests may have larger frames, since cmocka's
+# macros fill them.
 flags_of() { # file
     case $1 in
     tests/library.c) echo -Wno-frame-larger-than -DTEST_INSIDE ;;
-    *_cl*.c | examples/devices.c) case $1 in tests/*) echo -Wno-frame-larger-than ;; esac ;;
-    tests/test_*) echo -Wno-frame-larger-than -DTEST_LINKED ;;
-    tests/*) echo -Wno-frame-larger-than -DSPARSEHS_STATIC ;;
-    *) echo -DSPARSEHS_STATIC ;;
+    tests/test_cl_*.c | tests/bench*.c) echo -Wno-frame-larger-than ;;
+    tests/*) echo -Wno-frame-larger-than -DTEST_LINKED ;;
     esac
 }
 
@@ -81,9 +79,11 @@ rows() {
     for compiler in $COMPILERS; do
         for row in $coded $read; do echo "$compiler $(echo "$row" | tr - ' ') $file $both"; done
         for f in $programs; do
-            # Of tests clang's optimiser has nothing to say, since their frames do not count.
-            case $compiler:$f in clang:tests/*) level=syntax ;; *) level=O3 ;; esac
-            for v in float double; do echo "$compiler c99 $v $level $f $(flags_of "$f")"; done
+            for v in float double; do
+                # clang's optimiser speaks of frames alone: those of tests do not count, and double has the larger ones.
+                case $compiler:$v:$f in clang:*:tests/* | clang:float:*) level=syntax ;; *) level=O3 ;; esac
+                echo "$compiler c99 $v $level $f $(flags_of "$f")"
+            done
         done
     done
 }

@@ -594,7 +594,7 @@ static void test_never_zeroed(void **state) {
     shs_ica_options ica = SHS_ZERO;
     shs_image image = SHS_ZERO;
     shs_codes codes;
-    shs_real D[8], Y[4 * 6], out[64];
+    shs_real D[8], Y[4 * 6], room[64];
     unsigned char pixels[64];
     int i, x, y;
     (void)state;
@@ -614,7 +614,7 @@ static void test_never_zeroed(void **state) {
     set.width = set.height = 2;
     NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);
     cube.pixels = pixels, cube.type = SHS_U8, cube.samples = cube.lines = 4, cube.bands = 4;
-    sink.pixels = out, pca.components = ica.components = 2, ica.iterations = 2;
+    sink.pixels = room, pca.components = ica.components = 2, ica.iterations = 2;
     NEVER_ZEROED(cube, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_CUBE);
     NEVER_ZEROED(sink, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_SINK);
     NEVER_ZEROED(pca, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_OPTIONS);

@@ -1873,7 +1873,7 @@ static void test_small_part_beside_a_large_one(void **state) {
         assert_int_equal(codes.used[0], 2);
         assert_int_equal(codes.atoms[0], 3);
         assert_int_equal(codes.atoms[1], 7);
-        assert_close(codes.coefs[1], small, 0.1 * small);
+        assert_close(codes.coefs[1], small, 0.1 * (double)small);
         shs_codes_free(NULL, &codes);
     }
     problem_free(&q);

@@ -276,7 +276,7 @@ static void gemm_naive_matches_general_form(void **state) {
         shs_real *C = filled((size_t)(m * n), 7), *expected = filled((size_t)(m * n), 8);
         shs_gemm_naive(m, n, k, A, B, C);
         assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_NO_TRANS, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
-        for (i = 0; i < m * n; i++) assert_close(C[i], expected[i], 10 * REAL_EPS * k);
+        for (i = 0; i < m * n; i++) assert_close(C[i], expected[i], 10 * (double)REAL_EPS * k);
         free(A), free(B), free(C), free(expected);
     }
 }

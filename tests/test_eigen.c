@@ -545,7 +545,7 @@ static void test_inverse_iteration_fails(void **state) {
     shs__eigh_kernels wrong = *shs__kernels_eigh();
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
-    shs_wide largest;
+    shs_wide largest = 0;
     (void)state;
     wrong.minus = wrong_minus;
     shs__eigh_layout(&l, p.n, 1, &w);

@@ -24,7 +24,7 @@ static void test_blocks_turn(void **state) {
 /* Tiles of words by themselves, with sums of 32 bits that are flushed early, late or once. */
 static void test_word_tiles(void **state) {
     const shs__words_kernels *k = shs__kernels_words();
-    enum { DEPTH = 37, APART = DEPTH * 16 };
+    enum { DEEP = 37, APART = DEEP * 16 };
     int32_t a[4 * APART], sums[384];
     shs_wide C[384], expected;
     int vectors, most, v, j, l, p, dots, which;
@@ -39,14 +39,14 @@ static void test_word_tiles(void **state) {
     }
     for (which = 0; which < 2; which++)
         for (vectors = 1; vectors <= k->vectors; vectors++)
-            for (most = 1; most <= DEPTH + 1; most += 9) {
+            for (most = 1; most <= DEEP + 1; most += 9) {
                 if (which && !(k->gram_pairs_vnni && shs__dots_there())) continue;
                 memset(C, 0, sizeof C);
-                (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEPTH, most, a, a + 3 * APART, APART, sums, C);
+                (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEEP, most, a, a + 3 * APART, APART, sums, C);
                 for (v = 0; v < vectors; v++)
                     for (j = 0; j < k->columns; j++)
                         for (l = 0; l < k->words; l++) {
-                            for (expected = 0, p = 0; p < DEPTH; p++) {
+                            for (expected = 0, p = 0; p < DEEP; p++) {
                                 int32_t x = a[v * APART + p * k->words + l], y = a[3 * APART + p * k->words + j];
                                 dots = (int16_t)(x & 0xffff) * (int16_t)(y & 0xffff) + (x >> 16) * (y >> 16);
                                 expected += (shs_wide)dots;
