@@ -6317,7 +6317,7 @@ SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__residual_layout(shs__layout *l, shs__synthesis *w, int p, size_t m, int workers) {
+SHS__PRIVATE void shs__omp_residual_layout(shs__layout *l, shs__synthesis *w, int p, size_t m, int workers) {
     w->sums = SHS__CARVE(l, shs_wide, shs__chunk_count(m, SHS__SIGNALS_A_CHUNK));
     w->columns = SHS__CARVE(l, shs_real, shs__product((size_t)workers, (size_t)p, 1));
 }
@@ -6335,10 +6335,10 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     if (ldy < p) return SHS_BAD_LDY;
     if (!shs__codes_ok(codes) || codes->m < m || shs__codes_outside(codes, 0, m, n)) return SHS_BAD_CODES;
     if (E && lde < p) return SHS_BAD_LDE;
-    shs__residual_layout(&l, &w, p, m, shs__workers(ctx));
+    shs__omp_residual_layout(&l, &w, p, m, shs__workers(ctx));
     status = shs__acquire(ctx, &l);
     if (status != SHS_OK) return status;
-    shs__residual_layout(&l, &w, p, m, shs__workers(ctx));
+    shs__omp_residual_layout(&l, &w, p, m, shs__workers(ctx));
     w.p = p, w.D = D, w.ldd = ldd, w.Y = Y, w.ldy = ldy, w.codes = codes, w.count = m, w.Z = E, w.ldz = lde;
     total = m ? shs__synthesis_run(ctx, &w) : 0;
     if (sum2) *sum2 = total;
@@ -6403,9 +6403,9 @@ SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
 }
 
 /* n values, such as the rows of the Gram matrix, filled up with zeros to whole vectors. */
-SHS__PRIVATE int shs__padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
+SHS__PRIVATE int shs__omp_padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
 
-SHS__PRIVATE size_t shs__triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
+SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
 
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
     w->chosen = w->refreshes = w->stable = 0;
@@ -6416,7 +6416,7 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
     w->measured = 0;
-    if (w->distance) memcpy(w->distance, w->diagonal, (size_t)shs__padded(w->n) * sizeof(shs_real));
+    if (w->distance) memcpy(w->distance, w->diagonal, (size_t)shs__omp_padded(w->n) * sizeof(shs_real));
 }
 
 /* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. */
@@ -6441,7 +6441,7 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
     d = SHS__SQRT(d2);
-    w->L[shs__triangle(k) + (size_t)k] = d;
+    w->L[shs__omp_triangle(k) + (size_t)k] = d;
     w->t[k] = alpha / d;
     w->x[k] = 0;
     w->atoms[k] = j;
@@ -6458,7 +6458,7 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     int j = w->next, i;
     const shs_real *b = SHS__AT_B(w->B, w->padded, w->rows, 0, j), gjj = w->G[(size_t)j * (w->ldg + 1)];
     ptrdiff_t next = SHS__BLOCK_WIDTH(w->padded, j);
-    shs_real *c = w->L + shs__triangle(w->chosen), d2 = gjj;
+    shs_real *c = w->L + shs__omp_triangle(w->chosen), d2 = gjj;
     for (i = 0; i < w->chosen; i++, b += next) {
         c[i] = *b;
         d2 -= c[i] * c[i];
@@ -6498,7 +6498,7 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, i;
     const shs_real *atom = SHS__AT(w->D, w->ldd, 0, j);
-    shs_real *q = w->Q + (size_t)k * (size_t)w->p, *c = w->L + shs__triangle(k);
+    shs_real *q = w->Q + (size_t)k * (size_t)w->p, *c = w->L + shs__omp_triangle(k);
     shs_real gjj = kernels->dot((size_t)w->p, atom, atom), inverse_d;
     memcpy(q, atom, (size_t)w->p * sizeof(shs_real));
     if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(w->p, k, w->Q, q, c, gjj), gjj)) return 0;
@@ -6525,7 +6525,7 @@ SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
 SHS__OUTLINE int shs__omp_solve(shs__omp_signal *w) {
     int k, i, changed = 0;
     for (k = w->chosen - 1; k >= 0; k--) {
-        const shs_real *row = w->L + shs__triangle(k);
+        const shs_real *row = w->L + shs__omp_triangle(k);
         shs_real step = w->t[k] / row[k], before = w->x[k];
         for (i = 0; i < k; i++) w->t[i] -= step * row[i];
         w->x[k] += step;
@@ -6539,7 +6539,7 @@ SHS__OUTLINE int shs__omp_solve(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_chosen) {
     int k, i;
     for (k = 0; k < w->chosen; k++) {
-        const shs_real *row = w->L + shs__triangle(k);
+        const shs_real *row = w->L + shs__omp_triangle(k);
         shs_real sum = alpha_of_chosen[k];
         for (i = 0; i < k; i++) sum -= row[i] * w->t[i];
         w->t[k] = sum / row[k];
@@ -6548,7 +6548,7 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
     if (w->residual2 < 0) w->residual2 = 0;
 }
 
-SHS__PRIVATE shs_wide shs__sum_of_squares(int p, const shs_wide *x) {
+SHS__PRIVATE shs_wide shs__omp_sum_of_squares(int p, const shs_wide *x) {
     shs__sum sum = SHS_ZERO;
     int i;
     for (i = 0; i < p; i++) shs__sum_add(&sum, x[i] * x[i]);
@@ -6598,9 +6598,9 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     for (i = 0; i < w->p; i++) w->exact[i] = (shs_wide)w->y[i];
     w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
-        const shs_real *row = w->L + shs__triangle(k);
+        const shs_real *row = w->L + shs__omp_triangle(k);
         shs__add_scaled_wide(w->p, -(shs_wide)w->x[k], SHS__AT(w->D, w->ldd, 0, w->atoms[k]), w->exact);
-        w->residual2 = shs__sum_of_squares(w->p, w->exact);
+        w->residual2 = shs__omp_sum_of_squares(w->p, w->exact);
         for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
@@ -6617,7 +6617,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
-    const shs_real *c = w->L + shs__triangle(k), *column = w->G + (size_t)w->atoms[k] * w->ldg;
+    const shs_real *c = w->L + shs__omp_triangle(k), *column = w->G + (size_t)w->atoms[k] * w->ldg;
     w->next = shs__kernels_pursuit()->advance(w->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
     if (w->distance) shs__omp_choose(w);
 }
@@ -6682,8 +6682,8 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_layout(shs__layout *l, shs__omp_signal *w, int n, int limit, shs_selection selection) {
     w->n = n;
     w->selection = selection;
-    w->distance = shs__omp_distances(selection) ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
-    w->L = SHS__CARVE(l, shs_real, shs__triangle(limit));
+    w->distance = shs__omp_distances(selection) ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
+    w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
     w->t = SHS__CARVE(l, shs_real, (size_t)limit);
 }
 
@@ -6717,7 +6717,7 @@ typedef struct shs__omp_group {
 /* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
 typedef void (*shs__correlate_fn)(const shs__omp_group *g, int count);
 
-SHS__PRIVATE void shs__correlate_one(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
     int i, j;
     for (j = 0; j < count; j++)
         for (i = 0; i < g->n; i++)
@@ -6799,7 +6799,7 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__corre
 #ifdef SHS__ALL_PARTS
 /* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
-SHS__PRIVATE void shs__correlate_group(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
     shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
 }
 
@@ -6852,7 +6852,7 @@ SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__C
 
 /* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
    set no limit, that is what fits a signal, whatever the codes hold. */
-SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
+SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
@@ -6865,9 +6865,9 @@ SHS__PRIVATE int shs__gram_pays(int p, int n, size_t m, int stride, const shs_om
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     size_t count = (size_t)workers;
-    int i, k, limit = c->stride, padded = shs__padded(c->n);
+    int i, k, limit = c->stride, padded = shs__omp_padded(c->n);
     c->workers = workers;
-    c->use_gram = c->dty || shs__gram_pays(c->p, c->n, c->m, limit, o);
+    c->use_gram = c->dty || shs__omp_gram_pays(c->p, c->n, c->m, limit, o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
     c->group = shs__zmin(c->group, shs__zmax(c->m, 1));
     if (!c->use_gram) c->group = shs__zmin(c->group, SHS__DIRECT_GROUP);
@@ -6903,7 +6903,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
-SHS__PRIVATE void shs__gram_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), i, j;
     shs_real *G = c->own_gram;
@@ -6924,19 +6924,19 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
     c->G = c->options->gram ? c->options->gram : c->own_gram;
     if (c->own_gram)
         shs__parallel(ctx, shs__product_work(c->n, c->n, c->p), shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK),
-                      shs__gram_chunk, c);
-    for (j = 0; c->diagonal && j < shs__padded(c->n); j++)
+                      shs__omp_gram_chunk, c);
+    for (j = 0; c->diagonal && j < shs__omp_padded(c->n); j++)
         c->diagonal[j] = j >= c->n ? 0 : c->use_gram ? c->G[(size_t)j * (c->ldg + 1)]
                                                      : (shs_real)shs__norm2(c->p, SHS__AT(D, ldd, 0, j));
 }
 
-SHS__PRIVATE int shs__limit_of(const shs__coder *c, size_t i) {
+SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
     const shs_omp_options *o = c->options;
     int limit = o->sparsity_each ? o->sparsity_each[i] : o->sparsity > 0 ? o->sparsity : c->stride;
     return shs__imin(limit, c->stride);
 }
 
-SHS__PRIVATE shs_real shs__tolerance_of(const shs__coder *c, size_t i) {
+SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
     return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
 }
 
@@ -6944,7 +6944,7 @@ SHS__PRIVATE shs_real shs__tolerance_of(const shs__coder *c, size_t i) {
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     shs_wide norm2 = c->Y ? shs__norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
     w->diagonal = c->diagonal;
-    shs__omp_begin(w, norm2, shs__limit_of(c, i), shs__tolerance_of(c, i));
+    shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
     w->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
@@ -6957,13 +6957,13 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, 
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
     memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
-    sums->not_reached += shs__tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
+    sums->not_reached += shs__omp_tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
     shs__sum_add(sum, w->residual2);
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
 
 /* Signal i abreast of others: its alpha is in place. */
-SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__omp_signal *w, size_t i, shs_real *alpha) {
+SHS__OUTLINE void shs__omp_gram_signal(const shs__coder *c, shs__omp_signal *w, size_t i, shs_real *alpha) {
     w->G = c->G;
     w->ldg = c->ldg;
     w->D = c->Y ? c->D : NULL;
@@ -6976,9 +6976,9 @@ SHS__OUTLINE void shs__gram_signal(const shs__coder *c, shs__omp_signal *w, size
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
-SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
     shs__omp_signal abreast[SHS__ABREAST]; /* copies, so that no two workers write to one cache line */
-    size_t padded = (size_t)shs__padded(c->n), i;
+    size_t padded = (size_t)shs__omp_padded(c->n), i;
     shs__sum sum = SHS_ZERO;
     memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
     if (c->Y)
@@ -6990,7 +6990,7 @@ SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t 
             size_t at = c->Y ? i + (size_t)k - first : (size_t)k;
             shs_real *alpha = c->alphas[worker] + at * padded;
             if (!c->Y) memcpy(alpha, SHS__AT(c->dty, c->ldt, 0, i + (size_t)k), (size_t)c->n * sizeof(shs_real));
-            shs__gram_signal(c, abreast + k, i + (size_t)k, alpha);
+            shs__omp_gram_signal(c, abreast + k, i + (size_t)k, alpha);
         }
         while (going)
             for (k = 0, going = 0; k < count; k++) going |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
@@ -7002,14 +7002,14 @@ SHS__OUTLINE void shs__code_with_gram(const shs__coder *c, size_t first, size_t 
     sums->sum2 = shs__sum_value(&sum);
 }
 
-SHS__OUTLINE void shs__code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
     shs__omp_group own = c->direct[worker], *g = &own;
     shs__sum sum = SHS_ZERO;
     size_t i;
     g->D = c->D;
     g->ldd = c->ldd;
     for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
-    shs__omp_pursue_group(g, (int)(end - first), shs__correlate_group);
+    shs__omp_pursue_group(g, (int)(end - first), shs__omp_correlate_group);
     for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, &sum, sums);
     sums->sum2 = shs__sum_value(&sum);
 }
@@ -7020,8 +7020,8 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     shs__chunk_sums sums = SHS_ZERO;
     int finite = !c->fetch || c->fetch(c->source, first, end);
     if (!finite) c->flags[worker] = 1;
-    else if (c->use_gram) shs__code_with_gram(c, first, end, worker, &sums);
-    else shs__code_direct(c, first, end, worker, &sums);
+    else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, &sums);
+    else shs__omp_code_direct(c, first, end, worker, &sums);
     c->sums[chunk] = sums;
     if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
 }
@@ -7134,7 +7134,7 @@ SHS__PRIVATE shs_status shs__signals_open(const shs_context *ctx, const shs_sign
 }
 
 /* A session for one coding. */
-SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
     shs_signals_job job = SHS_ZERO;
     void *session = NULL;
@@ -7156,11 +7156,11 @@ SHS__PRIVATE shs_status shs__engine_code(const shs_context *ctx, const shs__code
 /* Whether the CPU is to code; otherwise the engine has, or *status says why not. */
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     const shs_engine *e = ctx ? ctx->engine : NULL;
-    *status = e ? shs__engine_code(ctx, c, report) : SHS_OK;
+    *status = e ? shs__omp_engine_code(ctx, c, report) : SHS_OK;
     return shs__cpu_takes_over(e, *status);
 }
 
-SHS__PRIVATE shs_status shs__cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs__layout l = SHS_ZERO;
     int workers = shs__workers(ctx);
     shs_status status;
@@ -7197,15 +7197,15 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
-    if (shs__codes_here(ctx, &c, &own, &status)) status = shs__cpu_code(ctx, &c, &own);
+    if (shs__codes_here(ctx, &c, &own, &status)) status = shs__omp_cpu_code(ctx, &c, &own);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }
 
-SHS__PRIVATE shs_status shs__check_norms(size_t m, const shs_real *norms2, const shs__coder *c, int wanted) {
+SHS__PRIVATE shs_status shs__omp_check_norms(size_t m, const shs_real *norms2, const shs__coder *c, int wanted) {
     size_t i;
     for (i = 0; i < m; i++) {
-        shs_wide tolerance = (shs_wide)shs__tolerance_of(c, i), tolerance2 = tolerance * tolerance;
+        shs_wide tolerance = (shs_wide)shs__omp_tolerance_of(c, i), tolerance2 = tolerance * tolerance;
         if (!(tolerance > 0) && !wanted) continue;
         if (!norms2 || !shs__finite(1, norms2 + i) || norms2[i] < 0) return SHS_BAD_NORMS;
         if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)norms2[i]) return SHS_TOLERANCE_TOO_SMALL;
@@ -7241,7 +7241,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     c.n = n, c.m = m, c.dty = dty, c.ldt = ldt, c.norms2 = norms2, c.options = options, c.codes = codes;
     c.errors2 = errors2, c.stride = codes->stride;
     status = shs__check_coding(n, n, m, options, &c.stride);
-    if (status == SHS_OK) status = shs__check_norms(m, norms2, &c, errors2 || report);
+    if (status == SHS_OK) status = shs__omp_check_norms(m, norms2, &c, errors2 || report);
     if (status != SHS_OK) return status;
     if (report && m == 0) *report = own;
     if (m == 0) return status;
@@ -7274,7 +7274,7 @@ SHS__PRIVATE shs_status shs__omp_one_options(const shs_omp_options *options, int
 }
 
 /* Begins to carve the caller's memory, of which the layout has counted what it needs. */
-SHS__PRIVATE shs_status shs__workspace_begin(shs__layout *l, void *workspace, size_t size) {
+SHS__PRIVATE shs_status shs__omp_workspace_begin(shs__layout *l, void *workspace, size_t size) {
     if (l->overflow) return SHS_TOO_LARGE;
     if (!workspace || size < shs__layout_size(l)) return SHS_BAD_WORKSPACE;
     shs__layout_begin(l, workspace);
@@ -7285,7 +7285,7 @@ SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, shs_re
                                       const shs_omp_options *o) {
     shs__omp_layout_gram(l, w, 0, n, n, o->sparsity, o->selection);
     w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
-    *diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
+    *diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
 }
 
 SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
@@ -7320,11 +7320,11 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (o.tolerance > 0 && (shs_wide)o.tolerance * (shs_wide)o.tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
         return SHS_TOLERANCE_TOO_SMALL;
     shs__omp_layout_one(&l, &w, &diagonal, n, &o);
-    status = shs__workspace_begin(&l, workspace, workspace_size);
+    status = shs__omp_workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
     shs__omp_layout_one(&l, &w, &diagonal, n, &o);
     w.G = gram, w.ldg = (size_t)ldg, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
-    for (j = 0; diagonal && j < shs__padded(n); j++) diagonal[j] = j < n ? gram[(size_t)j * ((size_t)ldg + 1)] : 0;
+    for (j = 0; diagonal && j < shs__omp_padded(n); j++) diagonal[j] = j < n ? gram[(size_t)j * ((size_t)ldg + 1)] : 0;
     memcpy(w.alpha, dty, (size_t)n * sizeof(shs_real));
     shs__omp_begin(&w, (shs_wide)norm2, o.sparsity, o.tolerance);
     shs__omp_choose(&w);
@@ -7339,7 +7339,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
 SHS__PRIVATE void shs__omp_layout_one_direct(shs__layout *l, shs__omp_group *g, shs__omp_signal *w, shs_real **diagonal,
                                              int p, int n, const shs_omp_options *o) {
     shs__omp_layout_group(l, g, p, n, o->sparsity, 1, o->selection, w, 0);
-    *diagonal = g->distances ? SHS__CARVE(l, shs_real, (size_t)shs__padded(n)) : NULL;
+    *diagonal = g->distances ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
 }
 
 SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
@@ -7370,16 +7370,16 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
     shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
-    status = shs__workspace_begin(&l, workspace, workspace_size);
+    status = shs__omp_workspace_begin(&l, workspace, workspace_size);
     if (status != SHS_OK) return status;
     shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
     g.D = D;
     g.ldd = ldd;
     w.y = y, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
-    for (j = 0; diagonal && j < shs__padded(n); j++)
+    for (j = 0; diagonal && j < shs__omp_padded(n); j++)
         diagonal[j] = j < n ? (shs_real)shs__norm2(p, SHS__AT(D, ldd, 0, j)) : 0;
     shs__omp_begin(&w, shs__norm2(p, y), o.sparsity, o.tolerance);
-    shs__omp_pursue_group(&g, 1, shs__correlate_one);
+    shs__omp_pursue_group(&g, 1, shs__omp_correlate_one);
     *used = w.chosen;
     if (error2) *error2 = (shs_real)w.residual2;
     SHS__UNPOISON(l.base, l.size);
@@ -9160,7 +9160,7 @@ typedef struct shs__view {
     int first_line, count_lines; /* the block at hand */
 } shs__view;
 
-SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
+SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
 #ifdef SPARSEHS_NO_DOUBLE
     if (type == SHS_F64) return 0;
 #endif
@@ -9172,18 +9172,18 @@ SHS__PRIVATE int shs__cube_type_ok(shs_type type) {
 SHS__PRIVATE int shs__is_wide(shs_precision precise) {
     return precise != SHS_PRECISE_NEVER && sizeof(shs_wide) > sizeof(shs_real);
 }
-SHS__PRIVATE int shs__may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
+SHS__PRIVATE int shs__px_may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
 
 /* Strides of a contiguous block of `lines` lines. */
-SHS__PRIVATE void shs__interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
-                                          ptrdiff_t *ls, ptrdiff_t *bs) {
+SHS__PRIVATE void shs__px_interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
+                                             ptrdiff_t *ls, ptrdiff_t *bs) {
     ptrdiff_t s = samples, l = lines, b = bands;
     *ss = interleave == SHS_BIP ? b : 1;
     *ls = interleave == SHS_BSQ ? s : s * b;
     *bs = interleave == SHS_BSQ ? s * l : interleave == SHS_BIL ? s : 1;
 }
 
-SHS__PRIVATE void shs__view_block(shs__view *v, int first_line, int lines) {
+SHS__PRIVATE void shs__px_view_block(shs__view *v, int first_line, int lines) {
     const shs_cube *c = v->cube;
     v->first_line = first_line;
     v->count_lines = lines;
@@ -9191,14 +9191,14 @@ SHS__PRIVATE void shs__view_block(shs__view *v, int first_line, int lines) {
         v->ss = c->sample_stride;
         v->ls = c->line_stride;
         v->bs = c->band_stride;
-    } else shs__interleave_strides(c->interleave, v->samples, lines, v->bands, &v->ss, &v->ls, &v->bs);
+    } else shs__px_interleave_strides(c->interleave, v->samples, lines, v->bands, &v->ss, &v->ls, &v->bs);
 }
 
-SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
+SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     size_t line_bytes;
     int i;
     memset(v, 0, sizeof *v);
-    if (!c || !SHS__ZEROED(c) || !shs__cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT)
+    if (!c || !SHS__ZEROED(c) || !shs__px_cube_type_ok(c->type) || (unsigned)c->interleave >= SHS_INTERLEAVE_COUNT)
         return SHS_BAD_CUBE;
     if (c->samples < (c->lines != 0) || c->lines < 0 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && !c->read_fn) return SHS_BAD_CUBE;
@@ -9224,7 +9224,7 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
     }
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
     if (shs__product(line_bytes, (size_t)v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
-    shs__view_block(v, 0, v->block_lines);
+    shs__px_view_block(v, 0, v->block_lines);
     v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
     v->base = (const unsigned char *)c->pixels;
     return SHS_OK;
@@ -9232,7 +9232,7 @@ SHS__PRIVATE shs_status shs__view_open(const shs_cube *c, shs__view *v) {
 
 SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
     shs__view v;
-    return shs__view_open(cube, &v) == SHS_OK ? v.used : 0;
+    return shs__px_view_open(cube, &v) == SHS_OK ? v.used : 0;
 }
 
 /* ---- from any type to panels of elements ---------------------------------------------------------------- >>reader */
@@ -9254,30 +9254,30 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain
 SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
     return wide ? shs__kernels_wide_pixels() : shs__kernels_pixels();
 }
-SHS__PRIVATE void *shs__element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
+SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
     return (unsigned char *)elements + index * (size_t)k->bytes;
 }
-SHS__PRIVATE const void *shs__given_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
+SHS__PRIVATE const void *shs__px_given_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
     return (const unsigned char *)elements + index * (size_t)k->bytes;
 }
-SHS__PRIVATE shs_wide shs__get_element(const shs__pixels_kernels *k, const void *elements, size_t index) {
+SHS__PRIVATE shs_wide shs__px_get_element(const shs__pixels_kernels *k, const void *elements, size_t index) {
     return k->bytes == (int)sizeof(shs_wide) ? ((const shs_wide *)elements)[index]
                                              : (shs_wide)((const shs_real *)elements)[index];
 }
-SHS__PRIVATE void shs__put_element(const shs__pixels_kernels *k, void *elements, size_t index, shs_wide value) {
+SHS__PRIVATE void shs__px_put_element(const shs__pixels_kernels *k, void *elements, size_t index, shs_wide value) {
     if (k->bytes == (int)sizeof(shs_wide)) ((shs_wide *)elements)[index] = value;
     else ((shs_real *)elements)[index] = (shs_real)value;
 }
 
 /* The type's name for kernels: they call the element SHS_REAL. */
-SHS__PRIVATE shs_type shs__element_type(const shs__pixels_kernels *k, shs_type type) {
+SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_type type) {
     if (type == SHS_REAL) type = sizeof(shs_real) == 8 ? SHS_F64 : SHS_F32;
     return type == (k->bytes == 8 ? SHS_F64 : SHS_F32) ? SHS_REAL : type;
 }
 
 /* Whether kernels convert values of this type; the other types can have more digits than an element. */
-SHS__PRIVATE int shs__kernels_take(const shs__pixels_kernels *k, shs_type type) {
-    type = shs__element_type(k, type);
+SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type type) {
+    type = shs__px_element_type(k, type);
     return type == SHS_U8 || type == SHS_I16 || type == SHS_U16 || type == SHS_F32 || type == SHS_REAL;
 }
 
@@ -9316,7 +9316,7 @@ SHS__DEFINE_CONVERT(shs__convert, shs_real)
 SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
 
 /* A result, scaled. `above` is a variable so that x87 rounds it as it rounds the old range. */
-SHS__PRIVATE shs_wide shs__scaled(const shs__scaling *s, int i, shs_wide y) {
+SHS__PRIVATE shs_wide shs__px_scaled(const shs__scaling *s, int i, shs_wide y) {
     shs_wide value = s->constant[i] + y, above;
     if (!s->rescale) return value;
     above = value - s->low[i];
@@ -9417,7 +9417,7 @@ SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const sh
     size_t size = shs_type_size(type == SHS_REAL ? SHS_F64 : type);
     int i;
     for (i = 0; i < n; i++) {
-        shs_wide v = shs__scaled(s, s->each ? i : 0, ((const shs_wide *)y)[i]);
+        shs_wide v = shs__px_scaled(s, s->each ? i : 0, ((const shs_wide *)y)[i]);
         shs__store_values(type == SHS_REAL ? SHS_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size, 1);
     }
 }
@@ -9441,7 +9441,8 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     }                                                                                                                  \
     break;
 
-SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__span *span, shs_wide nodata, unsigned char *missing, size_t step) {
+SHS__PRIVATE void shs__px_mark_nodata(shs_type type, const shs__span *span, shs_wide nodata, unsigned char *missing,
+                                      size_t step) {
     switch (type) {
     case SHS_U8: SHS__MARK(uint8_t)
     case SHS_I16: SHS__MARK(int16_t)
@@ -9457,7 +9458,7 @@ SHS__PRIVATE void shs__mark_nodata(shs_type type, const shs__span *span, shs_wid
 }
 
 /* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
-SHS__PRIVATE void shs__make_native(const shs__view *v, shs__span *span, unsigned char *room) {
+SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsigned char *room) {
     size_t size = v->size, b;
     int i;
     for (i = 0; i < span->count; i++) {
@@ -9478,7 +9479,7 @@ typedef struct shs__ahead {
     int rows, each;
 } shs__ahead;
 
-SHS__PRIVATE void shs__fetch_ahead(shs__ahead *ahead) {
+SHS__PRIVATE void shs__px_fetch_ahead(shs__ahead *ahead) {
     int k;
     for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
 #if defined(__GNUC__) || defined(__clang__)
@@ -9497,7 +9498,7 @@ typedef struct shs__panel {
     void *own;                      /* the memory that pixels are read into */
     unsigned char *missing;         /* SHS__PANEL_PIXELS */
     const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, in the cube's type */
-    unsigned char *room;            /* for shs__make_native */
+    unsigned char *room;            /* for shs__px_make_native */
     size_t first;                   /* the first pixel, in the block */
     int pixels, valid;              /* read, and left after closing up */
     shs__ahead ahead;               /* the next panel, where it follows on this one */
@@ -9522,7 +9523,7 @@ typedef struct shs__reader {
     shs__panel *panels;        /* one a worker */
 } shs__reader;
 
-SHS__PRIVATE void shs__reader_init(shs__reader *r, const shs__view *v, int wide) {
+SHS__PRIVATE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wide) {
     memset(r, 0, sizeof *r);
     r->view = *v;
     r->kernels = shs__element_kernels(wide);
@@ -9530,7 +9531,7 @@ SHS__PRIVATE void shs__reader_init(shs__reader *r, const shs__view *v, int wide)
 
 #define SHS__CARVE_ELEMENTS(l, k, count) shs__carve(l, count, (size_t)(k)->bytes)
 
-SHS__PRIVATE void shs__reader_layout(shs__layout *l, shs__reader *r, int workers) {
+SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int workers) {
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used, line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
     int i;
@@ -9550,11 +9551,11 @@ SHS__PRIVATE void shs__reader_layout(shs__layout *l, shs__reader *r, int workers
 }
 
 /* A block of lines that is in memory: works out where bands are. */
-SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
+SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base, int first_line, int lines) {
     shs__view *v = &r->view;
     const int *list = v->cube->band_list;
     int b;
-    shs__view_block(v, first_line, lines);
+    shs__px_view_block(v, first_line, lines);
     v->base = base + (list ? list[0] * v->bs * (ptrdiff_t)v->size : 0);
     r->offset = NULL;
     for (b = 0; b < v->used; b++) {
@@ -9567,20 +9568,20 @@ SHS__PRIVATE void shs__reader_block(shs__reader *r, const unsigned char *base, i
 }
 
 /* Goes on to the next block. Returns 0 after the last, where one could not be read, and where *status was bad before. */
-SHS__PRIVATE int shs__next_block(shs__reader *r, shs_status *status) {
+SHS__PRIVATE int shs__px_next_block(shs__reader *r, shs_status *status) {
     const shs_cube *c = r->view.cube;
     const unsigned char *base = (const unsigned char *)c->pixels;
     int first = r->next_line, lines = shs__imin(r->view.block_lines, r->view.lines - first);
     if (*status != SHS_OK || lines <= 0) return 0;
     if (!base && c->read_fn(c->read_user, first, lines, r->block)) *status = SHS_READ_FAILED;
     if (*status != SHS_OK) return 0;
-    shs__reader_block(r, base ? base : r->block, first, lines);
+    shs__px_reader_block(r, base ? base : r->block, first, lines);
     r->next_line = first + lines;
     return 1;
 }
 
 /* How many of `count` values from i on lie side by side, where bands do; offset NULL: all. */
-SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
+SHS__PRIVATE int shs__px_side_by_side(const ptrdiff_t *offset, int i, int count) {
     int n = 1;
     if (!offset) return count - i;
     while (i + n < count && offset[i + n] == offset[i] + n) n++;
@@ -9588,22 +9589,22 @@ SHS__PRIVATE int shs__side_by_side(const ptrdiff_t *offset, int i, int count) {
 }
 
 /* Converts a span: by a kernel where its values lie side by side. */
-SHS__PRIVATE void shs__convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each, void *out) {
+SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each, void *out) {
     const shs__pixels_kernels *k = r->kernels;
     shs_type type = r->view.cube->type;
     int i, n;
-    if (shs__kernels_take(k, type) && (span->offset ? r->view.bs : span->stride) == 1)
+    if (shs__px_kernels_take(k, type) && (span->offset ? r->view.bs : span->stride) == 1)
         for (i = 0; i < span->count; i += n) {
-            n = shs__side_by_side(span->offset, i, span->count);
-            k->convert(shs__element_type(k, type), n, span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)r->view.size,
-                       shs__given_at(k, shift, each ? (size_t)i : 0), each, shs__element_at(k, out, (size_t)i));
+            n = shs__px_side_by_side(span->offset, i, span->count);
+            k->convert(shs__px_element_type(k, type), n, span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)r->view.size,
+                       shs__px_given_at(k, shift, each ? (size_t)i : 0), each, shs__px_element_at(k, out, (size_t)i));
         }
     else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, span, (const shs_real *)shift, each, (shs_real *)out);
     else shs__convert_wide(type, span, (const shs_wide *)shift, each, (shs_wide *)out);
 }
 
 /* One span of one line, which begins at `from`: pixels k0 .. k0+count-1 of the panel. */
-SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
+SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used;
     int by_band = v->planes, runs = by_band ? v->used : count, i;
@@ -9615,16 +9616,16 @@ SHS__PRIVATE void shs__read_line(const shs__reader *r, shs__panel *panel, const 
         span.stride = by_band ? v->ss : v->bs;
         span.offset = by_band ? NULL : r->offset;
         span.count = by_band ? count : v->used;
-        if (r->foreign) shs__make_native(v, &span, panel->room);
-        if (v->marks) shs__mark_nodata(v->cube->type, &span, v->nodata, missing, by_band ? 1 : 0);
-        shs__convert_span(r, &span, by_band ? shs__given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
-                         shs__element_at(r->kernels, panel->X,
-                                         by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
+        if (r->foreign) shs__px_make_native(v, &span, panel->room);
+        if (v->marks) shs__px_mark_nodata(v->cube->type, &span, v->nodata, missing, by_band ? 1 : 0);
+        shs__px_convert_span(r, &span, by_band ? shs__px_given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
+                         shs__px_element_at(r->kernels, panel->X,
+                                            by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
     }
 }
 
 /* Whether n elements are all numbers that a shs_real can hold. */
-SHS__PRIVATE int shs__elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
+SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
     const shs_wide *wide = (const shs_wide *)x;
     size_t i;
     if (k->bytes == (int)sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
@@ -9634,20 +9635,20 @@ SHS__PRIVATE int shs__elements_finite(const shs__pixels_kernels *k, size_t n, co
 }
 
 /* Marks pixels in which a value came out as NaN or infinity. */
-SHS__PRIVATE void shs__mark_not_finite(const shs__reader *r, shs__panel *panel) {
+SHS__PRIVATE void shs__px_mark_not_finite(const shs__reader *r, shs__panel *panel) {
     const shs__pixels_kernels *kernels = r->kernels;
     size_t used = (size_t)r->view.used, b, pixels = (size_t)panel->pixels, k;
     for (k = 0; k < pixels && !r->planes; k++)
-        if (!shs__elements_finite(kernels, used, shs__element_at(kernels, panel->X, k * used))) panel->missing[k] = 1;
+        if (!shs__px_elements_finite(kernels, used, shs__px_element_at(kernels, panel->X, k * used))) panel->missing[k] = 1;
     for (b = 0; b < used && r->planes; b++) {
-        const void *plane = shs__element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
-        if (shs__elements_finite(kernels, pixels, plane)) continue;
+        const void *plane = shs__px_element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
+        if (shs__px_elements_finite(kernels, pixels, plane)) continue;
         for (k = 0; k < pixels; k++)
-            if (!shs__elements_finite(kernels, 1, shs__given_at(kernels, plane, k))) panel->missing[k] = 1;
+            if (!shs__px_elements_finite(kernels, 1, shs__px_given_at(kernels, plane, k))) panel->missing[k] = 1;
     }
 }
 
-SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
+SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
     size_t used = (size_t)r->view.used, bytes = (size_t)r->kernels->bytes, b, to = 0, k;
     unsigned char *X = (unsigned char *)panel->X;
     for (k = 0; k < (size_t)panel->pixels; k++) {
@@ -9662,13 +9663,13 @@ SHS__PRIVATE void shs__close_up(const shs__reader *r, shs__panel *panel) {
 }
 
 /* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
-SHS__PRIVATE int shs__spectra_lie_ready(const shs__reader *r) {
+SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
     const shs__view *v = &r->view;
-    return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__kernels_take(r->kernels, v->cube->type);
+    return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
 }
 
 /* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
-SHS__PRIVATE int shs__small_whole(shs_type type) { return type == SHS_U8 || type == SHS_I16 || type == SHS_U16; }
+SHS__PRIVATE int shs__px_small_whole(shs_type type) { return type == SHS_U8 || type == SHS_I16 || type == SHS_U16; }
 
 /* Half of a and half of b change places. */
 #define SHS__TRADE(a, b, bits, mask)                                                                                   \
@@ -9683,7 +9684,7 @@ SHS__PRIVATE int shs__small_whole(shs_type type) { return type == SHS_U8 || type
 
 /* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
    the highest: then the words are taken from last to first: rows and columns are both reversed, and the result is the same. */
-SHS__PRIVATE void shs__transpose_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+SHS__PRIVATE void shs__px_transpose_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
     static const uint16_t one = 1;
     int last = *(const unsigned char *)&one ? 0 : 7, i;
     uint64_t x[8];
@@ -9701,7 +9702,7 @@ SHS__PRIVATE void shs__transpose_bytes(const unsigned char *from, const ptrdiff_
     for (i = 0; i < 8; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
 }
 
-SHS__PRIVATE void shs__transpose_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+SHS__PRIVATE void shs__px_transpose_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
     static const uint16_t one = 1;
     int last = *(const unsigned char *)&one ? 0 : 3, i;
     uint64_t x[4];
@@ -9714,7 +9715,7 @@ SHS__PRIVATE void shs__transpose_pairs(const unsigned char *from, const ptrdiff_
 }
 
 /* `count` pixels of a line from `from` on, of any interleave, to spectra one after the other. */
-SHS__PRIVATE void shs__transpose_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
+SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
     const shs__view *v = &r->view;
     int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
     size_t size = v->size, ld = (size_t)used * size;
@@ -9722,38 +9723,38 @@ SHS__PRIVATE void shs__transpose_line(const shs__reader *r, const unsigned char 
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
             unsigned char *block = to + (size_t)k * ld + (size_t)b * size;
-            if (size == 1) shs__transpose_bytes(from + k, r->offsets + b, block, ld);
-            else shs__transpose_pairs(from + 2 * k, r->offsets + b, block, ld);
+            if (size == 1) shs__px_transpose_bytes(from + k, r->offsets + b, block, ld);
+            else shs__px_transpose_pairs(from + 2 * k, r->offsets + b, block, ld);
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
-            n = v->bs == 1 ? shs__side_by_side(r->offsets, b, used) : 1;
+            n = v->bs == 1 ? shs__px_side_by_side(r->offsets, b, used) : 1;
             memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size,
                    (size_t)n * size);
         }
 }
 
 /* Where pixel `first` of the block at hand is, pixels being numbered line by line. */
-SHS__PRIVATE const unsigned char *shs__pixel_at(const shs__view *v, size_t first) {
+SHS__PRIVATE const unsigned char *shs__px_pixel_at(const shs__view *v, size_t first) {
     size_t line = first / (size_t)v->samples, sample = first % (size_t)v->samples;
     return v->base + ((ptrdiff_t)line * v->ls + (ptrdiff_t)sample * v->ss) * (ptrdiff_t)v->size;
 }
 
 /* How many pixels from `first` on are in its line, `most` at most. */
-SHS__PRIVATE int shs__left_in_line(const shs__view *v, size_t first, int most) {
+SHS__PRIVATE int shs__px_left_in_line(const shs__view *v, size_t first, int most) {
     return shs__imin(most, v->samples - (int)(first % (size_t)v->samples));
 }
 
 /* A raw panel: finds its spectra where they lie ready, or brings values of one or two bytes side by side, into X. */
-SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
+SHS__PRIVATE void shs__px_read_raw(const shs__reader *r, shs__panel *panel) {
     const shs__view *v = &r->view;
     unsigned char *to = (unsigned char *)panel->X;
     size_t bytes = (size_t)v->used * v->size, i;
-    int ready = shs__spectra_lie_ready(r), k, j, here;
+    int ready = shs__px_spectra_lie_ready(r), k, j, here;
     for (k = 0; k < panel->pixels; k += here) {
-        const unsigned char *from = shs__pixel_at(v, panel->first + (size_t)k);
-        here = shs__left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
-        if (!ready) shs__transpose_line(r, from, here, to + (size_t)k * bytes);
+        const unsigned char *from = shs__px_pixel_at(v, panel->first + (size_t)k);
+        here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
+        if (!ready) shs__px_transpose_line(r, from, here, to + (size_t)k * bytes);
         for (j = 0; j < here; j++)
             panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : to + (size_t)(k + j) * bytes;
     }
@@ -9765,21 +9766,21 @@ SHS__PRIVATE void shs__read_raw(const shs__reader *r, shs__panel *panel) {
     for (k = 0; k < panel->pixels; k++) {
         shs__span span;
         span.from = panel->spectrum[k], span.stride = 1, span.offset = NULL, span.count = v->used;
-        if (v->marks) shs__mark_nodata(v->cube->type, &span, v->nodata, panel->missing + k, 0);
+        if (v->marks) shs__px_mark_nodata(v->cube->type, &span, v->nodata, panel->missing + k, 0);
         panel->valid -= panel->missing[k];
     }
 }
 
-SHS__PRIVATE void shs__read_elements(const shs__reader *r, shs__panel *panel) {
+SHS__PRIVATE void shs__px_read_elements(const shs__reader *r, shs__panel *panel) {
     const shs__view *v = &r->view;
     int k, here;
     for (k = 0; k < panel->pixels; k += here) {
         size_t at = panel->first + (size_t)k;
-        here = shs__left_in_line(v, at, panel->pixels - k);
-        shs__read_line(r, panel, shs__pixel_at(v, at), here, k);
+        here = shs__px_left_in_line(v, at, panel->pixels - k);
+        shs__px_read_line(r, panel, shs__px_pixel_at(v, at), here, k);
     }
-    if (v->floating) shs__mark_not_finite(r, panel);
-    if (shs__may_miss(v)) shs__close_up(r, panel);
+    if (v->floating) shs__px_mark_not_finite(r, panel);
+    if (shs__px_may_miss(v)) shs__px_close_up(r, panel);
 }
 
 /* ---- maps: outputs of pixels, by a matrix ------------------------------------------------------------------ >>map */
@@ -9806,13 +9807,13 @@ typedef struct shs__map {
     shs__mapped *own; /* one a worker */
 } shs__map;
 
-SHS__PRIVATE void shs__map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
-                                int squares) {
+SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
+                                   int squares) {
     m->kernels = kernels, m->bands = bands, m->outputs = outputs, m->planes = planes, m->squares = squares;
     m->ldy = shs__round_up(outputs, 16);
 }
 
-SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__map *m, int workers) {
+SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     const shs__pixels_kernels *k = m->kernels;
     size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__product(ldy, SHS__PANEL_PIXELS, 1);
     int i;
@@ -9835,56 +9836,57 @@ SHS__PRIVATE void shs__map_layout(shs__layout *l, shs__map *m, int workers) {
 /* The matrix to its place, its elements `next_output` and `next_band` apart: [group][band][lane] where outputs make up vectors
    (spectra), or [block][band][column] where pixels do (planes). What rounding the centre to an element took away goes to the
    constant. centre, offset: NULL is zero. */
-SHS__PRIVATE void shs__map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
-                               const shs_wide *centre, const shs_wide *offset) {
+SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
+                                  const shs_wide *centre, const shs_wide *offset) {
     const shs__pixels_kernels *k = m->kernels;
     size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
     int b, o;
     memset(m->packed, 0, (size_t)m->ldy * bands * (size_t)k->bytes);
-    for (b = 0; b < m->bands; b++) shs__put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
+    for (b = 0; b < m->bands; b++) shs__px_put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
     for (o = 0; o < m->outputs; o++) {
         size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
         const shs_wide *row = matrix + o * next_output;
         m->constant[o] = offset ? offset[o] : 0;
         for (b = 0; b < m->bands; b++) {
-            shs_wide rounded = shs__get_element(k, m->shift, (size_t)b);
+            shs_wide rounded = shs__px_get_element(k, m->shift, (size_t)b);
             m->constant[o] += row[b * next_band] * (rounded - (centre ? centre[b] : 0));
-            shs__put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
+            shs__px_put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
         }
         for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
         m->first[o] = b;
     }
-    for (o = 0; o < m->ldy; o++) shs__put_element(k, m->added, (size_t)o, o < m->outputs ? m->constant[o] : 0);
+    for (o = 0; o < m->ldy; o++) shs__px_put_element(k, m->added, (size_t)o, o < m->outputs ? m->constant[o] : 0);
 }
 
 /* The first band that any of the outputs from `output` on, n of them, asks for. */
-SHS__PRIVATE size_t shs__first_band(const shs__map *m, int output, int n) {
+SHS__PRIVATE size_t shs__px_first_band(const shs__map *m, int output, int n) {
     int first = m->first[output], o;
     for (o = output + 1; o < output + n && o < m->outputs; o++) first = shs__imin(first, m->first[o]);
     return (size_t)first;
 }
 
 /* Groups of the next tile: of four, two and two rather than three and one. */
-SHS__PRIVATE int shs__tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
+SHS__PRIVATE int shs__px_tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
 
 /* Groups of outputs by one block of pixels after the other: rows, ldy = outputs up to a whole group. Squares: the rows of a
    block are made into their squared lengths at once, own->wide, while they are in the cache. */
-SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *own) {
+SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
     for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
-        memset(shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
+        memset(shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
-        void *rows = shs__element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
-        shs__fetch_ahead(&panel->ahead);
+        void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
+        shs__px_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             size_t first;
-            n = shs__tile_groups(groups - g, k->vectors);
-            first = shs__first_band(m, g * k->lanes, n * k->lanes);
+            n = shs__px_tile_groups(groups - g, k->vectors);
+            first = shs__px_first_band(m, g * k->lanes, n * k->lanes);
             k->across(n, bands - (int)first,
-                      shs__element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
-                      (ptrdiff_t)bands * k->lanes, shs__element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands,
-                      shs__element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
+                      shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
+                      (ptrdiff_t)bands * k->lanes, shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first),
+                          bands,
+                      shs__px_element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
         }
         if (m->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
@@ -9892,21 +9894,21 @@ SHS__PRIVATE void shs__map_spectra(const shs__map *m, shs__panel *panel, shs__ma
 }
 
 /* Pixels by one block of outputs after the other: planes, outputs up to a whole block. */
-SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__mapped *own) {
+SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
     for (b = 0; b < m->bands; b++) /* a group is whole: what follows is read too */
         for (o = panel->valid; o % k->lanes; o++)
-            shs__put_element(k, panel->X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
+            shs__px_put_element(k, panel->X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
     for (g = 0; g < groups; g += n) {
-        n = shs__tile_groups(groups - g, k->vectors);
+        n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
-            size_t first = shs__first_band(m, o, k->columns);
-            shs__fetch_ahead(&panel->ahead);
+            size_t first = shs__px_first_band(m, o, k->columns);
+            shs__px_fetch_ahead(&panel->ahead);
             k->along(n, m->bands - (int)first,
-                     shs__element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
-                     shs__element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
-                     shs__element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
+                     shs__px_element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
+                     shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
+                     shs__px_element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
                      SHS__PANEL_PIXELS);
         }
     }
@@ -9914,12 +9916,12 @@ SHS__PRIVATE void shs__map_planes(const shs__map *m, shs__panel *panel, shs__map
 
 /* The outputs of the panel's valid pixels, in own->rows or in own->planes. Of squares there is one output: it is in
    own->wide. */
-SHS__PRIVATE void shs__map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
+SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
     if (valid == 0) return;
-    if (m->planes) shs__map_planes(m, panel, own);
-    else shs__map_spectra(m, panel, own);
+    if (m->planes) shs__px_map_planes(m, panel, own);
+    else shs__px_map_spectra(m, panel, own);
     if (m->planes && (by_pixel || m->squares))
         k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
     if (m->planes && m->squares) k->squares(valid, m->outputs, own->rows, m->ldy, m->added, own->wide);
@@ -9939,15 +9941,15 @@ typedef struct shs__white {
     int filled;            /* the first pass is over: what is kept is there */
 } shs__white;
 
-SHS__PRIVATE void shs__white_layout(shs__layout *l, shs__white *w, int may_miss, int workers) {
-    shs__map_layout(l, &w->map, workers);
+SHS__PRIVATE void shs__px_white_layout(shs__layout *l, shs__white *w, int may_miss, int workers) {
+    shs__px_map_layout(l, &w->map, workers);
     w->valid = SHS__CARVE(l, int, w->panels);
     w->absent = w->panels && may_miss ? SHS__CARVE(l, unsigned char, shs__product(w->panels, SHS__PANEL_PIXELS, 1)) : NULL;
     w->kept = w->panels ? SHS__CARVE(l, shs_real, shs__product(w->panels, SHS__PANEL_PIXELS, (size_t)w->map.outputs)) : NULL;
 }
 
 /* A panel, whitened: from its pixels, or, once they were kept, from memory. */
-SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *own) {
+SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__mapped *own) {
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
     shs_real *kept = w->kept ? w->kept + at * m * SHS__PANEL_PIXELS : NULL, *z = (shs_real *)own->planes;
     if (w->filled && kept) {
@@ -9956,7 +9958,7 @@ SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *own
         if (w->absent) memcpy(panel->missing, w->absent + panel->first, (size_t)panel->pixels);
         return;
     }
-    shs__map_outputs(&w->map, panel, own, 0);
+    shs__px_map_outputs(&w->map, panel, own, 0);
     for (a = 0; a < m && panel->valid > 0; a++, z += SHS__PANEL_PIXELS) {
         shs_real constant = (shs_real)w->map.constant[a];
         int k;
@@ -9971,7 +9973,7 @@ SHS__PRIVATE void shs__whiten(shs__white *w, shs__panel *panel, shs__mapped *own
 }
 
 /* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
-SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
     const shs__view *v = &r->view;
     const unsigned char *mask = v->cube->mask ? v->cube->mask + (size_t)v->first_line * (size_t)v->samples + first : NULL;
     int k;
@@ -9980,10 +9982,10 @@ SHS__PRIVATE void shs__read_panel(const shs__reader *r, shs__panel *panel, size_
     panel->pixels = panel->valid = count;
     for (k = 0; k < count; k++) panel->missing[k] = mask && mask[k] == 0;
     if (!r->white || !r->white->kept || !r->white->filled) {
-        if (r->raw) shs__read_raw(r, panel);
-        else shs__read_elements(r, panel);
+        if (r->raw) shs__px_read_raw(r, panel);
+        else shs__px_read_elements(r, panel);
     }
-    if (r->white) shs__whiten(r->white, panel, r->white->map.own + (panel - r->panels));
+    if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
 /* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
@@ -10009,7 +10011,7 @@ typedef struct shs__pass {
 } shs__pass;
 
 /* The memory after the panel of `count` pixels from `at` on, as much again, where pixels lie without gaps. */
-SHS__PRIVATE shs__ahead shs__next_panel(const shs__reader *r, size_t at, size_t count) {
+SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size_t count) {
     const shs__view *v = &r->view;
     size_t next = at + count < r->block_pixels ? shs__zmin(count, r->block_pixels - at - count) : 0;
     shs__ahead ahead = SHS_ZERO;
@@ -10029,7 +10031,7 @@ SHS__PRIVATE shs__ahead shs__next_panel(const shs__reader *r, size_t at, size_t 
 }
 
 /* The one loop over panels. */
-SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     const shs__reader *r = pass->reader;
     const shs__consumer *c = pass->consumer;
@@ -10043,8 +10045,8 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
             next = at % line + count < line;
         }
-        panel->ahead = shs__next_panel(r, at, count);
-        shs__read_panel(r, panel, at, (int)(count + next));
+        panel->ahead = shs__px_next_panel(r, at, count);
+        shs__px_read_panel(r, panel, at, (int)(count + next));
         if (panel->valid > 0 || !sums) c->work(c->state, panel, worker, sums);
         at += count;
     }
@@ -10052,7 +10054,7 @@ SHS__PRIVATE void shs__pass_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* Adds some of the chunks' sums to the sums (or takes the larger), in order. */
-SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     const shs__consumer *c = pass->consumer;
     size_t from = chunk * SHS__COLLECT_VALUES, to = shs__zmin(from + SHS__COLLECT_VALUES, c->count), k, i;
@@ -10067,26 +10069,27 @@ SHS__PRIVATE void shs__collect_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
-SHS__PRIVATE size_t shs__chunk_pixels(const shs__reader *r) {
+SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     size_t large = (size_t)SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS;
     int kept = r->white && r->white->kept && r->white->filled;
     return !kept && r->block_pixels >= 16 * large ? large : (size_t)SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
 }
 
 /* The pixels of the block at hand. */
-SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, const shs__reader *r, const shs__consumer *c) {
+SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__reader *r, const shs__consumer *c) {
     const shs__view *v = &r->view;
     size_t chunks, done;
     shs_status status = SHS_OK;
     shs__pass pass = SHS_ZERO;
-    pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__chunk_pixels(r);
+    pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__px_chunk_pixels(r);
     chunks = shs__chunk_count(r->block_pixels, pass.chunk_pixels);
     for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
         pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
-        shs__parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__pass_chunk, &pass);
+        shs__parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__px_pass_chunk,
+                      &pass);
         if (c->count)
             shs__parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__chunk_count(c->count, SHS__COLLECT_VALUES),
-                          shs__collect_chunk, &pass);
+                          shs__px_collect_chunk, &pass);
         done = (size_t)v->first_line * (size_t)v->samples +
                shs__zmin(r->block_pixels, (pass.first + pass.count) * pass.chunk_pixels);
         if (c->phase) status = shs__progress(ctx, c->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
@@ -10095,16 +10098,16 @@ SHS__PRIVATE shs_status shs__pass_block(const shs_context *ctx, const shs__reade
 }
 
 /* Before the first block. */
-SHS__PRIVATE void shs__pass_begin(shs__reader *r, const shs__consumer *c) {
+SHS__PRIVATE void shs__px_pass_begin(shs__reader *r, const shs__consumer *c) {
     size_t i;
     r->next_line = 0;
     for (i = 0; i < c->count; i++) c->sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
 }
 
-SHS__PRIVATE shs_status shs__pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
+SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
     shs_status status = SHS_OK;
-    shs__pass_begin(r, c);
-    while (shs__next_block(r, &status)) status = shs__pass_block(ctx, r, c);
+    shs__px_pass_begin(r, c);
+    while (shs__px_next_block(r, &status)) status = shs__px_pass_block(ctx, r, c);
     return status;
 }
 
@@ -10133,7 +10136,7 @@ typedef struct shs__gram {
 } shs__gram;
 
 /* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
-SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
+SHS__PRIVATE size_t shs__px_block_values(int bands, int lanes, int columns) {
     size_t blocks = 0;
     int column;
     if (bands > 1 << 24) return SIZE_MAX / 2; /* no memory has that much room, and the loop would be long */
@@ -10142,7 +10145,7 @@ SHS__PRIVATE size_t shs__block_values(int bands, int lanes, int columns) {
 }
 
 /* Packed panels begin as numbers, since groups that are not full are read too. */
-SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
+SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
     size_t whole = shs__chunk_count((size_t)g->n, 16) * 16, packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
@@ -10152,9 +10155,9 @@ SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
         shs__gram_own counted, *own = l->base ? g->own + i : &counted;
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
         own->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
-        own->blocks = SHS__CARVE_ELEMENTS(l, k, shs__block_values(g->n, k->lanes, k->columns));
+        own->blocks = SHS__CARVE_ELEMENTS(l, k, shs__px_block_values(g->n, k->lanes, k->columns));
         own->words =
-            SHS__CARVE(l, shs_wide, g->whole ? shs__block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
+            SHS__CARVE(l, shs_wide, g->whole ? shs__px_block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
         own->pending = own->has_words = 0;
         if (l->base) memset(own->packed, 0, packed * (size_t)k->bytes);
     }
@@ -10162,19 +10165,19 @@ SHS__PRIVATE void shs__gram_layout(shs__layout *l, shs__gram *g, int workers) {
 
 /* The products of the packed panel. Where an element is a float they are summed as such over SHS__PANELS_A_SUM panels and then
    in shs_wide. */
-SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
+SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
     const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     void *blocks = own->blocks;
     int column, row, groups = (g->n - 1) / k->lanes + 1, n;
     for (column = 0; column < g->n; column += k->columns) {
-        const void *b = shs__given_at(k, own->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
+        const void *b = shs__px_given_at(k, own->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
         for (row = column / k->lanes; row < groups; row += n) {
-            n = shs__tile_groups(groups - row, k->vectors);
-            shs__fetch_ahead(ahead);
-            k->gram(n, depth, shs__given_at(k, own->packed, (size_t)row * apart), b, (ptrdiff_t)apart, own->pending > 0,
+            n = shs__px_tile_groups(groups - row, k->vectors);
+            shs__px_fetch_ahead(ahead);
+            k->gram(n, depth, shs__px_given_at(k, own->packed, (size_t)row * apart), b, (ptrdiff_t)apart, own->pending > 0,
                     blocks);
-            blocks = shs__element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
+            blocks = shs__px_element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
         }
     }
     own->pending++;
@@ -10186,16 +10189,16 @@ SHS__PRIVATE void shs__gram_panel(const shs__gram *g, shs__gram_own *own, int de
 /* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
 typedef void (*shs__words_fn)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                               int32_t *sums, shs_wide *C);
-SHS__PRIVATE void shs__gram_words(const shs__words_kernels *k, shs__words_fn tile, int bands, int depth, int most,
-                                  const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs__ahead *ahead,
-                                  shs_wide *blocks) {
-    int32_t *sums = (int32_t *)(void *)(blocks + shs__block_values(bands, k->words, k->columns)); /* room of a tile */
+SHS__PRIVATE void shs__px_gram_words(const shs__words_kernels *k, shs__words_fn tile, int bands, int depth, int most,
+                                     const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs__ahead *ahead,
+                                     shs_wide *blocks) {
+    int32_t *sums = (int32_t *)(void *)(blocks + shs__px_block_values(bands, k->words, k->columns)); /* room of a tile */
     int column, row, groups = (bands - 1) / k->words + 1, n;
     for (column = 0; column < bands; column += k->columns) {
         const int32_t *b = packed + second + column / k->words * apart + column % k->words;
         for (row = column / k->words; row < groups; row += n) {
-            n = shs__tile_groups(groups - row, k->vectors);
-            shs__fetch_ahead(ahead);
+            n = shs__px_tile_groups(groups - row, k->vectors);
+            shs__px_fetch_ahead(ahead);
             tile(n, depth, most, packed + row * apart, b, apart, sums, blocks);
             blocks += n * k->columns * k->words;
         }
@@ -10204,7 +10207,7 @@ SHS__PRIVATE void shs__gram_words(const shs__words_kernels *k, shs__words_fn til
 
 /* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
    subtract 128 times the columns' sums. */
-SHS__PRIVATE void shs__flush_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
+SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
                                     shs_wide *P) {
     int column, row, j, i, last;
     for (column = 0; column < bands; column += k->columns)
@@ -10215,21 +10218,21 @@ SHS__PRIVATE void shs__flush_words(const shs__words_kernels *k, int bands, const
 }
 
 /* Flushes what is left at the end of a chunk. The state of a consumer that forms products begins with its shs__gram. */
-SHS__PRIVATE void shs__gram_finish(void *state, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__gram *g = (const shs__gram *)state;
     const shs__words_kernels *w = shs__kernels_words();
     shs__gram_own *own = g->own + worker;
     if (own->pending) g->kernels->flush(g->n, own->blocks, sums + g->at);
     if (own->has_words)
-        shs__flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
+        shs__px_flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
     own->pending = own->has_words = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
-SHS__PRIVATE void shs__pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const void *X, void *packed) {
+SHS__PRIVATE void shs__px_pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const void *X, void *packed) {
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
-    for (b = 0; b < bands; b += k->lanes, packed = shs__element_at(k, packed, apart), X = shs__given_at(k, X, apart)) {
+    for (b = 0; b < bands; b += k->lanes, packed = shs__px_element_at(k, packed, apart), X = shs__px_given_at(k, X, apart)) {
         if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * (size_t)k->bytes);
         k->transpose(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
@@ -10258,12 +10261,12 @@ SHS__PRIVATE int shs__dots_there(void) {
 }
 
 /* Whether integers may be multiplied. */
-SHS__PRIVATE int shs__whole_possible(shs_type type) {
-    return (type == SHS_U8 && shs__dots_there()) || (shs__small_whole(type) && shs__kernels_words()->gram_pairs);
+SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
+    return (type == SHS_U8 && shs__dots_there()) || (shs__px_small_whole(type) && shs__kernels_words()->gram_pairs);
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
-SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
+SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
     int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, words, i;
     int32_t *packed = (int32_t *)(void *)own->packed;
@@ -10273,27 +10276,27 @@ SHS__PRIVATE int shs__whole_moments(const shs__moments_job *job, shs__panel *pan
         if (panel->missing[i]) panel->spectrum[i] = job->instead;
     for (; i % (quads ? 4 : 2); i++) panel->spectrum[i] = job->instead;
     words = i / (quads ? 4 : 2);
-    if (!own->has_words) memset(own->words, 0, shs__block_values(used, k->words, k->columns) * sizeof(shs_wide));
+    if (!own->has_words) memset(own->words, 0, shs__px_block_values(used, k->words, k->columns) * sizeof(shs_wide));
     own->has_words = 1;
     if (quads) {
         k->pack_quads(used, i, panel->spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
         if (k->quads_signed) packed += second, second = 0;
-        shs__gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &panel->ahead,
-                        own->words);
+        shs__px_gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &panel->ahead,
+                           own->words);
     } else {
         int64_t most = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
         most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
         if (most < SHS__LEAST_WORDS) return 0;
         k->sum_pairs(used, words, packed, apart, sum);
-        shs__gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
-                        (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, own->words);
+        shs__px_gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
+                           (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, own->words);
     }
     return 1;
 }
 
 /* Sums and products of elements. What is missing in a panel that is not raw has been closed up. */
-SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
+SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
@@ -10301,28 +10304,28 @@ SHS__PRIVATE void shs__real_moments(const shs__moments_job *job, shs__panel *pan
         panel->pixels = panel->valid;
         memset(panel->missing, 0, (size_t)panel->pixels);
         for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
-            panel->spectrum[i] = (const unsigned char *)shs__element_at(k, panel->X, i * (size_t)job->gram.n);
+            panel->spectrum[i] = (const unsigned char *)shs__px_element_at(k, panel->X, i * (size_t)job->gram.n);
     }
-    if (r->planes && !r->raw) shs__pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
+    if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
     else
-        k->pack(r->raw ? shs__element_type(k, r->view.cube->type) : SHS_REAL, job->gram.n, panel->pixels, panel->spectrum,
+        k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_REAL, job->gram.n, panel->pixels, panel->spectrum,
                 r->raw ? job->shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
     k->sums(job->gram.n, panel->pixels, own->packed, apart, sums + 1);
-    shs__gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
+    shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
 
-SHS__PRIVATE void shs__moments_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     shs__gram_own *own = job->gram.own + worker;
     int k;
     sums[0] += (shs_wide)(job->reader.raw ? panel->pixels : panel->valid);
-    if (job->gram.factors == SHS__REALS || !shs__whole_moments(job, panel, own, sums + 1))
-        shs__real_moments(job, panel, own, sums);
+    if (job->gram.factors == SHS__REALS || !shs__px_whole_moments(job, panel, own, sums + 1))
+        shs__px_real_moments(job, panel, own, sums);
     for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
 /* Differences of right neighbours, both valid, in place of the pixels. */
-SHS__PRIVATE void shs__noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, pairs = 0;
     int k, planes = job->reader.planes;
@@ -10337,27 +10340,27 @@ SHS__PRIVATE void shs__noise_panel(void *state, shs__panel *panel, int worker, s
     }
     panel->valid = (int)pairs;
     sums[0] += (shs_wide)pairs;
-    if (pairs > 0) shs__real_moments(job, panel, job->gram.own + worker, sums);
+    if (pairs > 0) shs__px_real_moments(job, panel, job->gram.own + worker, sums);
 }
 
 /* Of the pixels, or of the differences of right neighbours. */
-SHS__PRIVATE void shs__moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
+SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
     size_t used = (size_t)v->used;
     memset(job, 0, sizeof *job);
-    shs__reader_init(&job->reader, v, wide);
+    shs__px_reader_init(&job->reader, v, wide);
     job->reader.neighbours = neighbours;
     job->reader.tiles = shs__imax(v->used / 4, 1);
     job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
-    job->gram.whole = !neighbours && shs__whole_possible(v->cube->type);
-    job->consumer.work = neighbours ? shs__noise_panel : shs__moments_panel, job->consumer.finish = shs__gram_finish;
+    job->gram.whole = !neighbours && shs__px_whole_possible(v->cube->type);
+    job->consumer.work = neighbours ? shs__px_noise_panel : shs__px_moments_panel, job->consumer.finish = shs__px_gram_finish;
     job->consumer.state = job, job->consumer.phase = neighbours ? "noise" : "moments";
     job->consumer.count = 1 + used + used * used;
 }
 
-SHS__PRIVATE void shs__moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
+SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
     size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
-    shs__reader_layout(l, &job->reader, workers);
-    shs__gram_layout(l, &job->gram, workers);
+    shs__px_reader_layout(l, &job->reader, workers);
+    shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
     job->whole_shift = SHS__CARVE(l, int32_t, shs__chunk_count(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
@@ -10367,7 +10370,7 @@ SHS__PRIVATE void shs__moments_job_layout(shs__layout *l, shs__moments_job *job,
 
 /* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
    sums stay integers. */
-SHS__PRIVATE shs_real shs__shift_of(shs_type type, shs_wide mean) {
+SHS__PRIVATE shs_real shs__px_shift_of(shs_type type, shs_wide mean) {
     if (type == SHS_U8) return 128;
     if (type == SHS_I16 || type == SHS_U16) return (shs_real)((shs_wide)(int32_t)(mean * 64) / 64);
     return (shs_real)mean;
@@ -10375,32 +10378,32 @@ SHS__PRIVATE shs_real shs__shift_of(shs_type type, shs_wide mean) {
 
 /* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0 where the block has
    no valid pixel. */
-SHS__PRIVATE int shs__find_shift(const shs__reader *r, shs_real *shift) {
+SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_real *shift) {
     shs__panel *panel = r->panels;
     int used = r->view.used, b, k;
     size_t at;
     memset(shift, 0, (size_t)used * sizeof(shs_real));
     for (panel->valid = 0, at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
-        shs__read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
+        shs__px_read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
     for (b = 0; b < used && panel->valid > 0; b++) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
-            shs__sum_add(&sum, shs__get_element(r->kernels, panel->X,
-                                                r->planes ? (size_t)b * SHS__PANEL_PIXELS + (size_t)k
+            shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
+                                                   r->planes ? (size_t)b * SHS__PANEL_PIXELS + (size_t)k
                                                           : (size_t)k * (size_t)used + (size_t)b));
-        shift[b] = shs__shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
+        shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
 }
 
 /* How the pixels of the block at hand are read and multiplied: as integers where the shift is whole. */
-SHS__PRIVATE void shs__choose_factors(shs__moments_job *job, const shs_real *shift) {
+SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job, const shs_real *shift) {
     shs__reader *r = &job->reader;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
-    for (b = 0; b < used; b++) shs__put_element(r->kernels, job->shift, (size_t)b, (shs_wide)shift[b]);
+    for (b = 0; b < used; b++) shs__px_put_element(r->kernels, job->shift, (size_t)b, (shs_wide)shift[b]);
     r->shift = job->shift;
-    r->raw = shs__spectra_lie_ready(r);
+    r->raw = shs__px_spectra_lie_ready(r);
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
@@ -10420,20 +10423,20 @@ SHS__PRIVATE void shs__choose_factors(shs__moments_job *job, const shs_real *shi
 }
 
 /* All blocks; where the shift is not known it is found in the first block that has a valid pixel. */
-SHS__PRIVATE shs_status shs__cpu_moments(const shs_context *ctx, shs__moments_job *job, int known, shs_real *shift) {
+SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments_job *job, int known, shs_real *shift) {
     shs__reader *r = &job->reader;
     shs_status status = SHS_OK;
     int b;
     for (b = 0; b < r->view.used && !known; b++) shift[b] = 0;
-    shs__pass_begin(r, &job->consumer);
-    while (shs__next_block(r, &status)) {
+    shs__px_pass_begin(r, &job->consumer);
+    while (shs__px_next_block(r, &status)) {
         if (!known) {
             r->shift = r->zeros, r->raw = 0;
-            known = shs__find_shift(r, shift);
+            known = shs__px_find_shift(r, shift);
             for (b = 0; b < r->view.used && job->gram.whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
         }
-        shs__choose_factors(job, shift);
-        status = shs__pass_block(ctx, r, &job->consumer);
+        shs__px_choose_factors(job, shift);
+        status = shs__px_pass_block(ctx, r, &job->consumer);
     }
     return status;
 }
@@ -10506,13 +10509,13 @@ typedef struct shs__writer {
 } shs__writer;
 
 /* What missing pixels become. */
-SHS__PRIVATE shs_wide shs__missing_value(const shs_cube *cube, const shs_sink *sink) {
+SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
     return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
 }
 
-SHS__PRIVATE void shs__writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
+SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
     size_t line = shs__product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
     w->block = w->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
     w->low = SHS__CARVE(l, shs_wide, (size_t)w->bands);
@@ -10522,7 +10525,7 @@ SHS__PRIVATE void shs__writer_layout(shs__layout *l, shs__writer *w, const shs__
 }
 
 /* Stretches as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
-SHS__PRIVATE void shs__writer_scale(shs__writer *w, const shs_wide *constant) {
+SHS__PRIVATE void shs__px_writer_scale(shs__writer *w, const shs_wide *constant) {
     shs__scaling *s = &w->scaling;
     int o;
     s->rescale = w->sink->rescale;
@@ -10536,16 +10539,16 @@ SHS__PRIVATE void shs__writer_scale(shs__writer *w, const shs_wide *constant) {
 }
 
 /* Where the block of lines at hand goes. */
-SHS__PRIVATE void shs__writer_block(shs__writer *w, const shs__view *v) {
+SHS__PRIVATE void shs__px_writer_block(shs__writer *w, const shs__view *v) {
     int lines = w->sink->pixels ? v->lines : v->count_lines;
     ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
     w->samples = v->samples;
-    shs__interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
+    shs__px_interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
     w->base = w->sink->pixels ? (unsigned char *)w->sink->pixels + v->first_line * w->ls * size : w->block;
 }
 
 /* Where output o of a pixel of the block goes. */
-SHS__PRIVATE unsigned char *shs__place(const shs__writer *w, size_t pixel, int o) {
+SHS__PRIVATE unsigned char *shs__px_place(const shs__writer *w, size_t pixel, int o) {
     size_t line = pixel / (size_t)w->samples, sample = pixel % (size_t)w->samples;
     return w->base +
            ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
@@ -10559,11 +10562,11 @@ typedef struct shs__map_job {
 } shs__map_job;
 
 /* Pixel after pixel, where the sink has outputs side by side, or few. */
-SHS__PRIVATE void shs__write_rows(const shs__map_job *job, const shs__panel *panel, const void *Y) {
+SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *panel, const void *Y) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
     static const unsigned char is_missing = 1;
-    shs_type type = shs__element_type(kernels, w->sink->type);
+    shs_type type = shs__px_element_type(kernels, w->sink->type);
     ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
     shs__scaling each = w->scaling;
     unsigned char *at = NULL;
@@ -10571,7 +10574,7 @@ SHS__PRIVATE void shs__write_rows(const shs__map_job *job, const shs__panel *pan
     each.each = 1;
     for (k = 0; k < panel->pixels; k++, left--, at += w->ss * size) {
         if (left == 0) {
-            at = shs__place(w, panel->first + (size_t)k, 0);
+            at = shs__px_place(w, panel->first + (size_t)k, 0);
             left = w->samples - (int)((panel->first + (size_t)k) % (size_t)w->samples);
         }
         if (panel->missing[k])
@@ -10579,16 +10582,16 @@ SHS__PRIVATE void shs__write_rows(const shs__map_job *job, const shs__panel *pan
                 shs__store_values(w->sink->type, 1, NULL, &is_missing, w->missing, at + o * size, 1);
         else {
             kernels->store(type, w->bands, Y, &each, at);
-            Y = shs__given_at(kernels, Y, (size_t)job->map.ldy);
+            Y = shs__px_given_at(kernels, Y, (size_t)job->map.ldy);
         }
     }
 }
 
 /* One output of the panel's pixels, span by span within lines: stored by kernels, or scaled here first. */
-SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *own, int o, int quick) {
+SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *own, int o, int quick) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
-    const void *y = shs__given_at(kernels, own->planes, (size_t)o * SHS__PANEL_PIXELS);
+    const void *y = shs__px_given_at(kernels, own->planes, (size_t)o * SHS__PANEL_PIXELS);
     const shs_wide *value = own->wide;
     shs_type type = w->sink->type;
     shs__scaling one = w->scaling;
@@ -10597,106 +10600,107 @@ SHS__PRIVATE void shs__write_plane(const shs__map_job *job, const shs__panel *pa
     one.constant = squares ? &nothing : one.constant + o; /* squares have their constant already */
     if (one.rescale) one.low += o, one.range += o, one.old += o;
     for (k = 0; k < panel->valid && !quick; k++)
-        own->wide[k] = shs__scaled(&one, 0, squares ? own->wide[k] : shs__get_element(kernels, y, (size_t)k));
+        own->wide[k] = shs__px_scaled(&one, 0, squares ? own->wide[k] : shs__px_get_element(kernels, y, (size_t)k));
     for (k = 0; k < panel->pixels; k += n) {
         size_t pixel = panel->first + (size_t)k;
         int most = shs__imin(panel->pixels - k, w->samples - (int)(pixel % (size_t)w->samples)), missing = panel->missing[k];
-        unsigned char *at = shs__place(w, pixel, o);
+        unsigned char *at = shs__px_place(w, pixel, o);
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
         if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
-        else kernels->store(shs__element_type(kernels, type), n, y, &one, at), y = shs__given_at(kernels, y, (size_t)n);
+        else kernels->store(shs__px_element_type(kernels, type), n, y, &one, at), y = shs__px_given_at(kernels, y, (size_t)n);
         value += missing ? 0 : n;
     }
 }
 
-SHS__PRIVATE void shs__map_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map_job *job = (const shs__map_job *)state;
     const shs__writer *w = &job->writer;
     shs__mapped *own = job->map.own + worker;
-    int quick = !job->map.squares && shs__kernels_take(job->map.kernels, w->sink->type), o;
+    int quick = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
     int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
     (void)sums;
-    shs__map_outputs(&job->map, panel, own, by_pixel);
-    if (by_pixel) shs__write_rows(job, panel, own->rows);
-    for (o = 0; o < w->bands && !by_pixel; o++) shs__write_plane(job, panel, own, o, quick);
+    shs__px_map_outputs(&job->map, panel, own, by_pixel);
+    if (by_pixel) shs__px_write_rows(job, panel, own->rows);
+    for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, quick);
 }
 
 /* Extremes of an output: the larger of what there was and -low, high. */
-SHS__PRIVATE void shs__widen(shs_wide low, shs_wide high, shs_wide *minus_low, shs_wide *most) {
+SHS__PRIVATE void shs__px_widen(shs_wide low, shs_wide high, shs_wide *minus_low, shs_wide *most) {
     if (-low > *minus_low) *minus_low = -low;
     if (high > *most) *most = high;
 }
 
 /* The first pass of rescaling: -low of every output, then high. They are found among elements: rounding what is added to them
    later keeps their order. */
-SHS__PRIVATE void shs__range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map *m = &((const shs__map_job *)state)->map;
     const shs__pixels_kernels *k = m->kernels;
     shs__mapped *own = m->own + worker;
-    void *low = own->extremes, *high = shs__element_at(k, low, (size_t)m->ldy);
+    void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
     shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
     int rows = !m->planes, o, i;
-    shs__map_outputs(m, panel, own, rows);
-    for (i = 0; i < panel->valid && m->squares; i++) shs__widen(own->wide[i], own->wide[i], sums, sums + 1);
+    shs__px_map_outputs(m, panel, own, rows);
+    for (i = 0; i < panel->valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (o = 0; o < m->ldy; o++) {
-        shs__put_element(k, low, (size_t)o, largest);
-        shs__put_element(k, high, (size_t)o, -largest);
+        shs__px_put_element(k, low, (size_t)o, largest);
+        shs__px_put_element(k, high, (size_t)o, -largest);
     }
     if (rows) k->range_rows(panel->valid, m->outputs, own->rows, m->ldy, low, high);
     for (o = 0; o < m->outputs; o++) {
         size_t at = (size_t)o;
         if (!rows)
-            k->range(panel->valid, shs__element_at(k, own->planes, at * SHS__PANEL_PIXELS), shs__element_at(k, low, at),
-                     shs__element_at(k, high, at));
-        shs__widen(m->constant[o] + shs__get_element(k, low, at), m->constant[o] + shs__get_element(k, high, at), sums + o,
-                   sums + m->outputs + o);
+            k->range(panel->valid, shs__px_element_at(k, own->planes, at * SHS__PANEL_PIXELS), shs__px_element_at(k, low, at),
+                     shs__px_element_at(k, high, at));
+        shs__px_widen(m->constant[o] + shs__px_get_element(k, low, at), m->constant[o] + shs__px_get_element(k, high, at),
+                      sums + o,
+                      sums + m->outputs + o);
     }
 }
 
-SHS__PRIVATE void shs__map_job_init(shs__map_job *job, const shs__view *v, const shs_pixel_map *map, int wide, int squares,
-                                    const shs_sink *sink) {
+SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, const shs_pixel_map *map, int wide, int squares,
+                                       const shs_sink *sink) {
     memset(job, 0, sizeof *job);
-    shs__reader_init(&job->reader, v, wide);
+    shs__px_reader_init(&job->reader, v, wide);
     job->reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8; /* more than bands, or as many as blocks of pixels */
-    shs__map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
+    shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
     job->writer.bands = squares ? 1 : map->outputs;
     job->writer.sink = sink;
-    job->writer.missing = shs__missing_value(v->cube, sink);
+    job->writer.missing = shs__px_missing_value(v->cube, sink);
     job->consumer.state = job;
 }
 
-SHS__PRIVATE void shs__map_job_layout(shs__layout *l, shs__map_job *job, int workers) {
+SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int workers) {
     size_t extremes = job->writer.sink->rescale ? 2 * (size_t)job->writer.bands : 0;
-    shs__reader_layout(l, &job->reader, workers);
-    shs__map_layout(l, &job->map, workers);
-    shs__writer_layout(l, &job->writer, &job->reader.view);
+    shs__px_reader_layout(l, &job->reader, workers);
+    shs__px_map_layout(l, &job->map, workers);
+    shs__px_writer_layout(l, &job->writer, &job->reader.view);
     job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__product(extremes, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
 }
 
 /* Low and high of every output, to the writer. */
-SHS__PRIVATE shs_status shs__cpu_range(const shs_context *ctx, shs__map_job *job) {
+SHS__PRIVATE shs_status shs__px_cpu_range(const shs_context *ctx, shs__map_job *job) {
     shs__consumer *c = &job->consumer;
     int o, bands = job->writer.bands;
     shs_status status;
-    c->work = shs__range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)bands;
-    status = shs__pass_run(ctx, &job->reader, c);
+    c->work = shs__px_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)bands;
+    status = shs__px_pass_run(ctx, &job->reader, c);
     for (o = 0; o < bands; o++) job->writer.low[o] = -c->sums[o], job->writer.high[o] = c->sums[bands + o];
     return status;
 }
 
 /* All blocks, each written as soon as it is mapped. */
-SHS__PRIVATE shs_status shs__cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
+SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
     const shs_sink *sink = job->writer.sink;
     const shs__view *v = &job->reader.view;
     shs_status status = SHS_OK;
-    job->consumer.work = shs__map_panel, job->consumer.phase = phase, job->consumer.count = 0;
-    shs__writer_scale(&job->writer, job->map.constant);
-    shs__pass_begin(&job->reader, &job->consumer);
-    while (shs__next_block(&job->reader, &status)) {
-        shs__writer_block(&job->writer, v);
-        status = shs__pass_block(ctx, &job->reader, &job->consumer);
+    job->consumer.work = shs__px_map_panel, job->consumer.phase = phase, job->consumer.count = 0;
+    shs__px_writer_scale(&job->writer, job->map.constant);
+    shs__px_pass_begin(&job->reader, &job->consumer);
+    while (shs__px_next_block(&job->reader, &status)) {
+        shs__px_writer_block(&job->writer, v);
+        status = shs__px_pass_block(ctx, &job->reader, &job->consumer);
         if (status == SHS_OK && !sink->pixels &&
             sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block))
             status = SHS_WRITE_FAILED;
@@ -10717,41 +10721,41 @@ typedef struct shs__whitened {
 } shs__whitened;
 
 /* panels: of pixels that are kept. */
-SHS__PRIVATE void shs__whitened_init(shs__whitened *w, const shs__view *v, int m, int fourth, size_t panels) {
+SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, int m, int fourth, size_t panels) {
     memset(w, 0, sizeof *w);
-    shs__reader_init(&w->job.reader, v, 0);
+    shs__px_reader_init(&w->job.reader, v, 0);
     w->job.reader.white = &w->white;
     w->job.reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
     w->white.panels = panels;
-    shs__map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
-    shs__map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
+    shs__px_map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
+    shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels, w->gram.n = fourth ? m * (m + 1) / 2 : 0, w->gram.at = 1;
 }
 
-SHS__PRIVATE void shs__whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
+SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
     size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n, count = shs__zmax(1 + 2 * m, 1 + m + m * m);
-    shs__reader_layout(l, &w->job.reader, workers);
-    shs__white_layout(l, &w->white, shs__may_miss(&w->job.reader.view), workers);
-    shs__map_layout(l, &w->job.map, workers);
-    if (pairs) shs__gram_layout(l, &w->gram, workers);
+    shs__px_reader_layout(l, &w->job.reader, workers);
+    shs__px_white_layout(l, &w->white, shs__px_may_miss(&w->job.reader.view), workers);
+    shs__px_map_layout(l, &w->job.map, workers);
+    if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, shs__product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
 }
 
 /* Needs the memory that the layout function gives. */
-SHS__PRIVATE void shs__whitened_set(shs__whitened *w, const shs_pixel_map *whitening) {
-    shs__map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
+SHS__PRIVATE void shs__px_whitened_set(shs__whitened *w, const shs_pixel_map *whitening) {
+    shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->white.map.shift;
 }
 
 /* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
-SHS__PRIVATE void shs__count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     (void)state, (void)worker;
     sums[0] += (shs_wide)panel->valid;
 }
 
 /* The count, then the Gram matrix of all z_a z_b, a <= b. */
-SHS__PRIVATE void shs__fourth_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_fourth_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__whitened *w = (const shs__whitened *)state;
     const shs_real *Z = (const shs_real *)panel->X;
     shs_real *first = w->products + (size_t)worker * (size_t)w->gram.n * SHS__PANEL_PIXELS, *q = first;
@@ -10763,85 +10767,85 @@ SHS__PRIVATE void shs__fourth_panel(void *state, shs__panel *panel, int worker, 
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, own->packed);
-    shs__gram_panel(&w->gram, own, panel->valid, &panel->ahead, sums);
+    shs__px_pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, own->packed);
+    shs__px_gram_panel(&w->gram, own, panel->valid, &panel->ahead, sums);
 }
 
 /* The count, the sums of g'(y) for c directions, those of z g(y), m x c. */
-SHS__PRIVATE void shs__sweep_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_sweep_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__whitened *w = (const shs__whitened *)state;
     const shs__contrast_kernels *k = shs__kernels_contrast();
     const shs__map *map = &w->job.map;
     shs_real *y = (shs_real *)map->own[worker].planes;
     int c = map->outputs, d;
     sums[0] += (shs_wide)panel->valid;
-    shs__map_outputs(map, panel, map->own + worker, 0);
+    shs__px_map_outputs(map, panel, map->own + worker, 0);
     for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, y + (size_t)d * SHS__PANEL_PIXELS);
     k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS,
                  sums + 1 + c);
 }
 
 /* The count, the m sources' sums of y^4, then of log cosh y. */
-SHS__PRIVATE void shs__rate_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+SHS__PRIVATE void shs__px_rate_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map *map = &((const shs__whitened *)state)->job.map;
     const shs_real *y = (const shs_real *)map->own[worker].planes;
     int m = map->outputs, d;
     sums[0] += (shs_wide)panel->valid;
-    shs__map_outputs(map, panel, map->own + worker, 0);
+    shs__px_map_outputs(map, panel, map->own + worker, 0);
     for (d = 0; d < m; d++)
         shs__kernels_contrast()->rate(panel->valid, y + (size_t)d * SHS__PANEL_PIXELS, sums + 1 + d, sums + 1 + m + d);
 }
 
 /* The c columns of W (m x c) become the rows of the map. */
-SHS__PRIVATE void shs__whitened_map(shs__whitened *w, int c, const shs_wide *W) {
+SHS__PRIVATE void shs__px_whitened_map(shs__whitened *w, int c, const shs_wide *W) {
     w->job.map.outputs = c;
-    shs__map_set(&w->job.map, W, w->job.map.bands, 1, NULL, NULL);
+    shs__px_map_set(&w->job.map, W, w->job.map.bands, 1, NULL, NULL);
 }
 
-SHS__PRIVATE shs_status shs__whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count, shs_wide *sums,
-                                           void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
+SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count, shs_wide *sums,
+                                              void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
     shs__consumer c = SHS_ZERO;
     int kept = w->white.filled && w->white.kept;
-    c.work = work, c.finish = work == shs__fourth_panel ? shs__gram_finish : NULL, c.state = w;
+    c.work = work, c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL, c.state = w;
     c.count = count, c.sums = sums, c.chunk_sums = w->chunk_sums;
     c.phase = kept ? NULL : "whitening";
     if (kept) w->job.reader.tiles = 0;
-    return shs__pass_run(ctx, &w->job.reader, &c);
+    return shs__px_pass_run(ctx, &w->job.reader, &c);
 }
 
 /* The first pass: whitens, keeps what is to be kept, and sums. */
-SHS__PRIVATE shs_status shs__cpu_whiten(const shs_context *ctx, shs__whitened *w, shs_wide *sums) {
+SHS__PRIVATE shs_status shs__px_cpu_whiten(const shs_context *ctx, shs__whitened *w, shs_wide *sums) {
     size_t pairs = (size_t)w->gram.n;
     shs_status status = SHS_OK;
-    if (pairs) status = shs__whitened_pass(ctx, w, 1 + pairs * pairs, sums, shs__fourth_panel);
-    else if (w->white.kept) status = shs__whitened_pass(ctx, w, 1, sums, shs__count_panel);
+    if (pairs) status = shs__px_whitened_pass(ctx, w, 1 + pairs * pairs, sums, shs__px_fourth_panel);
+    else if (w->white.kept) status = shs__px_whitened_pass(ctx, w, 1, sums, shs__px_count_panel);
     else sums[0] = 1; /* nothing to sum; a count that is not 0 says that there are pixels */
     w->white.filled = 1;
     return status;
 }
 
-SHS__PRIVATE shs_status shs__cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
-                                       const shs_wide *W, shs_wide *sums) {
-    shs__whitened_map(w, c, W);
+SHS__PRIVATE shs_status shs__px_cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
+                                          const shs_wide *W, shs_wide *sums) {
+    shs__px_whitened_map(w, c, W);
     w->contrast = contrast;
-    return shs__whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__sweep_panel);
+    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__px_sweep_panel);
 }
 
-SHS__PRIVATE shs_status shs__cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
-    shs__whitened_map(w, w->job.map.bands, W);
-    return shs__whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, sums, shs__rate_panel);
+SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
+    shs__px_whitened_map(w, w->job.map.bands, W);
+    return shs__px_whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, sums, shs__px_rate_panel);
 }
 
 /* Writes the sources W'z into the sink without reading the cube again; returns 0, doing nothing, where the whitened pixels were
    not kept or the sink wants more than that. */
-SHS__PRIVATE int shs__cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
+SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
     shs__map_job *job = &w->job;
     if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
-    shs__whitened_map(w, job->map.bands, W);
+    shs__px_whitened_map(w, job->map.bands, W);
     job->writer.sink = sink, job->writer.bands = job->map.bands;
-    job->writer.missing = shs__missing_value(job->reader.view.cube, sink);
+    job->writer.missing = shs__px_missing_value(job->reader.view.cube, sink);
     job->consumer.state = job;
-    return shs__cpu_map(ctx, job, NULL) == SHS_OK;
+    return shs__px_cpu_map(ctx, job, NULL) == SHS_OK;
 }
 
 /* ---- the stages: here, or on the context's engine ---------------------------------------------------- >>px_engine */
@@ -10863,7 +10867,7 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
     shs_status status = shs__check_context(ctx);
     memset(px, 0, sizeof *px);
     px->ctx = ctx;
-    if (status == SHS_OK) status = shs__view_open(cube, &px->view);
+    if (status == SHS_OK) status = shs__px_view_open(cube, &px->view);
     if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* no pixels: the CPU */
     e = ctx->engine;
     status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
@@ -10877,7 +10881,7 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
 }
 
 /* Whether an engine that lacks double is asked again without it: only where the options do not insist on double. */
-SHS__PRIVATE int shs__ask_narrow(shs_precision precise, shs_status status, int *wide) {
+SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, int *wide) {
     int again = precise == SHS_PRECISE_AUTO && *wide && status == SHS_UNSUPPORTED;
     if (again) *wide = 0;
     return again;
@@ -10889,13 +10893,13 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
     shs_status status;
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, shift, job->consumer.sums));
-    while (shs__ask_narrow(precise, status, &wide));
-    return shs__cpu_takes_over(px->engine, status) ? shs__cpu_moments(px->ctx, job, known, shift) : status;
+    while (shs__px_ask_narrow(precise, status, &wide));
+    return shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known, shift) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
     shs_status status = SHS__ASK(px->engine, pixels_noise, (px->remote, job->consumer.sums));
-    return shs__cpu_takes_over(px->engine, status) ? shs__pass_run(px->ctx, &job->reader, &job->consumer) : status;
+    return shs__cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
@@ -10904,8 +10908,8 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     shs_status status;
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
-    while (shs__ask_narrow(precise, status, &wide));
-    return shs__cpu_takes_over(px->engine, status) ? shs__cpu_range(px->ctx, job) : status;
+    while (shs__px_ask_narrow(precise, status, &wide));
+    return shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_range(px->ctx, job) : status;
 }
 
 /* Whether a stream was written to. What was written cannot be taken back, so the CPU must not begin again. */
@@ -10914,7 +10918,7 @@ typedef struct shs__watched_sink {
     int begun;
 } shs__watched_sink;
 
-SHS__PRIVATE int shs__watched_write(void *user, int first_line, int lines, const void *block) {
+SHS__PRIVATE int shs__px_watched_write(void *user, int first_line, int lines, const void *block) {
     shs__watched_sink *w = (shs__watched_sink *)user;
     w->begun = 1;
     return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
@@ -10927,14 +10931,14 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     shs_sink given = *w->sink;
     shs_status status;
     watched.sink = w->sink;
-    if (!given.pixels) given.write_fn = shs__watched_write, given.write_user = &watched;
+    if (!given.pixels) given.write_fn = shs__px_watched_write, given.write_user = &watched;
     do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
-    while (!watched.begun && shs__ask_narrow(precise, status, &wide));
-    return !watched.begun && shs__cpu_takes_over(px->engine, status) ? shs__cpu_map(px->ctx, job, "transform") : status;
+    while (!watched.begun && shs__px_ask_narrow(precise, status, &wide));
+    return !watched.begun && shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_map(px->ctx, job, "transform") : status;
 }
 
 /* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
-SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
+SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
     px->whitener = status == SHS_OK ? e : NULL;
@@ -10942,14 +10946,14 @@ SHS__PRIVATE shs_status shs__whitener_open(shs__pixels *px) {
 }
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
-SHS__PRIVATE size_t shs__kept_panels(const shs__pixels *px, int m) {
+SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
     size_t panels = shs__chunk_count((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
     size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
     return px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
 }
 
 /* Whether the CPU works on the whitened pixels from now on. It whitens anew in every pass, so it can take over at any time. */
-SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
+SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
     int here = shs__cpu_takes_over(px->whitener, status);
     if (here) px->whitener = NULL;
     return here;
@@ -10957,23 +10961,23 @@ SHS__PRIVATE int shs__whitened_here(shs__pixels *px, shs_status status) {
 
 SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w, shs_wide *sums) {
     shs_status status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, sums));
-    return shs__whitened_here(px, status) ? shs__cpu_whiten(px->ctx, w, sums) : status;
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_whiten(px->ctx, w, sums) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W,
                                       shs_wide *sums) {
     shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, sums));
-    return shs__whitened_here(px, status) ? shs__cpu_sweep(px->ctx, w, contrast, c, W, sums) : status;
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_sweep(px->ctx, w, contrast, c, W, sums) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
     shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, sums));
-    return shs__whitened_here(px, status) ? shs__cpu_rate(px->ctx, w, W, sums) : status;
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_rate(px->ctx, w, W, sums) : status;
 }
 
 /* ---- moments ------------------------------------------------------------------------------------------- >>moments */
 
-SHS__PRIVATE void shs__moments_layout(shs__layout *l, shs_moments *m, int bands) {
+SHS__PRIVATE void shs__px_moments_layout(shs__layout *l, shs_moments *m, int bands) {
     m->bands = bands;
     m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
     m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
@@ -10987,7 +10991,7 @@ SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs
     if (status != SHS_OK) return status;
     if (bands < 1) return SHS_BAD_BANDS;
     if (!moments) return SHS_BAD_MOMENTS;
-    while (shs__layout_next(ctx, &l, &status)) shs__moments_layout(&l, &made, bands);
+    while (shs__layout_next(ctx, &l, &status)) shs__px_moments_layout(&l, &made, bands);
     if (status != SHS_OK) return status;
     memset(made.shift, 0, (size_t)bands * sizeof(shs_wide));
     memset(made.sum, 0, (size_t)bands * sizeof(shs_wide));
@@ -11005,7 +11009,7 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
 }
 
 /* Moves the sums to another shift: with e = old - new, S' = S + n e and P' = P + e S' + S e' + n e e'. */
-SHS__PRIVATE void shs__moments_shift(shs_moments *m, const shs_wide *shift) {
+SHS__PRIVATE void shs__px_moments_shift(shs_moments *m, const shs_wide *shift) {
     int n = m->bands, i, j;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
@@ -11035,10 +11039,11 @@ SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *f
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__update_layout(shs__layout *l, shs__moments_job *job, shs_real **shift, shs_wide **about, int workers) {
+SHS__PRIVATE void shs__px_update_layout(shs__layout *l, shs__moments_job *job, shs_real **shift, shs_wide **about,
+                                        int workers) {
     *shift = SHS__CARVE(l, shs_real, (size_t)job->gram.n);
     *about = SHS__CARVE(l, shs_wide, (size_t)job->gram.n);
-    shs__moments_job_layout(l, job, workers);
+    shs__px_moments_job_layout(l, job, workers);
 }
 
 /* The moments of the pixels are added, formed in shs_wide or not. */
@@ -11052,8 +11057,8 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
-    shs__moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__update_layout(&l, &job, &shift, &more.shift, shs__workers(px->ctx));
+    shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__px_update_layout(&l, &job, &shift, &more.shift, shs__workers(px->ctx));
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) shift[i] = (shs_real)moments->shift[i];
     status = shs__px_moments(px, &job, precise, moments->count > 0, shift);
@@ -11081,9 +11086,9 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__layout l = SHS_ZERO;
     shs_real *shift;
     shs_wide *about;
-    if (shs__view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISE_NEVER) return SIZE_MAX;
-    shs__moments_job_init(&job, &v, shs__is_wide(precise), 0);
-    shs__update_layout(&l, &job, &shift, &about, shs__workers(ctx));
+    if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISE_NEVER) return SIZE_MAX;
+    shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
+    shs__px_update_layout(&l, &job, &shift, &about, shs__workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11101,7 +11106,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     if (status != SHS_OK || !shs__distributed(ctx)) return status;
     n = (size_t)moments->bands;
     while (shs__layout_next(ctx, &l, &status)) {
-        shs__moments_layout(&l, &all, moments->bands);
+        shs__px_moments_layout(&l, &all, moments->bands);
         shift = SHS__CARVE(&l, shs_wide, n);
     }
     status = shs__agree(ctx, status);
@@ -11114,7 +11119,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
         status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
         for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
-        shs__moments_shift(&all, shift);
+        shs__px_moments_shift(&all, shift);
         if (status == SHS_OK) status = shs__reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
     }
@@ -11156,8 +11161,9 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
 /* ---- maps into sinks ------------------------------------------------------------------------------------- >>sinks */
 
 /* Where there are no lines the sink needs no room for them. */
-SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *sink) {
-    if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) || !shs__cube_type_ok(sink->type))
+SHS__PRIVATE shs_status shs__px_check_sink(const shs_cube *cube, const shs_sink *sink) {
+    if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) ||
+        !shs__px_cube_type_ok(sink->type))
         return SHS_BAD_SINK;
     if ((unsigned)sink->interleave >= SHS_INTERLEAVE_COUNT) return SHS_BAD_SINK;
     if (sink->rescale && (!shs__wide_finite(1, &sink->low) || !shs__wide_finite(1, &sink->high) || sink->low > sink->high))
@@ -11165,18 +11171,20 @@ SHS__PRIVATE shs_status shs__check_sink(const shs_cube *cube, const shs_sink *si
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__map_there(const shs_pixel_map *map) { return map && map->bands > 0 && map->outputs > 0 && map->matrix; }
+SHS__PRIVATE int shs__px_map_there(const shs_pixel_map *map) {
+    return map && map->bands > 0 && map->outputs > 0 && map->matrix;
+}
 
-SHS__PRIVATE shs_status shs__check_map(const shs__view *v, const shs_pixel_map *map, shs_precision precise,
-                                       const shs_sink *sink) {
-    if (!shs__map_there(map)) return SHS_BAD_MAP;
+SHS__PRIVATE shs_status shs__px_check_map(const shs__view *v, const shs_pixel_map *map, shs_precision precise,
+                                          const shs_sink *sink) {
+    if (!shs__px_map_there(map)) return SHS_BAD_MAP;
     if (map->bands != v->used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
     if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
-    return shs__check_sink(v->cube, sink);
+    return shs__px_check_sink(v->cube, sink);
 }
 
 /* The extremes of outputs that are rescaled are those of all ranks. */
@@ -11185,11 +11193,11 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     const shs_context *ctx = px->ctx;
     shs__map_job job;
     shs__layout l = SHS_ZERO;
-    shs_status status = shs__check_map(&px->view, map, precise, sink);
-    if (status == SHS_OK) shs__map_job_init(&job, &px->view, map, shs__is_wide(precise), squares, sink);
-    while (shs__layout_next(ctx, &l, &status)) shs__map_job_layout(&l, &job, shs__workers(ctx));
+    shs_status status = shs__px_check_map(&px->view, map, precise, sink);
+    if (status == SHS_OK) shs__px_map_job_init(&job, &px->view, map, shs__is_wide(precise), squares, sink);
+    while (shs__layout_next(ctx, &l, &status)) shs__px_map_job_layout(&l, &job, shs__workers(ctx));
     if (status == SHS_OK) {
-        shs__map_set(&job.map, map->matrix, 1, map->outputs, map->centre, map->offset);
+        shs__px_map_set(&job.map, map->matrix, 1, map->outputs, map->centre, map->offset);
         job.reader.shift = job.map.shift;
     }
     if (sink && sink->rescale) {
@@ -11204,7 +11212,7 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
 }
 
 /* What the sinks of all ranks must agree on, as the extremes of all ranks decide how outputs are stretched. */
-SHS__PRIVATE uint64_t shs__imprint_sink(uint64_t print, const shs_sink *sink) {
+SHS__PRIVATE uint64_t shs__px_imprint_sink(uint64_t print, const shs_sink *sink) {
     print = shs__imprint(print, sink->rescale ? "stretched" : "as it is", 9);
     if (!sink->rescale) return print;
     print = shs__imprint(print, &sink->low, sizeof sink->low);
@@ -11216,9 +11224,9 @@ SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube
     shs__pixels px;
     shs__meeting meeting = shs__meeting_for(ctx, "map");
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_sink(cube, sink);
-    if (status == SHS_OK && !shs__map_there(map)) status = SHS_BAD_MAP;
-    if (status == SHS_OK) meeting.all = shs__imprint_sink(meeting.all, sink);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && !shs__px_map_there(map)) status = SHS_BAD_MAP;
+    if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     if (status == SHS_OK && sink->rescale) meeting.all = shs__imprint(meeting.all, &map->outputs, sizeof map->outputs);
     status = shs__meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
@@ -11231,9 +11239,9 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
     shs__view v;
     shs__map_job job;
     shs__layout l = SHS_ZERO;
-    if (shs__view_open(cube, &v) != SHS_OK || shs__check_map(&v, map, precise, sink) != SHS_OK) return SIZE_MAX;
-    shs__map_job_init(&job, &v, map, shs__is_wide(precise), 0, sink);
-    shs__map_job_layout(&l, &job, shs__workers(ctx));
+    if (shs__px_view_open(cube, &v) != SHS_OK || shs__px_check_map(&v, map, precise, sink) != SHS_OK) return SIZE_MAX;
+    shs__px_map_job_init(&job, &v, map, shs__is_wide(precise), 0, sink);
+    shs__px_map_job_layout(&l, &job, shs__workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11242,7 +11250,7 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* ================================================================================================================== */
 
 /* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. Here are the choice of
-   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pixels_pca. */
+   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pca_pixels. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -11253,7 +11261,7 @@ SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *
 }
 
 /* A = L L' into the lower triangle of A (n x n). */
-SHS__PRIVATE void shs__factorize_naive(int n, shs_wide *A) {
+SHS__PRIVATE void shs__pca_factorize_naive(int n, shs_wide *A) {
     ptrdiff_t i, j, k;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
@@ -11263,7 +11271,7 @@ SHS__PRIVATE void shs__factorize_naive(int n, shs_wide *A) {
 }
 
 /* x = L^-1 x, and x = L^-T x, for n values that lie `step` apart. */
-SHS__PRIVATE void shs__forward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+SHS__PRIVATE void shs__pca_forward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
     ptrdiff_t i, k;
     for (i = 0; i < n; i++) {
         for (k = 0; k < i; k++) x[i * step] -= L[i + k * n] * x[k * step];
@@ -11271,7 +11279,7 @@ SHS__PRIVATE void shs__forward_naive(int n, const shs_wide *L, shs_wide *x, ptrd
     }
 }
 
-SHS__PRIVATE void shs__backward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+SHS__PRIVATE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
     ptrdiff_t i, k;
     for (i = n - 1; i >= 0; i--) {
         for (k = i + 1; k < n; k++) x[i * step] -= L[k + i * n] * x[k * step];
@@ -11291,22 +11299,22 @@ SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const 
         }
     shs_moments_naive(n, pairs, d, mean, L);
     for (i = 0; i < (ptrdiff_t)n * n; i++) L[i] /= 2;
-    shs__factorize_naive(n, L);
+    shs__pca_factorize_naive(n, L);
     shs_moments_naive(n, lines * samples, X, mean, C);
-    for (b = 0; b < n; b++) shs__forward_naive(n, L, C + b * n, 1); /* the columns, then the rows */
-    for (b = 0; b < n; b++) shs__forward_naive(n, L, C + b, n);
+    for (b = 0; b < n; b++) shs__pca_forward_naive(n, L, C + b * n, 1); /* the columns, then the rows */
+    for (b = 0; b < n; b++) shs__pca_forward_naive(n, L, C + b, n);
     shs_eigh_naive(n, C, values, vectors);
-    for (b = 0; b < n; b++) shs__backward_naive(n, L, vectors + b * n, 1);
+    for (b = 0; b < n; b++) shs__pca_backward_naive(n, L, vectors + b * n, 1);
 }
 
 /* (x - mean)' C^-1 (x - mean) = |L^-1 (x - mean)|^2 where C = L L'. */
 SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u) {
     ptrdiff_t i, b;
     shs_moments_naive(n, m, X, mean, L);
-    shs__factorize_naive(n, L);
+    shs__pca_factorize_naive(n, L);
     for (i = 0; i < m; i++) {
         for (b = 0; b < n; b++) u[b] = X[b + i * n] - mean[b];
-        shs__forward_naive(n, L, u, 1);
+        shs__pca_forward_naive(n, L, u, 1);
         for (scores[i] = 0, b = 0; b < n; b++) scores[i] += u[b] * u[b];
     }
 }
@@ -11354,7 +11362,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 
 static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
-SHS__PRIVATE shs_status shs__check_pca(const shs_pca_options *o, int bands) {
+SHS__PRIVATE shs_status shs__pca_check(const shs_pca_options *o, int bands) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0 || o->components > bands) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->variance) || o->variance < 0 || o->variance > 1) return SHS_BAD_COMPONENTS;
@@ -11363,7 +11371,7 @@ SHS__PRIVATE shs_status shs__check_pca(const shs_pca_options *o, int bands) {
 }
 
 /* How many of the eigenvalues (descending) the options ask for; at least one. */
-SHS__PRIVATE int shs__count_components(const shs_pca_options *o, int count, const shs_wide *values, shs_wide total) {
+SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_wide *values, shs_wide total) {
     int k = o->components ? shs__imin(o->components, count) : count, i;
     shs_wide sum = 0;
     for (i = 0; i < k && o->variance > 0; i++) {
@@ -11410,7 +11418,7 @@ typedef struct shs__fit {
     shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
 } shs__fit;
 
-SHS__PRIVATE void shs__fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
+SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
     size_t cells = shs__product((size_t)n, (size_t)n, 1);
     f->mean = SHS__CARVE(l, shs_wide, (size_t)n);
     f->scale = SHS__CARVE(l, shs_wide, (size_t)n);
@@ -11424,7 +11432,7 @@ SHS__PRIVATE void shs__fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
 }
 
 /* Mean and covariance, or correlation, and the trace. */
-SHS__PRIVATE shs_status shs__fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f, shs_wide *total) {
+SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f, shs_wide *total) {
     int n = m->bands, i, j;
     shs_status status = shs_moments_finish(m, o->divisor, f->mean, f->covariance, n);
     if (status != SHS_OK) return status;
@@ -11444,7 +11452,7 @@ SHS__PRIVATE shs_status shs__fit_statistics(const shs_moments *m, const shs_pca_
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, int n, int values,
                                         shs_wide total, shs_wide count, shs_pca *pca) {
     shs_pca made = SHS_ZERO;
-    int k = shs__count_components(o, values, f->values, total), i, j;
+    int k = shs__pca_count(o, values, f->values, total), i, j;
     shs_status status = shs__pca_create(ctx, &made, n, k, values);
     if (status != SHS_OK) return status;
     made.count = count;
@@ -11476,10 +11484,10 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (!pca) return SHS_BAD_OUTPUT;
     n = moments->bands;
-    status = shs__check_pca(o, n);
+    status = shs__pca_check(o, n);
     values = o->components > 0 ? o->components : n;
-    while (shs__layout_next(ctx, &l, &status)) shs__fit_layout(&l, &f, n, 0);
-    if (status == SHS_OK) status = shs__fit_statistics(moments, o, &f, &total);
+    while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, 0);
+    if (status == SHS_OK) status = shs__pca_fit_statistics(moments, o, &f, &total);
     if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, total, moments->count, pca);
     shs__release(ctx, &l);
@@ -11487,8 +11495,8 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
 }
 
 /* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
-SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
-                                         const shs_sink *sink) {
+SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
+                                      const shs_sink *sink) {
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
@@ -11496,13 +11504,13 @@ SHS__OUTLINE shs_status shs__meet_on_pca(const shs__pixels *px, shs_status statu
         const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
         meeting.all = shs__imprint(meeting.all, values, sizeof values);
-        if (sink) meeting.all = shs__imprint_sink(meeting.all, sink);
+        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     }
     return shs__meet(px->ctx, status, &meeting);
 }
 
 /* The moments of the pixels of all ranks, in moments that the caller frees. */
-SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_precision precise, shs_moments *m) {
+SHS__PRIVATE shs_status shs__pca_all_moments(const shs__pixels *px, shs_precision precise, shs_moments *m) {
     shs_status status;
     memset(m, 0, sizeof *m);
     status = shs_moments_create(px->ctx, px->view.used, m);
@@ -11512,19 +11520,19 @@ SHS__PRIVATE shs_status shs__all_moments(const shs__pixels *px, shs_precision pr
 }
 
 /* The ranks agree on how their fits went; only when all went well is there a result. */
-SHS__PRIVATE shs_status shs__agree_on_pca(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
+SHS__PRIVATE shs_status shs__pca_agree(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
     shs_status all = shs__agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
     if (all == SHS_OK && pca) *pca = *made;
     else shs_pca_free(ctx, made);
     return all;
 }
 
-SHS__PRIVATE shs_status shs__pixels_pca(const shs__pixels *px, const shs_pca_options *o, shs_pca *pca) {
+SHS__PRIVATE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, shs_pca *pca) {
     shs_moments m;
     shs_pca made = SHS_ZERO;
-    shs_status status = shs__all_moments(px, o->precise, &m);
+    shs_status status = shs__pca_all_moments(px, o->precise, &m);
     if (status == SHS_OK)
-        status = shs__agree_on_pca(px->ctx, shs_pca_from_moments(px->ctx, &m, o, &made), &made, pca);
+        status = shs__pca_agree(px->ctx, shs_pca_from_moments(px->ctx, &m, o, &made), &made, pca);
     shs_moments_free(px->ctx, &m);
     return status;
 }
@@ -11537,10 +11545,10 @@ SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, 
     shs_pca made = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && transform) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK && transform) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !transform && !pca) status = SHS_BAD_OUTPUT;
-    status = shs__meet_on_pca(&px, status, call, o, sink);
-    if (status == SHS_OK) status = shs__pixels_pca(&px, o, &made);
+    status = shs__pca_meet(&px, status, call, o, sink);
+    if (status == SHS_OK) status = shs__pca_pixels(&px, o, &made);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
     if (status == SHS_OK && transform) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
@@ -11562,14 +11570,14 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
 /* ---- minimum noise fraction -------------------------------------------------------------------------------- >>mnf */
 
 /* The noise covariance of a cube over all ranks: half that of the differences of right neighbours, both triangles. */
-SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
+SHS__OUTLINE shs_status shs__pca_noise(const shs__pixels *px, shs_wide *noise) {
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
     int n = px->view.used, i, j;
     shs_wide *sums;
     shs_status status = SHS_OK;
-    shs__moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISE_ALWAYS), 1);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__moments_job_layout(&l, &job, shs__workers(px->ctx));
+    shs__px_moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISE_ALWAYS), 1);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__workers(px->ctx));
     if (status == SHS_OK) status = shs__px_noise(px, &job);
     status = shs__agree(px->ctx, status);
     sums = job.consumer.sums;
@@ -11586,8 +11594,8 @@ SHS__OUTLINE shs_status shs__noise(const shs__pixels *px, shs_wide *noise) {
 }
 
 /* F = E Lambda^-1/2 of the noise (n x r), then the eigenvectors of F'CF; in f: whitener = F, room = E Lambda^1/2. */
-SHS__PRIVATE shs_status shs__whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f,
-                                          int *rank) {
+SHS__PRIVATE shs_status shs__pca_whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f,
+                                              int *rank) {
     int i, j;
     shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
@@ -11611,7 +11619,7 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
 
 /* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns
    the sign by which both were multiplied. */
-SHS__PRIVATE int shs__fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
+SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = 0;
     for (i = 1; i < n; i++)
         if (shs__wabs(v[i * step]) > shs__wabs(v[at * step])) at = i;
@@ -11627,7 +11635,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     int k, i, j;
     shs_status status;
     for (i = 0; i < rank; i++) total += f->values[i];
-    k = shs__count_components(o, rank, f->values, total);
+    k = shs__pca_count(o, rank, f->values, total);
     status = shs__pca_create(ctx, &made, n, k, rank);
     if (status != SHS_OK) return status;
     made.count = count;
@@ -11639,7 +11647,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     shs__wide_product(n, k, rank, f->room, f->vectors, made.backward);
     for (i = 0; i < n; i++) made.scale[i] = 1;
     for (j = 0; j < k; j++) {
-        shs__fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
+        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
         for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
     }
     *mnf = made;
@@ -11660,11 +11668,11 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     if (!noise) return SHS_BAD_A;
     if (ldn < n) return SHS_BAD_LDN;
     if (!mnf) return SHS_BAD_OUTPUT;
-    status = shs__check_pca(&o, n);
+    status = shs__pca_check(&o, n);
     o.correlation = 0;
-    while (shs__layout_next(ctx, &l, &status)) shs__fit_layout(&l, &f, n, 1);
-    if (status == SHS_OK) status = shs__fit_statistics(moments, &o, &f, &total);
-    if (status == SHS_OK) status = shs__whiten_noise(ctx, n, noise, ldn, &f, &rank);
+    while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, 1);
+    if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
+    if (status == SHS_OK) status = shs__pca_whiten_noise(ctx, n, noise, ldn, &f, &rank);
     if (status == SHS_OK && (rank == 0 || o.components > rank)) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) { /* F'CF, by way of C F in vectors and noise as room for the result */
         shs__wide_product(n, rank, n, f.covariance, f.whitener, f.vectors);
@@ -11685,15 +11693,15 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     shs_wide *noise = NULL;
     shs_status status = shs__px_open(ctx, cube, &px);
     memset(&m, 0, sizeof m);
-    status = shs__meet_on_pca(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
-    if (status == SHS_OK) status = shs__all_moments(&px, SHS_PRECISE_ALWAYS, &m);
+    status = shs__pca_meet(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
+    if (status == SHS_OK) status = shs__pca_all_moments(&px, SHS_PRECISE_ALWAYS, &m);
     if (status == SHS_OK) {
         while (shs__layout_next(ctx, &l, &status))
             noise = SHS__CARVE(&l, shs_wide, shs__product((size_t)m.bands, (size_t)m.bands, 1));
         status = shs__agree(ctx, status);
-        if (status == SHS_OK) status = shs__noise(&px, noise);
+        if (status == SHS_OK) status = shs__pca_noise(&px, noise);
         if (status == SHS_OK)
-            status = shs__agree_on_pca(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
+            status = shs__pca_agree(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
         shs__release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
@@ -11754,7 +11762,7 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 }
 
 /* The number of components above rounding. */
-SHS__PRIVATE int shs__whitening_rank(const shs_pca *pca) {
+SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
     shs_wide share = pca->precise == SHS_PRECISE_ALWAYS ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
     int k;
     for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
@@ -11788,11 +11796,11 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     shs_pca pca = SHS_ZERO;
     int used, i, j;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     o.precise = SHS_PRECISE_ALWAYS;
-    status = shs__meet_on_pca(&px, status, "rx", &o, sink);
-    if (status == SHS_OK) status = shs__pixels_pca(&px, &o, &pca);
-    used = status == SHS_OK ? shs__whitening_rank(&pca) : 0;
+    status = shs__pca_meet(&px, status, "rx", &o, sink);
+    if (status == SHS_OK) status = shs__pca_pixels(&px, &o, &pca);
+    used = status == SHS_OK ? shs__pca_whitening_rank(&pca) : 0;
     if (status == SHS_OK && used == 0) status = SHS_ZERO_VARIANCE;
     if (status == SHS_OK && o.components > used) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) {
@@ -11898,7 +11906,7 @@ typedef struct shs__sources {
 } shs__sources;
 
 /* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
-SHS__PRIVATE shs_status shs__sources_sum(shs__sources *s, shs_status status, size_t count) {
+SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status, size_t count) {
     status = shs__agree(s->ctx, status);
     if (status == SHS_OK) status = shs__reduce(s->ctx, s->sums, count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
@@ -11907,18 +11915,18 @@ SHS__PRIVATE shs_status shs__sources_sum(shs__sources *s, shs_status status, siz
 }
 
 /* The first pass: whitens, keeps, sums fourth moments. */
-SHS__PRIVATE shs_status shs__sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
+SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
     size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
-    shs_status status = shs__sources_sum(s, shs__px_whiten(s->px, whitening, &s->white, s->sums), n ? 1 + n * n : 1);
+    shs_status status = shs__ica_sources_sum(s, shs__px_whiten(s->px, whitening, &s->white, s->sums), n ? 1 + n * n : 1);
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->sums[1 + j * n + i] / s->sums[0];
     return status;
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
-SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = (size_t)s->m * (size_t)c, count = 1 + (size_t)c + cells, i;
-    shs_status status = shs__sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W, s->sums), count);
+    shs_status status = shs__ica_sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W, s->sums), count);
     if (status != SHS_OK) return status;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->sums[1 + i] / s->sums[0];
     for (i = 0; i < cells; i++) S[i] = s->sums[1 + (size_t)c + i] / s->sums[0];
@@ -11926,11 +11934,11 @@ SHS__PRIVATE shs_status shs__sweep(shs__sources *s, int c, const shs_wide *W, sh
 }
 
 /* Kurtosis and negentropy of the sources W'z. */
-SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
+SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
     const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
-    if (status == SHS_OK) status = shs__sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
+    if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
         shs_wide away = s->sums[1 + m + i] / s->sums[0] - gaussian;
         c[i].kurtosis = s->sums[1 + i] / s->sums[0] - 3;
@@ -11941,7 +11949,7 @@ SHS__PRIVATE shs_status shs__rate(shs__sources *s, const shs_wide *W, shs_ica_co
 
 /* The same expectations for y^3, from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
    E[z_a (w'z)^3] = sum over b of u_ab w_b. */
-SHS__PRIVATE void shs__contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
+SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
     int m = s->m, a, b, i, j = 0;
     for (b = 0; b < m; b++)
         for (a = 0; a <= b; a++) s->square[j++] = (a == b ? 1 : 2) * w[a] * w[b];
@@ -11960,11 +11968,11 @@ SHS__PRIVATE void shs__contract(shs__sources *s, const shs_wide *w, shs_wide *S)
 }
 
 /* E[z g(w'z)] and E[g'] by whichever route was chosen. */
-SHS__PRIVATE shs_status shs__expectations(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+SHS__PRIVATE shs_status shs__ica_expectations(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     int d;
-    if (!s->fourth) return shs__sweep(s, c, W, S, slope);
+    if (!s->fourth) return shs__ica_sweep(s, c, W, S, slope);
     for (d = 0; d < c; d++) {
-        shs__contract(s, W + (size_t)d * (size_t)s->m, S + (size_t)d * (size_t)s->m);
+        shs__ica_contract(s, W + (size_t)d * (size_t)s->m, S + (size_t)d * (size_t)s->m);
         slope[d] = 3;
     }
     return SHS_OK;
@@ -11981,7 +11989,7 @@ typedef struct shs__iteration {
     shs_wide *slope; /* m */
 } shs__iteration;
 
-SHS__PRIVATE void shs__iteration_layout(shs__layout *l, shs__iteration *it, int m) {
+SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, int m) {
     size_t cells = shs__product((size_t)m, (size_t)m, 1);
     it->W = SHS__CARVE(l, shs_wide, cells);
     it->best = SHS__CARVE(l, shs_wide, cells);
@@ -12002,7 +12010,7 @@ SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
-SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide *w) {
+SHS__PRIVATE int shs__ica_project_off(int m, int count, const shs_wide *W, shs_wide *w) {
     shs_wide norm2;
     int pass, j, i;
     for (pass = 0; pass < 2; pass++)
@@ -12018,7 +12026,7 @@ SHS__PRIVATE int shs__project_off(int m, int count, const shs_wide *W, shs_wide 
 }
 
 /* Rotates columns p and q of an m-row matrix by the angle of cosine c and sine s. */
-SHS__PRIVATE void shs__rotate_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
+SHS__PRIVATE void shs__ica_rotate_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
     shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
     int i;
     for (i = 0; i < m; i++) {
@@ -12030,7 +12038,7 @@ SHS__PRIVATE void shs__rotate_columns(int m, shs_wide *A, int p, int q, shs_wide
 
 /* Rotates the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
    differ much in length, as after a step of y^3, which is as long as the kurtosis. */
-SHS__PRIVATE void shs__jacobi_columns(int m, shs_wide *A, shs_wide *V) {
+SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
     const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? (shs_wide)1.2e-7 : (shs_wide)2.3e-16;
     int sweep, p, q, rotated = 1;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
@@ -12042,21 +12050,21 @@ SHS__PRIVATE void shs__jacobi_columns(int m, shs_wide *A, shs_wide *V) {
                 z = (yy - xx) / (2 * xy);
                 t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
                 c = 1 / SHS__WSQRT(1 + t * t);
-                shs__rotate_columns(m, A, p, q, c, c * t);
-                shs__rotate_columns(m, V, p, q, c, c * t);
+                shs__ica_rotate_columns(m, A, p, q, c, c * t);
+                shs__ica_rotate_columns(m, V, p, q, c, c * t);
                 rotated = 1;
             }
 }
 
 /* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
-SHS__PRIVATE int shs__polar_factor(int m, shs__iteration *it, shs_wide *A) {
+SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     memcpy(it->room, A, (size_t)m * (size_t)m * sizeof(shs_wide));
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) *SHS__AT(it->vectors, m, i, j) = i == j;
-    shs__jacobi_columns(m, it->room, it->vectors);
+    shs__ica_jacobi_columns(m, it->room, it->vectors);
     for (j = 0; j < m; j++)
-        if (!shs__project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
+        if (!shs__ica_project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) {
             shs_wide sum = 0;
@@ -12073,7 +12081,7 @@ typedef struct shs__directions {
 
 /* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
-    return g.c > 1 ? shs__polar_factor(m, it, A) : shs__project_off(m, g.d, it->W, A);
+    return g.c > 1 ? shs__ica_polar_factor(m, it, A) : shs__ica_project_off(m, g.d, it->W, A);
 }
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
@@ -12083,7 +12091,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
                                       shs_ica_component *component, shs_wide *change) {
     int m = s->m, i, j, somewhere;
     const shs_wide *W = it->W + (size_t)g.d * (size_t)m;
-    shs_status status = shs__expectations(s, g.c, W, it->P, it->slope);
+    shs_status status = shs__ica_expectations(s, g.c, W, it->P, it->slope);
     if (status != SHS_OK) return status;
     for (j = 0; j < g.c; j++)
         for (i = 0; i < m; i++) *SHS__AT(it->P, m, i, j) -= it->slope[j] * *SHS__AT(W, m, i, j);
@@ -12206,17 +12214,17 @@ SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
 }
 
 /* Whether component a comes after b in the wanted order. */
-SHS__PRIVATE int shs__comes_after(const shs_ica_options *o, const shs_ica_component *a, const shs_ica_component *b) {
+SHS__PRIVATE int shs__ica_comes_after(const shs_ica_options *o, const shs_ica_component *a, const shs_ica_component *b) {
     if (o->order == SHS_BY_EXTRACTION) return a->extraction > b->extraction;
     if (o->order == SHS_BY_NEGENTROPY) return a->negentropy < b->negentropy;
     return shs__wabs(a->kurtosis) < shs__wabs(b->kurtosis);
 }
 
 /* Sorts the components with their columns of W (insertion: equals keep their order). */
-SHS__PRIVATE void shs__order_components(const shs_ica_options *o, int m, shs_ica_component *c, shs_wide *W) {
+SHS__PRIVATE void shs__ica_order(const shs_ica_options *o, int m, shs_ica_component *c, shs_wide *W) {
     int i, j, q;
     for (i = 1; i < m; i++)
-        for (j = i; j > 0 && shs__comes_after(o, c + j - 1, c + j); j--) {
+        for (j = i; j > 0 && shs__ica_comes_after(o, c + j - 1, c + j); j--) {
             shs_ica_component held = c[j];
             c[j] = c[j - 1];
             c[j - 1] = held;
@@ -12243,7 +12251,7 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
             *SHS__AT(ica->unmixing, m, q, i) = u;
             *SHS__AT(ica->mixing, n, i, q) = a;
         }
-        if (shs__fix_sign(n, ica->unmixing + q, m, SHS__AT(ica->mixing, n, 0, q)) < 0)
+        if (shs__pca_fix_sign(n, ica->unmixing + q, m, SHS__AT(ica->mixing, n, 0, q)) < 0)
             for (j = 0; j < m; j++) w[j] = -w[j];
     }
 }
@@ -12259,7 +12267,7 @@ SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
     return NULL;
 }
 
-SHS__PRIVATE shs_status shs__check_ica(const shs_ica_options *o) {
+SHS__PRIVATE shs_status shs__ica_check(const shs_ica_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
@@ -12294,8 +12302,8 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
 /* The ranks agree before the fit: whether all are well and were given the same options. */
-SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
-                                         const shs_sink *sink) {
+SHS__OUTLINE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
+                                      const shs_sink *sink) {
     shs__meeting meeting = shs__meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {
@@ -12306,20 +12314,20 @@ SHS__OUTLINE shs_status shs__meet_on_ica(const shs__pixels *px, shs_status statu
         meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
         meeting.all = shs__imprint(meeting.all, values, sizeof values);
         meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
-        if (sink) meeting.all = shs__imprint_sink(meeting.all, sink);
+        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     }
     return shs__meet(px->ctx, status, &meeting);
 }
 
 /* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
    keep their whitened pixels, on which the choice of a route depends. */
-SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
-                                             int *kept) {
+SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
+                                                 int *kept) {
     shs__meeting meeting = shs__meeting_for(px->ctx, "sources");
     meeting.all = shs__imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
         meeting.all = shs__imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
-    meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__kept_panels(px, m) == 0;
+    meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
     status = shs__meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
     return status;
@@ -12327,7 +12335,7 @@ SHS__OUTLINE shs_status shs__meet_on_sources(const shs__pixels *px, shs_status s
 
 /* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
    pixels are kept. Of the 216 cases of shs__ica_relax a symmetric run takes 28 sweeps, deflation 9.5 for each component. */
-SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
+SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
     shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_SYMMETRIC ? (shs_wide)m : 1, sweeps;
     if (o->contrast != SHS_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
     if (o->route == SHS_ROUTE_MOMENTS) return 1;
@@ -12337,9 +12345,9 @@ SHS__PRIVATE int shs__moments_pay(const shs_ica_options *o, int m, int bands, in
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
 }
 
-SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
+SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
     size_t m = (size_t)s->m, pairs = fourth ? (size_t)s->pairs : 0;
-    shs__whitened_layout(l, &s->white, workers);
+    shs__px_whitened_layout(l, &s->white, workers);
     s->sums = SHS__CARVE(l, shs_wide, shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs));
     s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
@@ -12348,42 +12356,42 @@ SHS__PRIVATE void shs__sources_layout(shs__layout *l, shs__sources *s, int fourt
 
 /* From the whitening to the finished result. kept: all ranks keep their whitened pixels. *stored: whether the sources are in
    the sink already. */
-SHS__OUTLINE shs_status shs__separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
-                                      const shs_sink *sink, shs_ica *ica, int *stored) {
+SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
+                                          const shs_sink *sink, shs_ica *ica, int *stored) {
     shs__sources s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
     shs_pixel_map whitening = SHS_ZERO;
-    int m = ica->components, fourth = shs__moments_pay(o, m, ica->bands, kept), i;
+    int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, kept), i;
     shs_status status = SHS_OK;
     whitening.bands = ica->bands, whitening.outputs = m, whitening.matrix = ica->whitening, whitening.centre = ica->mean;
     s.ctx = px->ctx, s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
-    shs__whitened_init(&s.white, &px->view, m, fourth, shs__kept_panels(px, m));
+    shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
-        shs__sources_layout(&l, &s, fourth, shs__workers(px->ctx));
-        shs__iteration_layout(&l, &it, m);
+        shs__ica_sources_layout(&l, &s, fourth, shs__workers(px->ctx));
+        shs__ica_iteration_layout(&l, &it, m);
     }
     status = shs__agree(px->ctx, status);
     if (status == SHS_OK) {
-        shs__whitened_set(&s.white, &whitening);
-        status = shs__sources_fill(&s, &whitening);
+        shs__px_whitened_set(&s.white, &whitening);
+        status = shs__ica_sources_fill(&s, &whitening);
     }
     if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it, ica->component);
-    if (status == SHS_OK) status = shs__rate(&s, it.W, ica->component);
+    if (status == SHS_OK) status = shs__ica_rate(&s, it.W, ica->component);
     if (status == SHS_OK) {
         memcpy(ica->rotation, it.W, (size_t)m * (size_t)m * sizeof(shs_wide));
-        shs__order_components(o, m, ica->component, ica->rotation);
+        shs__ica_order(o, m, ica->component, ica->rotation);
         shs__ica_matrices(ica, pca);
         ica->used_moments = fourth;
         for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
-        *stored = shs__cpu_sources(px->ctx, &s.white, ica->rotation, sink);
+        *stored = shs__px_cpu_sources(px->ctx, &s.white, ica->rotation, sink);
     }
     shs__release(px->ctx, &l);
     return status;
 }
 
 /* sink NULL: only the fit; *stored says whether the sources are in it already. */
-SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
+SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
                                         int *stored) {
     const shs_context *ctx = px->ctx;
     shs_pca_options p = SHS_ZERO;
@@ -12393,16 +12401,16 @@ SHS__PRIVATE shs_status shs__pixels_ica(shs__pixels *px, const shs_ica_options *
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor, p.precise = o->precise;
-    status = shs__pixels_pca(px, &p, &pca);
+    status = shs__pca_pixels(px, &p, &pca);
     if (status != SHS_OK) return status;
-    rank = shs__whitening_rank(&pca);
+    rank = shs__pca_whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
-    if (status == SHS_OK) status = shs__whitener_open(px);
-    status = shs__meet_on_sources(px, status, o, rank, &kept);
-    if (status == SHS_OK) status = shs__separate(px, o, &pca, kept, sink, &made, stored);
+    if (status == SHS_OK) status = shs__px_whitener_open(px);
+    status = shs__ica_meet_on_sources(px, status, o, rank, &kept);
+    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, &made, stored);
     if (status == SHS_OK) *ica = made;
     else shs_ica_free(ctx, &made);
     shs_pca_free(ctx, &pca);
@@ -12418,11 +12426,11 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     shs_pixel_map map = SHS_ZERO;
     int stored = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && transform) status = shs__check_sink(cube, sink);
-    if (status == SHS_OK) status = shs__check_ica(o);
+    if (status == SHS_OK && transform) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__ica_check(o);
     if (status == SHS_OK && !transform && !ica) status = SHS_BAD_OUTPUT;
-    status = shs__meet_on_ica(&px, status, call, o, sink);
-    if (status == SHS_OK) status = shs__pixels_ica(&px, o, sink, &made, &stored);
+    status = shs__ica_meet(&px, status, call, o, sink);
+    if (status == SHS_OK) status = shs__ica_pixels(&px, o, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
     if (status == SHS_OK && transform)
         status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));

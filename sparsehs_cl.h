@@ -4215,7 +4215,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, SHS__CL_WARP_ITEMS);
-    s->use_gram = shs__gram_pays(s->p, s->n, s->m, s->stride, job->coding);
+    s->use_gram = shs__omp_gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
@@ -5139,11 +5139,11 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
     shs__reader reader;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
-    shs__reader_init(&reader, &px->view, 0);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__reader_layout(&l, &reader, 1);
+    shs__px_reader_init(&reader, &px->view, 0);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__px_reader_layout(&l, &reader, 1);
     if (status != SHS_OK) return status;
-    shs__reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
-    if (shs__find_shift(&reader, shift)) px->find_shift = NULL;
+    shs__px_reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
+    if (shs__px_find_shift(&reader, shift)) px->find_shift = NULL;
     shs__release(px->ctx, &l);
     return SHS_OK;
 }
@@ -5476,7 +5476,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     px->cl = cl;
     px->ctx = ctx;
     px->cube = cube;
-    status = shs__view_open(cube, &px->view);
+    status = shs__px_view_open(cube, &px->view);
     if (status == SHS_OK) shs__cl_choose_layout(px);
     if (status == SHS_OK) shs__cl_wrap_cube(px);
     if (status == SHS_OK) status = shs__cl_cut(px);
@@ -5676,7 +5676,7 @@ SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int p
 /* Pixels of a group; a whole number of groups is a chunk of a panel. */
 SHS__PRIVATE size_t shs__cl_map_group(const shs__cl_map_job *job) { return (size_t)(SHS__CL_MAP_ITEMS * job->pixels); }
 
-/* Matrix, constants and shift to the device, as shs__map_set makes them; rooms: the first of matrix, constant. */
+/* Matrix, constants and shift to the device, as shs__px_map_set makes them; rooms: the first of matrix, constant. */
 SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_map *map, int precise, int room,
                                             int shift_room, shs__cl_map_job *job, cl_mem *shift) {
     shs_cl *cl = px->cl;

@@ -37,7 +37,7 @@ const test_stage test_stages[] = {
     {"sums of slabs", shs__slab_sum_chunk},
     {"triangular systems", shs__trsm_chunk},
     {"synthesis", shs__synthesis_chunk},
-    {"Gram matrix", shs__gram_chunk},
+    {"Gram matrix", shs__omp_gram_chunk},
     {"coding", shs__coder_chunk},
     {"looking for NaN", shs__finite_chunk},
     {"sums of an atom's signals", shs__dl_gather_chunk},
@@ -45,8 +45,8 @@ const test_stage test_stages[] = {
     {"taking patches", shs__get_chunk},
     {"putting patches", shs__put_chunk},
     {"averaging", shs__average_chunk},
-    {"a pass over pixels", shs__pass_chunk},
-    {"adding up its sums", shs__collect_chunk},
+    {"a pass over pixels", shs__px_pass_chunk},
+    {"adding up its sums", shs__px_collect_chunk},
 };
 const int test_stage_count = (int)(sizeof test_stages / sizeof *test_stages);
 

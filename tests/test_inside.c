@@ -43,10 +43,10 @@ static void test_conversions(void **state) {
 static void test_sign_of_equals(void **state) {
     shs_wide v[3] = {-3, 3, 1}, with[3] = {1, 2, -4};
     (void)state;
-    shs__fix_sign(3, v, 1, with);
+    shs__pca_fix_sign(3, v, 1, with);
     assert_true(v[0] == 3 && v[1] == -3 && v[2] == -1);
     assert_true(with[0] == -1 && with[1] == -2 && with[2] == 4);
-    shs__fix_sign(3, v, 1, with);
+    shs__pca_fix_sign(3, v, 1, with);
     assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
 }
 

@@ -12,11 +12,12 @@ static void test_blocks_turn(void **state) {
     (void)state;
     for (i = 0; i < 128; i++) from[i] = (unsigned char)(i * 37 + 11), pairs[i] = (uint16_t)(i * 4099 + 7);
     memset(to, 0, sizeof to);
-    shs__transpose_bytes(from, rows, to, 11);
+    shs__px_transpose_bytes(from, rows, to, 11);
     for (k = 0; k < 8; k++)
         for (i = 0; i < 11; i++) assert_int_equal(to[k * 11 + i], i < 8 ? from[rows[i] + k] : 0);
     memset(turned, 0, sizeof turned);
-    shs__transpose_pairs((const unsigned char *)(const void *)pairs, rows, (unsigned char *)(void *)turned, 5 * sizeof *turned);
+    shs__px_transpose_pairs((const unsigned char *)(const void *)pairs, rows, (unsigned char *)(void *)turned,
+                            5 * sizeof *turned);
     for (k = 0; k < 4; k++)
         for (i = 0; i < 5; i++) assert_int_equal(turned[k * 5 + i], i < 4 ? pairs[rows[i] + k] : 0);
 }
@@ -110,10 +111,11 @@ static void test_store_rounds_like_its_twin(void **state) {
                         s.constant = constant, s.low = low, s.range = range, s.old = old;
                         memset(got, 0, sizeof got);
                         memset(expected, 0, sizeof expected);
-                        for (i = 0; i < n; i++) shs__put_element(k, y, (size_t)i, (shs_wide)edges[i]);
-                        for (i = 0; i < n; i++) value[i] = shs__scaled(&s, each ? i : 0, shs__get_element(k, y, (size_t)i));
+                        for (i = 0; i < n; i++) shs__px_put_element(k, y, (size_t)i, (shs_wide)edges[i]);
+                        for (i = 0; i < n; i++) value[i] = shs__px_scaled(&s, each ? i : 0, shs__px_get_element(k, y,
+                                                                                                                (size_t)i));
                         shs__store_values(types[t], n, value, none, 0, expected, 1);
-                        k->store(shs__element_type(k, types[t]), n, y, &s, got);
+                        k->store(shs__px_element_type(k, types[t]), n, y, &s, got);
                         assert_same_values(types[t], n, got, expected);
                         used = (size_t)n * shs_type_size(types[t]);
                         assert_memory_equal(got + used, none, sizeof got - used);
@@ -124,9 +126,9 @@ static void check_extremes(const shs__pixels_kernels *k) {
     shs_real *values = new_normal(50 * 48, 3);
     shs_wide y[50 * 48], low[48], high[48], least, most, v;
     int n, i, j;
-    for (i = 0; i < 50 * 48; i++) shs__put_element(k, y, (size_t)i, (shs_wide)values[i]);
+    for (i = 0; i < 50 * 48; i++) shs__px_put_element(k, y, (size_t)i, (shs_wide)values[i]);
     for (n = 1; n <= 48; n++) {
-        for (i = 0; i < 48; i++) shs__put_element(k, low, (size_t)i, 1e9), shs__put_element(k, high, (size_t)i, -1e9);
+        for (i = 0; i < 48; i++) shs__px_put_element(k, low, (size_t)i, 1e9), shs__px_put_element(k, high, (size_t)i, -1e9);
         k->range_rows(50, n, y, 48, low, high);
         for (i = 0; i < n; i++) {
             for (least = 1e9, most = -1e9, j = 0; j < 50; j++) {
@@ -134,18 +136,18 @@ static void check_extremes(const shs__pixels_kernels *k) {
                 least = v < least ? v : least;
                 most = v > most ? v : most;
             }
-            assert_close(shs__get_element(k, low, (size_t)i), least, 0);
-            assert_close(shs__get_element(k, high, (size_t)i), most, 0);
+            assert_close(shs__px_get_element(k, low, (size_t)i), least, 0);
+            assert_close(shs__px_get_element(k, high, (size_t)i), most, 0);
         }
-        shs__put_element(k, low, 0, 1e9), shs__put_element(k, high, 0, -1e9);
+        shs__px_put_element(k, low, 0, 1e9), shs__px_put_element(k, high, 0, -1e9);
         k->range(n, y, low, high);
         for (least = 1e9, most = -1e9, i = 0; i < n; i++) {
             v = (shs_wide)values[i];
             least = v < least ? v : least;
             most = v > most ? v : most;
         }
-        assert_close(shs__get_element(k, low, 0), least, 0);
-        assert_close(shs__get_element(k, high, 0), most, 0);
+        assert_close(shs__px_get_element(k, low, 0), least, 0);
+        assert_close(shs__px_get_element(k, high, 0), most, 0);
     }
     free(values);
 }

@@ -185,14 +185,14 @@ static void add(int kind, size_t from, size_t to, int view, const char *with, lo
 static int chooses(size_t name) {
     static const char *const choices[] = {"shs__eigh_few",
                                           "shs__default_group",
-                                          "shs__gram_pays",
+                                          "shs__omp_gram_pays",
                                           "shs__product_work",
                                           "shs__dl_group_work",
-                                          "shs__tile_groups",
-                                          "shs__kept_panels",
-                                          "shs__next_panel",
+                                          "shs__px_tile_groups",
+                                          "shs__px_kept_panels",
+                                          "shs__px_next_panel",
                                           "shs__gemm_panel",
-                                          "shs__fetch_ahead",
+                                          "shs__px_fetch_ahead",
                                           NULL};
     return is_any(name, choices);
 }
