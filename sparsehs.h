@@ -1380,7 +1380,7 @@ typedef struct shs_engine {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS__PRIVATE __attribute__((unused)) static
-#define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals out of the caller's frame */
+#define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals, and its code, out of its callers */
 #define SHS__INLINE __attribute__((always_inline, unused)) static inline
 #define SHS__RESTRICT __restrict__
 #else
@@ -1503,7 +1503,7 @@ SHS__OUTLINE void *shs__carve(shs__layout *l, size_t count, size_t size) {
 #define SHS__CARVE(l, type, count) ((type *)shs__carve(l, count, sizeof(type)))
 
 /* Product of three counts for a carve, SIZE_MAX (which overflows there) when it does not fit. */
-SHS__PRIVATE size_t shs__product(size_t a, size_t b, size_t c) {
+SHS__OUTLINE size_t shs__product(size_t a, size_t b, size_t c) {
     if (shs__mul_overflows(a, b) || shs__mul_overflows(a * b, c)) return SIZE_MAX;
     return a * b * c;
 }
@@ -1529,7 +1529,7 @@ SHS__PRIVATE void *shs__alloc(const shs_context *ctx, size_t size) {
 #endif
 }
 
-SHS__PRIVATE void shs__free(const shs_context *ctx, void *block) {
+SHS__OUTLINE void shs__free(const shs_context *ctx, void *block) {
     if (!block) return;
     if (ctx && ctx->alloc_fn) ctx->free_fn(ctx->alloc_user, block);
 #ifdef SPARSEHS_MALLOC
@@ -1549,14 +1549,14 @@ SHS__PRIVATE shs_status shs__acquire(const shs_context *ctx, shs__layout *l) {
 
 /* while (shs__layout_next(ctx, &l, &status)) lay_out(&l, ...); counts, takes the block, and hands it out, unless *status is or
    becomes bad. */
-SHS__PRIVATE int shs__layout_next(const shs_context *ctx, shs__layout *l, shs_status *status) {
+SHS__OUTLINE int shs__layout_next(const shs_context *ctx, shs__layout *l, shs_status *status) {
     if (*status != SHS_OK || l->base) return 0;
     if (l->counted) *status = shs__acquire(ctx, l);
     l->counted = 1;
     return *status == SHS_OK;
 }
 
-SHS__PRIVATE void shs__release(const shs_context *ctx, shs__layout *l) {
+SHS__OUTLINE void shs__release(const shs_context *ctx, shs__layout *l) {
     if (l->block) SHS__UNPOISON(l->base, l->size);
     shs__free(ctx, l->block);
     l->block = NULL;
@@ -1635,7 +1635,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
 
-SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
+SHS__OUTLINE shs_status shs__check_context(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
     if (!SHS__ZEROED(ctx) || ctx->version != 0) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
@@ -1644,7 +1644,7 @@ SHS__PRIVATE shs_status shs__check_context(const shs_context *ctx) {
 }
 
 /* Workers for which per-worker scratch is laid out. */
-SHS__PRIVATE int shs__workers(const shs_context *ctx) {
+SHS__OUTLINE int shs__workers(const shs_context *ctx) {
     int wanted = ctx ? ctx->threads : 0;
     if (ctx && ctx->parallel_fn) return wanted > 0 ? wanted : 1;
 #ifdef SHS__OPENMP
@@ -1706,7 +1706,7 @@ SHS__PRIVATE int shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn b
 
 /* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is: values
    that are read or written, about one a nanosecond; of matrix products see shs__product_work. */
-SHS__PRIVATE void shs__parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
+SHS__OUTLINE void shs__parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__workers(ctx);
     if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
         if (ctx && ctx->parallel_fn) {
@@ -1768,7 +1768,7 @@ SHS__PRIVATE const shs_context *shs__trial_context(const shs_context *ctx, shs__
 /* A product of m x k by k x n: as many multiply-adds take far less time than values from memory. */
 SHS__PRIVATE shs_wide shs__product_work(int m, int n, int k) { return (shs_wide)m * (shs_wide)n * (shs_wide)k / 64; }
 
-SHS__PRIVATE shs_status shs__progress(const shs_context *ctx, const char *phase, size_t step, size_t steps, shs_wide error) {
+SHS__OUTLINE shs_status shs__progress(const shs_context *ctx, const char *phase, size_t step, size_t steps, shs_wide error) {
     if (ctx && ctx->progress_fn && ctx->progress_fn(ctx->progress_user, phase, step, steps, error)) return SHS_CANCELLED;
     return SHS_OK;
 }
@@ -1776,14 +1776,14 @@ SHS__PRIVATE shs_status shs__progress(const shs_context *ctx, const char *phase,
 SHS__PRIVATE int shs__distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
 SHS__PRIVATE int shs__rank(const shs_context *ctx) { return shs__distributed(ctx) ? ctx->rank : 0; }
 
-SHS__PRIVATE shs_status shs__reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
+SHS__OUTLINE shs_status shs__reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
     if (shs__distributed(ctx) && ctx->reduce_fn(ctx->reduce_user, values, count, op)) return SHS_REDUCE_FAILED;
     return SHS_OK;
 }
 
 /* Before every collective step the ranks agree whether all are well: a rank that failed returns its own status, the others
    SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. */
-SHS__PRIVATE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
+SHS__OUTLINE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
     shs_wide worst;
     shs_status reduced;
     if (!shs__distributed(ctx) || mine == SHS_REDUCE_FAILED) return mine;
@@ -1795,7 +1795,7 @@ SHS__PRIVATE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
 }
 
 /* Mixes bytes into a print (FNV-1a). */
-SHS__PRIVATE uint64_t shs__imprint(uint64_t print, const void *bytes, size_t size) {
+SHS__OUTLINE uint64_t shs__imprint(uint64_t print, const void *bytes, size_t size) {
     const unsigned char *b = (const unsigned char *)bytes;
     size_t i;
     for (i = 0; i < size; i++) print = (print ^ b[i]) * UINT64_C(0x100000001b3);
@@ -4229,7 +4229,7 @@ SHS__PRIVATE int shs__available(int instance) {
 #define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
 #endif
 
-SHS__PRIVATE int shs__instance(void) {
+SHS__OUTLINE int shs__instance(void) {
     int instance = SHS__TEST_INSTANCE;
     while (!shs__available(instance)) instance--;
     return instance;
@@ -4387,7 +4387,7 @@ SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, sh
 }
 
 /* ||x||^2 in shs_wide. */
-SHS__PRIVATE shs_wide shs__norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
+SHS__OUTLINE shs_wide shs__norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
 
 /* y += a x into shs_wide */
 SHS__PRIVATE void shs__add_scaled_wide(int n, shs_wide a, const shs_real *x, shs_wide *y) {
@@ -4588,7 +4588,7 @@ typedef struct shs__gemm {
 } shs__gemm;
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
-SHS__PRIVATE size_t shs__gemm_own(int m, int k) {
+SHS__OUTLINE size_t shs__gemm_own(int m, int k) {
     const shs__gemm_kernels *tiles = shs__kernels_gemm();
     int rows = shs__imin(shs__round_up(shs__imin(m, SHS__MC), tiles->rows), SHS__MC);
     return (size_t)(tiles->rows * tiles->columns) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
@@ -4792,7 +4792,7 @@ SHS__PRIVATE void shs__gemm_layout(shs__layout *l, const shs_context *ctx, int m
 }
 
 /* For use inside other parallel loops: one thread, scratch of shs__gemm_scratch values, the same bits as shs_gemm. */
-SHS__PRIVATE size_t shs__gemm_scratch(int m, int n, int k) {
+SHS__OUTLINE size_t shs__gemm_scratch(int m, int n, int k) {
     return shs__gemm_panel(n, k, SHS__NC_SERIAL) + shs__gemm_own(m, k);
 }
 
@@ -6142,7 +6142,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    at a time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
    (shs__coder_...), the synthesis and the codes' checks; nothing else here is for others. */
 
-SHS__PRIVATE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
+SHS__OUTLINE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
     if (n < 1) return SHS_BAD_N;
     if (!D) return SHS_BAD_DICTIONARY;
@@ -11084,7 +11084,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__view v;
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
-    shs_real *shift;
+    shs_real *shift = NULL;
     shs_wide *about;
     if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISE_NEVER) return SIZE_MAX;
     shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
