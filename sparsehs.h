@@ -406,14 +406,14 @@ SHS_API void shs_arena_attach(shs_arena *arena, shs_context *ctx);
 
 /* The value types that images and cubes come in. */
 typedef enum shs_type {
-    SHS_REAL = 0,
-    SHS_U8 = 1,
-    SHS_I16 = 2,
-    SHS_U16 = 3,
-    SHS_I32 = 4,
-    SHS_U32 = 5,
-    SHS_F32 = 6,
-    SHS_F64 = 7,
+    SHS_TYPE_REAL = 0,
+    SHS_TYPE_U8 = 1,
+    SHS_TYPE_I16 = 2,
+    SHS_TYPE_U16 = 3,
+    SHS_TYPE_I32 = 4,
+    SHS_TYPE_U32 = 5,
+    SHS_TYPE_F32 = 6,
+    SHS_TYPE_F64 = 7,
     SHS_TYPE_COUNT = 8
 } shs_type;
 /* Bytes of one value; 0 for an unknown type. */
@@ -449,10 +449,10 @@ SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
    The naive twin of a routine (shs_*_naive) computes the same in a few lines: the reference in the tests and the text in a
    course. The twins of whole algorithms are plain loops and nothing else: they check nothing, matrices lie close together, and
    the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the triangle that uplo names are neither read nor written. */
-typedef enum shs_trans { SHS_NO_TRANS = 0, SHS_TRANS = 1 } shs_trans;
-typedef enum shs_uplo { SHS_LOWER = 0, SHS_UPPER = 1 } shs_uplo;
-typedef enum shs_side { SHS_LEFT = 0, SHS_RIGHT = 1 } shs_side;
-typedef enum shs_diag { SHS_NON_UNIT = 0, SHS_UNIT = 1 } shs_diag;
+typedef enum shs_trans { SHS_TRANS_NO = 0, SHS_TRANS_YES = 1 } shs_trans;
+typedef enum shs_uplo { SHS_UPLO_LOWER = 0, SHS_UPLO_UPPER = 1 } shs_uplo;
+typedef enum shs_side { SHS_SIDE_LEFT = 0, SHS_SIDE_RIGHT = 1 } shs_side;
+typedef enum shs_diag { SHS_DIAG_NON_UNIT = 0, SHS_DIAG_UNIT = 1 } shs_diag;
 
 /* x'y; 0 for n <= 0. Increments are non-zero; a negative one runs backwards from the end, as in BLAS. */
 SHS_API shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy);
@@ -481,21 +481,21 @@ SHS_API shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, in
                                   int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 SHS_API size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k);
 
-/* The uplo triangle of C = alpha A A' + beta C (SHS_NO_TRANS, A n x k) or alpha A'A + beta C (SHS_TRANS, A k x n). */
+/* The uplo triangle of C = alpha A A' + beta C (SHS_TRANS_NO, A n x k) or alpha A'A + beta C (SHS_TRANS_YES, A k x n). */
 SHS_API shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
                             const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc);
 SHS_API shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A, int lda,
                                   shs_real beta, shs_real *C, int ldc);
 SHS_API size_t shs_syrk_workspace(const shs_context *ctx, int n, int k);
 
-/* Solves op(A) X = alpha B (SHS_LEFT) or X op(A) = alpha B (SHS_RIGHT) for triangular A; X overwrites B (m x n). */
+/* Solves op(A) X = alpha B (SHS_SIDE_LEFT) or X op(A) = alpha B (SHS_SIDE_RIGHT) for triangular A; X overwrites B (m x n). */
 SHS_API shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m,
                             int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb);
 SHS_API shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                   shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb);
 SHS_API size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int m, int n);
 
-/* Cholesky factor in place: A = L L' (SHS_LOWER) or U'U (SHS_UPPER). SHS_NOT_POSITIVE_DEFINITE: A is then partly
+/* Cholesky factor in place: A = L L' (SHS_UPLO_LOWER) or U'U (SHS_UPLO_UPPER). SHS_NOT_POSITIVE_DEFINITE: A is then partly
    overwritten. */
 SHS_API shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda);
 SHS_API shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda);
@@ -646,7 +646,7 @@ SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, i
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of them
    are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
-   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS. */
+   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -813,7 +813,7 @@ SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n
 /* ================================================================================================================== */
 
 /* An image in the caller's memory: rows from the top, pixels from the left, channels interleaved, as image files come.
-   SHS_U8, SHS_F32 (SHS_F64 unless SPARSEHS_NO_DOUBLE) or SHS_REAL. */
+   SHS_TYPE_U8, SHS_TYPE_F32 (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. */
 typedef struct shs_image {
     const void *pixels;
     shs_type type;
@@ -822,9 +822,9 @@ typedef struct shs_image {
 } shs_image;
 
 typedef enum shs_patch_mode {
-    SHS_PATCHES_GRID = 0, /* every step-th position both ways; the last row and column of positions are always among them */
-    SHS_PATCHES_DISTINCT = 1, /* side by side without overlap; what is left over at the right and bottom is not covered */
-    SHS_PATCHES_RANDOM = 2    /* `count` positions, seeded, none twice (all of them when count is larger) */
+    SHS_PATCH_MODE_GRID = 0, /* every step-th position both ways; the last row and column of positions are always among them */
+    SHS_PATCH_MODE_DISTINCT = 1, /* side by side without overlap; what is left over at the right and bottom is not covered */
+    SHS_PATCH_MODE_RANDOM = 2    /* `count` positions, seeded, none twice (all of them when count is larger) */
 } shs_patch_mode;
 
 /* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel
@@ -833,9 +833,9 @@ typedef struct shs_patches {
     uint32_t start_canary;
     int width, height;   /* of a patch; 0 = 8 */
     shs_patch_mode mode;
-    int step_x, step_y;  /* SHS_PATCHES_GRID: 0 = 1, that is all patches */
-    size_t count;        /* SHS_PATCHES_RANDOM */
-    uint64_t seed;       /* SHS_PATCHES_RANDOM */
+    int step_x, step_y;  /* SHS_PATCH_MODE_GRID: 0 = 1, that is all patches */
+    size_t count;        /* SHS_PATCH_MODE_RANDOM */
+    uint64_t seed;       /* SHS_PATCH_MODE_RANDOM */
     int keep_mean;       /* non-zero: do not remove the mean of each channel */
     int unit_norm;       /* non-zero: scale to unit norm (a zero patch stays zero) */
     uint32_t end_canary;
@@ -893,7 +893,12 @@ SHS_API shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *imag
 /* ================================================================================================================== */
 
 /* BSQ: band after band, each line by line. BIL: in each line band after band. BIP: in each pixel band after band. */
-typedef enum shs_interleave { SHS_BSQ = 0, SHS_BIL = 1, SHS_BIP = 2, SHS_INTERLEAVE_COUNT = 3 } shs_interleave;
+typedef enum shs_interleave {
+    SHS_INTERLEAVE_BSQ = 0,
+    SHS_INTERLEAVE_BIL = 1,
+    SHS_INTERLEAVE_BIP = 2,
+    SHS_INTERLEAVE_COUNT = 3
+} shs_interleave;
 
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
    as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
@@ -944,7 +949,7 @@ typedef struct shs_sink {
    twice as fast for pixels that are no small integers and for maps of many outputs: covariances err by 1e-6 of the largest
    element for few pixels and 1e-8 for many, outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
    SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
-typedef enum shs_precision { SHS_PRECISE_AUTO = 0, SHS_PRECISE_ALWAYS = 1, SHS_PRECISE_NEVER = 2 } shs_precision;
+typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
 SHS_API int shs_cube_bands(const shs_cube *cube);
@@ -1087,10 +1092,10 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
 /* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. In this
    list and those of the rules above a new row comes last, so that the others keep their numbers. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
-    X(SHS_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
-    X(SHS_TANH, tanh)   /* tanh y */                                                                                   \
-    X(SHS_GAUSS, gauss) /* y exp(-y^2/2) */                                                                            \
-    X(SHS_SKEW, skew)   /* y^2: skewed sources, and no others */
+    X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
+    X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                                   \
+    X(SHS_CONTRAST_GAUSS, gauss) /* y exp(-y^2/2) */                                                                            \
+    X(SHS_CONTRAST_SKEW, skew)   /* y^2: skewed sources, and no others */
 typedef enum shs_contrast {
 #define SHS__ENUM(code, name) code,
     SHS_CONTRAST_LIST(SHS__ENUM)
@@ -1099,9 +1104,9 @@ typedef enum shs_contrast {
 } shs_contrast;
 /* Its name, "tanh"; NULL where it is none. */
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
-typedef enum shs_ica_approach { SHS_DEFLATION = 0, SHS_SYMMETRIC = 1 } shs_ica_approach;
+typedef enum shs_ica_approach { SHS_APPROACH_DEFLATION = 0, SHS_APPROACH_SYMMETRIC = 1 } shs_ica_approach;
 typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS = 1, SHS_ROUTE_SWEEP = 2 } shs_ica_route;
-typedef enum shs_ica_order { SHS_BY_KURTOSIS = 0, SHS_BY_NEGENTROPY = 1, SHS_BY_EXTRACTION = 2 } shs_ica_order;
+typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, SHS_ORDER_EXTRACTION = 2 } shs_ica_order;
 
 typedef struct shs_ica_options {
     uint32_t start_canary;
@@ -1620,14 +1625,14 @@ SHS__PUBLIC void shs_arena_attach(shs_arena *arena, shs_context *ctx) {
 
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
     switch (type) {
-    case SHS_REAL: return sizeof(shs_real);
-    case SHS_U8: return 1;
-    case SHS_I16: return 2;
-    case SHS_U16: return 2;
-    case SHS_I32: return 4;
-    case SHS_U32: return 4;
-    case SHS_F32: return 4;
-    case SHS_F64: return 8;
+    case SHS_TYPE_REAL: return sizeof(shs_real);
+    case SHS_TYPE_U8: return 1;
+    case SHS_TYPE_I16: return 2;
+    case SHS_TYPE_U16: return 2;
+    case SHS_TYPE_I32: return 4;
+    case SHS_TYPE_U32: return 4;
+    case SHS_TYPE_F32: return 4;
+    case SHS_TYPE_F64: return 8;
     case SHS_TYPE_COUNT: break;
     }
     return 0;
@@ -2052,7 +2057,7 @@ typedef struct shs__scaling {
     shs_wide base;
 } shs__scaling;
 
-/* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_REAL as a type stands for the
+/* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_TYPE_REAL as a type stands for the
    element here. */
 typedef struct shs__pixels_kernels {
     int bytes;                   /* of an element */
@@ -3268,10 +3273,10 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
     shs__element *to = (shs__element *)elements;
     int i = 0;
     switch (type) {
-    case SHS_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_U8)
-    case SHS_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
-    case SHS_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
-    case SHS_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
+    case SHS_TYPE_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_U8)
+    case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
+    case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
+    case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
     default: SHS__PX_CONVERT(shs__element, SHS__PX_REAL)
     }
 }
@@ -3318,7 +3323,7 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
         shs__element *group = to;
         if (!missing[k]) {
             SHS__IN(px_convert)(type, bands, spectrum[k], shift, 1, room);
-            if (type == SHS_F32 || type == SHS_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
+            if (type == SHS_TYPE_F32 || type == SHS_TYPE_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
         }
         for (b = 0; b < bands && missing[k]; b++) room[b] = 0;
         for (b = 0; b < bands; b += SHS__PL, group += apart) SHS__PX_SET(group, SHS__PX_REAL(room + b));
@@ -3604,15 +3609,15 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     break;
 #endif
 
-/* Stores n results side by side, scaled, as SHS_U8, I16, U16, F32 or REAL. Integers round half away from zero. */
+/* Stores n results side by side, scaled, as SHS_TYPE_U8, I16, U16, F32 or REAL. Integers round half away from zero. */
 SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, const shs__scaling *s, void *to) {
     const shs__element *y = (const shs__element *)values;
     int i = 0;
     switch (type) {
-    case SHS_U8: SHS__PX_STORE(uint8_t, part_u8, 0, 255)
-    case SHS_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
-    case SHS_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
-    case SHS_F32: SHS__PX_STORE_REAL(float, part_f32)
+    case SHS_TYPE_U8: SHS__PX_STORE(uint8_t, part_u8, 0, 255)
+    case SHS_TYPE_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
+    case SHS_TYPE_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
+    case SHS_TYPE_F32: SHS__PX_STORE_REAL(float, part_f32)
     default: SHS__PX_STORE_REAL(shs__element, px_part)
     }
 }
@@ -3702,8 +3707,8 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
     int32_t lane[SHS__WL];
     int k, b;
     switch (type) {
-    case SHS_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
-    case SHS_I16: SHS__PACK_PAIRS(words_i16, int16_t)
+    case SHS_TYPE_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
+    case SHS_TYPE_I16: SHS__PACK_PAIRS(words_i16, int16_t)
     default: SHS__PACK_PAIRS(words_u16, uint16_t)
     }
     memcpy(lane, &most, sizeof lane);
@@ -4325,7 +4330,7 @@ SHS__PUBLIC const char *shs_build_info(void) {
 SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
 /* Enumerations of two values: whatever else a caller casts to them is found here. */
 SHS__PRIVATE int shs__not_binary(int value) { return value != 0 && value != 1; }
-SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS ? SHS_NO_TRANS : SHS_TRANS; }
+SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS_YES ? SHS_TRANS_NO : SHS_TRANS_YES; }
 SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step * step; }
 
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
@@ -4426,7 +4431,7 @@ SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real
 
 SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
                                 const shs_real *x, int incx, shs_real beta, shs_real *y, int incy) {
-    int length_x = trans == SHS_TRANS ? m : n, length_y = trans == SHS_TRANS ? n : m, j;
+    int length_x = trans == SHS_TRANS_YES ? m : n, length_y = trans == SHS_TRANS_YES ? n : m, j;
     if (shs__not_binary((int)trans)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
@@ -4439,9 +4444,9 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
     if (length_y == 0) return SHS_OK;
     shs__scale(length_y, beta, y, incy);
     if (alpha == 0 || length_x == 0) return SHS_OK;
-    if (trans == SHS_NO_TRANS && incy == 1) {
+    if (trans == SHS_TRANS_NO && incy == 1) {
         shs__gemv_columns(m, n, alpha, A, lda, x, incx, y);
-    } else if (trans == SHS_NO_TRANS) {
+    } else if (trans == SHS_TRANS_NO) {
         x += shs__first(n, incx);
         for (j = 0; j < n; j++) shs_axpy(m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), 1, y, incy);
     } else {
@@ -4481,18 +4486,18 @@ SHS__PRIVATE int shs__zero_on_diagonal(int n, const shs_real *A, int lda) {
    either way A is read along its columns. */
 SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
                             shs_real *x, int incx) {
-    int forwards = (uplo == SHS_LOWER) == (trans == SHS_NO_TRANS), step;
+    int forwards = (uplo == SHS_UPLO_LOWER) == (trans == SHS_TRANS_NO), step;
     ptrdiff_t inc = incx;
     for (step = 0; step < n; step++) {
         int j = forwards ? step : n - 1 - step, i;
-        int first = uplo == SHS_LOWER ? j + 1 : 0, last = uplo == SHS_LOWER ? n : j; /* the rest of column j */
+        int first = uplo == SHS_UPLO_LOWER ? j + 1 : 0, last = uplo == SHS_UPLO_LOWER ? n : j; /* the rest of column j */
         const shs_real *a = SHS__AT(A, lda, 0, j);
         shs_real t = x[j * inc];
-        if (trans == SHS_TRANS)
+        if (trans == SHS_TRANS_YES)
             for (i = first; i < last; i++) t -= a[i] * x[i * inc];
-        if (diag == SHS_NON_UNIT) t /= a[j];
+        if (diag == SHS_DIAG_NON_UNIT) t /= a[j];
         x[j * inc] = t;
-        if (trans == SHS_NO_TRANS)
+        if (trans == SHS_TRANS_NO)
             for (i = first; i < last; i++) x[i * inc] -= a[i] * t;
     }
 }
@@ -4506,7 +4511,7 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
     if (shs__absent(x, n, 1)) return SHS_BAD_X;
     if (incx == 0) return SHS_BAD_INCX;
     if (n == 0) return SHS_OK;
-    if (diag == SHS_NON_UNIT && shs__zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
+    if (diag == SHS_DIAG_NON_UNIT && shs__zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
     shs__trsv(uplo, trans, diag, n, A, lda, x + shs__first(n, incx), incx);
     return SHS_OK;
 }
@@ -4516,7 +4521,7 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
 
-SHS__PRIVATE shs__part shs__part_of(shs_uplo uplo) { return uplo == SHS_LOWER ? SHS__LOWER : SHS__UPPER; }
+SHS__PRIVATE shs__part shs__part_of(shs_uplo uplo) { return uplo == SHS_UPLO_LOWER ? SHS__LOWER : SHS__UPPER; }
 
 /* Of the rows row .. row+rows-1 of one column those that are wanted: first .. last-1, counted from row. */
 SHS__PRIVATE void shs__wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
@@ -4605,9 +4610,9 @@ SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
     int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
     (void)worker;
     for (; j < end; j += width) {
-        const shs_real *s = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
+        const shs_real *s = g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
                                                    : SHS__AT(g->B, g->ldb, g->from, g->column + j);
-        g->tiles->pack(g->transb == SHS_TRANS, shs__imin(g->columns - j, width), width, g->depth, g->alpha, s, g->ldb,
+        g->tiles->pack(g->transb == SHS_TRANS_YES, shs__imin(g->columns - j, width), width, g->depth, g->alpha, s, g->ldb,
                        g->packed_b + (size_t)j * (size_t)g->depth);
     }
 }
@@ -4615,10 +4620,10 @@ SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE void shs__gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
     int i;
     for (i = 0; i < rows; i += g->tiles->rows) {
-        const shs_real *s = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, g->from, row + i)
+        const shs_real *s = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row + i)
                                                    : SHS__AT(g->A, g->lda, row + i, g->from);
         int width = shs__imin(rows - i, g->tiles->rows);
-        g->tiles->pack(g->transa == SHS_NO_TRANS, width, shs__round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
+        g->tiles->pack(g->transa == SHS_TRANS_NO, width, shs__round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
                        to + (size_t)i * (size_t)g->depth);
     }
 }
@@ -4738,8 +4743,8 @@ SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm slab = *g;
     alone.threads = 1;
     slab.k = shs__imin(g->k - from, SHS__SLAB_DEPTH);
-    slab.A = g->transa == SHS_TRANS ? SHS__AT(g->A, g->lda, from, 0) : SHS__AT(g->A, g->lda, 0, from);
-    slab.B = g->transb == SHS_TRANS ? SHS__AT(g->B, g->ldb, 0, from) : SHS__AT(g->B, g->ldb, from, 0);
+    slab.A = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, from, 0) : SHS__AT(g->A, g->lda, 0, from);
+    slab.B = g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, 0, from) : SHS__AT(g->B, g->ldb, from, 0);
     slab.beta = 0;
     slab.C = g->partial + chunk * (size_t)g->m * (size_t)g->n;
     slab.ldc = g->m;
@@ -4834,9 +4839,9 @@ SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int 
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
     if (shs__absent(A, m, k)) return SHS_BAD_A;
-    if (lda < (transa == SHS_TRANS ? k : m)) return SHS_BAD_LDA;
+    if (lda < (transa == SHS_TRANS_YES ? k : m)) return SHS_BAD_LDA;
     if (shs__absent(B, k, n)) return SHS_BAD_B;
-    if (ldb < (transb == SHS_TRANS ? n : k)) return SHS_BAD_LDB;
+    if (ldb < (transb == SHS_TRANS_YES ? n : k)) return SHS_BAD_LDB;
     if (shs__absent(C, m, n)) return SHS_BAD_C;
     if (ldc < m) return SHS_BAD_LDC;
     return SHS_OK;
@@ -4879,8 +4884,8 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
         for (i = 0; i < m; i++) {
             shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
             for (p = 0; alpha != 0 && p < k; p++)
-                sum += *(transa == SHS_TRANS ? SHS__AT(A, lda, p, i) : SHS__AT(A, lda, i, p)) *
-                       *(transb == SHS_TRANS ? SHS__AT(B, ldb, j, p) : SHS__AT(B, ldb, p, j));
+                sum += *(transa == SHS_TRANS_YES ? SHS__AT(A, lda, p, i) : SHS__AT(A, lda, i, p)) *
+                       *(transb == SHS_TRANS_YES ? SHS__AT(B, ldb, j, p) : SHS__AT(B, ldb, p, j));
             *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
         }
     return SHS_OK;
@@ -4894,7 +4899,7 @@ SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, i
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
     if (shs__absent(A, n, k)) return SHS_BAD_A;
-    if (lda < (trans == SHS_TRANS ? k : n)) return SHS_BAD_LDA;
+    if (lda < (trans == SHS_TRANS_YES ? k : n)) return SHS_BAD_LDA;
     if (shs__absent(C, n, n)) return SHS_BAD_C;
     if (ldc < n) return SHS_BAD_LDC;
     return SHS_OK;
@@ -4919,10 +4924,10 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     shs_status status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++)
-        for (i = uplo == SHS_LOWER ? j : 0; i < (uplo == SHS_LOWER ? n : j + 1); i++) {
+        for (i = uplo == SHS_UPLO_LOWER ? j : 0; i < (uplo == SHS_UPLO_LOWER ? n : j + 1); i++) {
             shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
             for (p = 0; alpha != 0 && p < k; p++)
-                sum += trans == SHS_TRANS ? *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j)
+                sum += trans == SHS_TRANS_YES ? *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j)
                                           : *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
             *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
         }
@@ -4954,16 +4959,16 @@ typedef struct shs__trsm {
 /* Columns of X one after the other, each less those already solved: whole columns of a strip at a time. */
 SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
     const shs__vector_kernels *vectors = shs__kernels_vector();
-    int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), step, other, i;
+    int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), step, other, i;
     for (step = 0; step < n; step++) {
         int j = upper ? step : n - 1 - step;
         shs_real *x = SHS__AT(X, ldx, 0, j), pivot;
         for (other = 0; other < step; other++) {
             int q = upper ? other : n - 1 - other;
-            shs_real a = t->trans == SHS_TRANS ? *SHS__AT(A, t->lda, j, q) : *SHS__AT(A, t->lda, q, j);
+            shs_real a = t->trans == SHS_TRANS_YES ? *SHS__AT(A, t->lda, j, q) : *SHS__AT(A, t->lda, q, j);
             vectors->axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
         }
-        if (t->diag == SHS_UNIT) continue;
+        if (t->diag == SHS_DIAG_UNIT) continue;
         pivot = *SHS__AT(A, t->lda, j, j);
         for (i = 0; i < rows; i++) x[i] /= pivot;
     }
@@ -4972,7 +4977,7 @@ SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs
 /* X op(A) = X for one strip. */
 SHS__PRIVATE void shs__trsm_strip(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
                                  shs_real *scratch) {
-    int upper = (t->uplo == SHS_UPPER) == (t->trans == SHS_NO_TRANS), h;
+    int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), h;
     const shs_real *corner, *below;
     shs_real *X2;
     if (n <= SHS__SMALL_TRIANGLE) {
@@ -4980,16 +4985,16 @@ SHS__PRIVATE void shs__trsm_strip(const shs__trsm *t, int rows, int n, const shs
         return;
     }
     h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE);
-    corner = t->uplo == SHS_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
+    corner = t->uplo == SHS_UPLO_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
     below = SHS__AT(A, t->lda, h, h);
     X2 = SHS__AT(X, ldx, 0, h);
     if (upper) {
         shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
-        shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
+        shs__gemm_serial(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
         shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
     } else {
         shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
-        shs__gemm_serial(SHS_NO_TRANS, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
+        shs__gemm_serial(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
         shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
     }
 }
@@ -4998,7 +5003,7 @@ SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
     const shs__trsm *t = (const shs__trsm *)arg;
     int row = (int)chunk * SHS__TRSM_ROWS, rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
     shs_real *scratch = t->own + (size_t)worker * t->own_count;
-    if (t->side == SHS_LEFT) {
+    if (t->side == SHS_SIDE_LEFT) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
         tiles->transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
@@ -5012,10 +5017,10 @@ SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
 
 /* Memory for up to m x n. */
 SHS__PRIVATE void shs__trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
-    int order = shs__imax(side == SHS_LEFT ? m : n, 0), rows = shs__imax(side == SHS_LEFT ? n : m, 0);
+    int order = shs__imax(side == SHS_SIDE_LEFT ? m : n, 0), rows = shs__imax(side == SHS_SIDE_LEFT ? n : m, 0);
     rows = shs__imin(rows, SHS__TRSM_ROWS);
     t->gemm_count = shs__gemm_scratch(rows, order, order);
-    t->own_count = t->gemm_count + (side == SHS_LEFT ? (size_t)shs__round_up(rows, 16) * (size_t)order : 0);
+    t->own_count = t->gemm_count + (side == SHS_SIDE_LEFT ? (size_t)shs__round_up(rows, 16) * (size_t)order : 0);
     t->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), t->own_count, 1));
 }
 
@@ -5023,10 +5028,10 @@ SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_
                                 int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     t->side = side;
     t->uplo = uplo;
-    t->trans = side == SHS_LEFT ? shs__other_trans(trans) : trans;
+    t->trans = side == SHS_SIDE_LEFT ? shs__other_trans(trans) : trans;
     t->diag = diag;
-    t->rows = side == SHS_LEFT ? n : m;
-    t->order = side == SHS_LEFT ? m : n;
+    t->rows = side == SHS_SIDE_LEFT ? n : m;
+    t->order = side == SHS_SIDE_LEFT ? m : n;
     t->alpha = alpha;
     t->A = A;
     t->lda = lda;
@@ -5041,7 +5046,7 @@ SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
 
 SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                         shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
-    int order = side == SHS_LEFT ? m : n;
+    int order = side == SHS_SIDE_LEFT ? m : n;
     if (shs__not_binary((int)side) || shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
     if (shs__not_binary((int)transa) || shs__not_binary((int)diag)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
@@ -5050,7 +5055,7 @@ SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans 
     if (lda < order) return SHS_BAD_LDA;
     if (shs__absent(B, m, n)) return SHS_BAD_B;
     if (ldb < m) return SHS_BAD_LDB;
-    if (m == 0 || n == 0 || alpha == 0 || diag == SHS_UNIT) return SHS_OK;
+    if (m == 0 || n == 0 || alpha == 0 || diag == SHS_DIAG_UNIT) return SHS_OK;
     return shs__zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
 }
 
@@ -5090,7 +5095,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
     if (status != SHS_OK || m == 0 || n == 0) return status;
     shs__scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
     if (alpha == 0) return SHS_OK;
-    if (side == SHS_LEFT)
+    if (side == SHS_SIDE_LEFT)
         for (i = 0; i < n; i++) shs__trsv(uplo, transa, diag, m, A, lda, SHS__AT(B, ldb, 0, i), 1);
     else
         for (i = 0; i < m; i++) shs__trsv(uplo, shs__other_trans(transa), diag, n, A, lda, B + i, ldb);
@@ -5109,7 +5114,7 @@ SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real
 
 /* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
 SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
-    size_t down = uplo == SHS_LOWER ? 1 : (size_t)lda, across = uplo == SHS_LOWER ? (size_t)lda : 1, i, j, k;
+    size_t down = uplo == SHS_UPLO_LOWER ? 1 : (size_t)lda, across = uplo == SHS_UPLO_LOWER ? (size_t)lda : 1, i, j, k;
     shs_status status = shs__cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
     for (j = 0; j < (size_t)n; j++) {
@@ -5134,8 +5139,8 @@ typedef struct shs__cholesky_room {
 /* Halves the matrix: A11 = L L', A21 becomes A21 L'^-1, A22 -= A21 A21', and A22 is the same problem again. */
 SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
                                       shs__cholesky_room *room) {
-    int h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_LOWER;
-    shs_trans trans = lower ? SHS_NO_TRANS : SHS_TRANS;
+    int h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
+    shs_trans trans = lower ? SHS_TRANS_NO : SHS_TRANS_YES;
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
@@ -5143,7 +5148,7 @@ SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int
     below = SHS__AT(A, lda, h, h);
     status = shs__cholesky(ctx, uplo, h, A, lda, room);
     if (status != SHS_OK) return status;
-    shs__trsm_set(&room->trsm, lower ? SHS_RIGHT : SHS_LEFT, uplo, SHS_TRANS, SHS_NON_UNIT, lower ? rest : h,
+    shs__trsm_set(&room->trsm, lower ? SHS_SIDE_RIGHT : SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, lower ? rest : h,
                   lower ? h : rest, 1, A, lda, corner, lda);
     shs__trsm_run(ctx, &room->trsm);
     shs__gemm_set(&room->gemm, shs__part_of(uplo), trans, shs__other_trans(trans), rest, rest, h, -1, corner, lda,
@@ -5157,7 +5162,7 @@ SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int
 SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
     int h = n > 0 ? shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE) : 0;
     shs__gemm_layout(l, ctx, h, h, h, &room->gemm);
-    shs__trsm_layout(l, ctx, SHS_LEFT, h, h, &room->trsm);
+    shs__trsm_layout(l, ctx, SHS_SIDE_LEFT, h, h, &room->trsm);
 }
 
 /* The fast form of shs_cholesky_naive. */
@@ -6800,7 +6805,8 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__corre
 /* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
 SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
-    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n, g->scratch);
+    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n,
+                     g->scratch);
 }
 
 enum {
@@ -6908,7 +6914,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), i, j;
     shs_real *G = c->own_gram;
     int ldg = (int)c->ldg;
-    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
+    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
                      SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
     for (j = first; j < first + count; j++)
         memset(SHS__AT(G, ldg, c->n, j), 0, (size_t)(ldg - c->n) * sizeof(shs_real));
@@ -6982,7 +6988,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     shs__sum sum = SHS_ZERO;
     memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
     if (c->Y)
-        shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
+        shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
                          SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], (int)padded, c->scratch[worker]);
     for (i = first; i < end; i += SHS__ABREAST) {
         int count = (int)shs__zmin(SHS__ABREAST, end - i), going = 1, k;
@@ -7935,7 +7941,7 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
 /* The next columns of D'D, from `first` on, into the panel (ld n); returns how many. */
 SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, shs_real *panel, shs_real *scratch) {
     int count = shs__imin(SHS__PANEL, n - first);
-    shs__gemm_serial(SHS_TRANS, SHS_NO_TRANS, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n, scratch);
+    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n, scratch);
     return count;
 }
 
@@ -8520,9 +8526,10 @@ SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels,
     g->pixels = (const unsigned char *)image->pixels;
     if (need_pixels && !g->pixels) return SHS_BAD_IMAGE;
     g->type = image->type;
-    if (g->type != SHS_REAL && g->type != SHS_U8 && g->type != SHS_F32 && g->type != SHS_F64) return SHS_BAD_IMAGE;
+    if (g->type != SHS_TYPE_REAL && g->type != SHS_TYPE_U8 && g->type != SHS_TYPE_F32 && g->type != SHS_TYPE_F64)
+        return SHS_BAD_IMAGE;
 #ifdef SPARSEHS_NO_DOUBLE
-    if (g->type == SHS_F64) return SHS_BAD_IMAGE;
+    if (g->type == SHS_TYPE_F64) return SHS_BAD_IMAGE;
 #endif
     g->width = image->width;
     g->height = image->height;
@@ -8543,7 +8550,7 @@ SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) 
     int rx, ry;
     size_t all;
     if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0) return SHS_BAD_PATCHES;
-    if ((unsigned)set->mode > SHS_PATCHES_RANDOM) return SHS_BAD_PATCHES;
+    if ((unsigned)set->mode > SHS_PATCH_MODE_RANDOM) return SHS_BAD_PATCHES;
     g->pw = set->width > 0 ? set->width : 8;
     g->ph = set->height > 0 ? set->height : 8;
     rx = g->width - g->pw + 1;
@@ -8552,13 +8559,13 @@ SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) 
     if (g->pw > INT_MAX / g->ph || g->pw * g->ph > INT_MAX / g->channels) return SHS_TOO_LARGE;
     g->p = g->pw * g->ph * g->channels;
     g->mode = set->mode;
-    g->sx = g->mode == SHS_PATCHES_DISTINCT ? g->pw : g->mode == SHS_PATCHES_GRID && set->step_x > 0 ? set->step_x : 1;
-    g->sy = g->mode == SHS_PATCHES_DISTINCT ? g->ph : g->mode == SHS_PATCHES_GRID && set->step_y > 0 ? set->step_y : 1;
-    g->columns = g->mode == SHS_PATCHES_DISTINCT ? (size_t)(g->width / g->pw) : shs__positions(rx, g->sx);
-    g->rows = g->mode == SHS_PATCHES_DISTINCT ? (size_t)(g->height / g->ph) : shs__positions(ry, g->sy);
+    g->sx = g->mode == SHS_PATCH_MODE_DISTINCT ? g->pw : g->mode == SHS_PATCH_MODE_GRID && set->step_x > 0 ? set->step_x : 1;
+    g->sy = g->mode == SHS_PATCH_MODE_DISTINCT ? g->ph : g->mode == SHS_PATCH_MODE_GRID && set->step_y > 0 ? set->step_y : 1;
+    g->columns = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->width / g->pw) : shs__positions(rx, g->sx);
+    g->rows = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->height / g->ph) : shs__positions(ry, g->sy);
     if (shs__mul_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
     all = g->columns * g->rows;
-    g->count = g->mode == SHS_PATCHES_RANDOM ? shs__zmin(set->count, all) : all;
+    g->count = g->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
     g->seed = set->seed;
     g->keep_mean = set->keep_mean;
     g->unit_norm = set->unit_norm;
@@ -8572,7 +8579,7 @@ SHS__PRIVATE shs_status shs__grid_open(const shs_image *image, int need_pixels, 
 
 SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y) {
     size_t at = index;
-    if (g->mode == SHS_PATCHES_RANDOM) at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__mix(g->seed));
+    if (g->mode == SHS_PATCH_MODE_RANDOM) at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__mix(g->seed));
     *x = (int)shs__zmin(at % g->columns * (size_t)g->sx, (size_t)(g->width - g->pw));
     *y = (int)shs__zmin(at / g->columns * (size_t)g->sy, (size_t)(g->height - g->ph));
 }
@@ -8600,12 +8607,12 @@ SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_pa
 SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int count, shs_real *out) {
     size_t s = (size_t)step;
     int i;
-    if (g->type == SHS_U8) {
+    if (g->type == SHS_TYPE_U8) {
         for (i = 0; i < count; i++) out[i] = (shs_real)g->pixels[at + (size_t)i * s];
-    } else if (g->type == SHS_REAL) {
+    } else if (g->type == SHS_TYPE_REAL) {
         const shs_real *from = (const shs_real *)(const void *)g->pixels + at;
         for (i = 0; i < count; i++) out[i] = from[(size_t)i * s];
-    } else if (g->type == SHS_F32) {
+    } else if (g->type == SHS_TYPE_F32) {
         const float *from = (const float *)(const void *)g->pixels + at;
         for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
     }
@@ -8698,7 +8705,7 @@ enum { SHS__ROWS_A_BAND = 8 };
 
 /* The first patch that reaches below image row `top`: they come row by row, or in any order. */
 SHS__PRIVATE size_t shs__first_below(const shs__patch_job *w, int top) {
-    size_t low = 0, high = w->g.mode == SHS_PATCHES_RANDOM ? 0 : w->count;
+    size_t low = 0, high = w->g.mode == SHS_PATCH_MODE_RANDOM ? 0 : w->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int x0, y0;
@@ -8722,7 +8729,7 @@ SHS__PRIVATE void shs__put_chunk(void *arg, size_t chunk, int worker) {
         shs_real scale = w->put_norms ? w->put_norms[k] : 1;
         int x0, y0, c, row, i;
         shs__position(g, w->first + k, &x0, &y0);
-        if (y0 >= bottom && g->mode != SHS_PATCHES_RANDOM) break;
+        if (y0 >= bottom && g->mode != SHS_PATCH_MODE_RANDOM) break;
         for (row = shs__imax(y0, top); row < shs__imin(y0 + g->ph, bottom); row++) {
             size_t pixel = (size_t)row * (size_t)g->width + (size_t)x0;
             for (c = 0; c < g->channels; c++) {
@@ -8744,7 +8751,7 @@ SHS__PRIVATE void shs__put_run(const shs_context *ctx, shs__patch_job *w) {
     int x, last = 0;
     w->top = 0;
     if (w->count == 0) return;
-    if (w->g.mode == SHS_PATCHES_RANDOM) last = w->g.height - 1;
+    if (w->g.mode == SHS_PATCH_MODE_RANDOM) last = w->g.height - 1;
     else {
         shs__position(&w->g, w->first, &x, &w->top);
         shs__position(&w->g, w->first + w->count - 1, &x, &last);
@@ -9001,7 +9008,7 @@ SHS__PRIVATE void shs__noise_add(shs__weak_patches *w, int count) {
     const int p = SHS__NOISE_P;
     int i, j;
     if (count == 0) return;
-    shs__gemm_serial(SHS_NO_TRANS, SHS_TRANS, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
+    shs__gemm_serial(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
     for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
     for (j = 0; j < count; j++)
         for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];
@@ -9162,7 +9169,7 @@ typedef struct shs__view {
 
 SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
 #ifdef SPARSEHS_NO_DOUBLE
-    if (type == SHS_F64) return 0;
+    if (type == SHS_TYPE_F64) return 0;
 #endif
     return (unsigned)type < SHS_TYPE_COUNT;
 }
@@ -9170,7 +9177,7 @@ SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
 /* The one place where a precision is decided: whether elements are shs_wide. Sums and maps of shs_real err by 1e-7 of the
    largest value of a pixel, which is more than 1e-6 standard deviations of most components. */
 SHS__PRIVATE int shs__is_wide(shs_precision precise) {
-    return precise != SHS_PRECISE_NEVER && sizeof(shs_wide) > sizeof(shs_real);
+    return precise != SHS_PRECISION_NEVER && sizeof(shs_wide) > sizeof(shs_real);
 }
 SHS__PRIVATE int shs__px_may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
 
@@ -9178,9 +9185,9 @@ SHS__PRIVATE int shs__px_may_miss(const shs__view *v) { return v->floating || v-
 SHS__PRIVATE void shs__px_interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
                                              ptrdiff_t *ls, ptrdiff_t *bs) {
     ptrdiff_t s = samples, l = lines, b = bands;
-    *ss = interleave == SHS_BIP ? b : 1;
-    *ls = interleave == SHS_BSQ ? s : s * b;
-    *bs = interleave == SHS_BSQ ? s * l : interleave == SHS_BIL ? s : 1;
+    *ss = interleave == SHS_INTERLEAVE_BIP ? b : 1;
+    *ls = interleave == SHS_INTERLEAVE_BSQ ? s : s * b;
+    *bs = interleave == SHS_INTERLEAVE_BSQ ? s * l : interleave == SHS_INTERLEAVE_BIL ? s : 1;
 }
 
 SHS__PRIVATE void shs__px_view_block(shs__view *v, int first_line, int lines) {
@@ -9210,9 +9217,9 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     v->size = shs_type_size(c->type);
     v->samples = c->samples, v->lines = c->lines, v->bands = c->bands;
     v->used = c->band_list ? c->band_count : c->bands;
-    v->floating = c->type == SHS_F32 || c->type == SHS_F64 || c->type == SHS_REAL;
-    v->nodata = c->type == SHS_F32    ? (shs_wide)(float)c->nodata
-                : c->type == SHS_REAL ? (shs_wide)(shs_real)c->nodata
+    v->floating = c->type == SHS_TYPE_F32 || c->type == SHS_TYPE_F64 || c->type == SHS_TYPE_REAL;
+    v->nodata = c->type == SHS_TYPE_F32    ? (shs_wide)(float)c->nodata
+                : c->type == SHS_TYPE_REAL ? (shs_wide)(shs_real)c->nodata
                                       : c->nodata;
     v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
     line_bytes = shs__product((size_t)c->samples, (size_t)c->bands, v->size);
@@ -9269,16 +9276,16 @@ SHS__PRIVATE void shs__px_put_element(const shs__pixels_kernels *k, void *elemen
     else ((shs_real *)elements)[index] = (shs_real)value;
 }
 
-/* The type's name for kernels: they call the element SHS_REAL. */
+/* The type's name for kernels: they call the element SHS_TYPE_REAL. */
 SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_type type) {
-    if (type == SHS_REAL) type = sizeof(shs_real) == 8 ? SHS_F64 : SHS_F32;
-    return type == (k->bytes == 8 ? SHS_F64 : SHS_F32) ? SHS_REAL : type;
+    if (type == SHS_TYPE_REAL) type = sizeof(shs_real) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    return type == (k->bytes == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32) ? SHS_TYPE_REAL : type;
 }
 
 /* Whether kernels convert values of this type; the other types can have more digits than an element. */
 SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type type) {
     type = shs__px_element_type(k, type);
-    return type == SHS_U8 || type == SHS_I16 || type == SHS_U16 || type == SHS_F32 || type == SHS_REAL;
+    return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16 || type == SHS_TYPE_F32 || type == SHS_TYPE_REAL;
 }
 
 /* out = value - shift: one shift for all (a band), or one each (a pixel). Types that an element holds exactly are
@@ -9294,19 +9301,19 @@ SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type typ
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__CASE_F64(out_type)
 #else
-#define SHS__CASE_F64(out_type) case SHS_F64: SHS__CONVERT(double, shs_wide, out_type)
+#define SHS__CASE_F64(out_type) case SHS_TYPE_F64: SHS__CONVERT(double, shs_wide, out_type)
 #endif
 
 #define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
     SHS__OUTLINE void name(shs_type type, const shs__span *span, const out_type *shift, int each, out_type *out) {     \
         int i;                                                                                                         \
         switch (type) {                                                                                                \
-        case SHS_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
-        case SHS_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
-        case SHS_U16: SHS__CONVERT(uint16_t, out_type, out_type)                                                       \
-        case SHS_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
-        case SHS_U32: SHS__CONVERT(uint32_t, shs_wide, out_type)                                                       \
-        case SHS_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
+        case SHS_TYPE_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
+        case SHS_TYPE_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
+        case SHS_TYPE_U16: SHS__CONVERT(uint16_t, out_type, out_type)                                                       \
+        case SHS_TYPE_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
+        case SHS_TYPE_U32: SHS__CONVERT(uint32_t, shs_wide, out_type)                                                       \
+        case SHS_TYPE_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
         SHS__CASE_F64(out_type)                                                                                        \
         default: SHS__CONVERT(shs_real, out_type, out_type)                                                            \
         }                                                                                                              \
@@ -9331,7 +9338,7 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
 SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
     shs__span span = SHS_ZERO;
     span.from = (const unsigned char *)from, span.stride = 1, span.count = n;
-    shs__convert_wide(type == SHS_REAL ? SHS_F64 : type, &span, (const shs_wide *)shift, each, (shs_wide *)to);
+    shs__convert_wide(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, &span, (const shs_wide *)shift, each, (shs_wide *)to);
 }
 
 SHS__PRIVATE void shs__plain_transpose(int m, int n, const void *S, int lds, void *D, int ldd) {
@@ -9414,11 +9421,12 @@ SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) 
 
 SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const shs__scaling *s, void *to) {
     static const unsigned char none = 0;
-    size_t size = shs_type_size(type == SHS_REAL ? SHS_F64 : type);
+    size_t size = shs_type_size(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type);
     int i;
     for (i = 0; i < n; i++) {
         shs_wide v = shs__px_scaled(s, s->each ? i : 0, ((const shs_wide *)y)[i]);
-        shs__store_values(type == SHS_REAL ? SHS_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size, 1);
+        shs__store_values(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size,
+                          1);
     }
 }
 
@@ -9444,14 +9452,14 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
 SHS__PRIVATE void shs__px_mark_nodata(shs_type type, const shs__span *span, shs_wide nodata, unsigned char *missing,
                                       size_t step) {
     switch (type) {
-    case SHS_U8: SHS__MARK(uint8_t)
-    case SHS_I16: SHS__MARK(int16_t)
-    case SHS_U16: SHS__MARK(uint16_t)
-    case SHS_I32: SHS__MARK(int32_t)
-    case SHS_U32: SHS__MARK(uint32_t)
-    case SHS_F32: SHS__MARK(float)
+    case SHS_TYPE_U8: SHS__MARK(uint8_t)
+    case SHS_TYPE_I16: SHS__MARK(int16_t)
+    case SHS_TYPE_U16: SHS__MARK(uint16_t)
+    case SHS_TYPE_I32: SHS__MARK(int32_t)
+    case SHS_TYPE_U32: SHS__MARK(uint32_t)
+    case SHS_TYPE_F32: SHS__MARK(float)
 #ifndef SPARSEHS_NO_DOUBLE
-    case SHS_F64: SHS__MARK(double)
+    case SHS_TYPE_F64: SHS__MARK(double)
 #endif
     default: SHS__MARK(shs_real)
     }
@@ -9669,7 +9677,9 @@ SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
 }
 
 /* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
-SHS__PRIVATE int shs__px_small_whole(shs_type type) { return type == SHS_U8 || type == SHS_I16 || type == SHS_U16; }
+SHS__PRIVATE int shs__px_small_whole(shs_type type) {
+    return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
+}
 
 /* Half of a and half of b change places. */
 #define SHS__TRADE(a, b, bits, mask)                                                                                   \
@@ -10262,7 +10272,7 @@ SHS__PRIVATE int shs__dots_there(void) {
 
 /* Whether integers may be multiplied. */
 SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
-    return (type == SHS_U8 && shs__dots_there()) || (shs__px_small_whole(type) && shs__kernels_words()->gram_pairs);
+    return (type == SHS_TYPE_U8 && shs__dots_there()) || (shs__px_small_whole(type) && shs__kernels_words()->gram_pairs);
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
@@ -10308,8 +10318,8 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     }
     if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
     else
-        k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_REAL, job->gram.n, panel->pixels, panel->spectrum,
-                r->raw ? job->shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
+        k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_TYPE_REAL, job->gram.n, panel->pixels,
+                panel->spectrum, r->raw ? job->shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
     k->sums(job->gram.n, panel->pixels, own->packed, apart, sums + 1);
     shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
@@ -10332,7 +10342,7 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     for (k = 0; k + 1 < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + 1]) {
             shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
-            if (!planes) job->reader.kernels->convert(SHS_REAL, (int)used, x + used, x, 1, d);
+            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, x + used, x, 1, d);
             for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i + 1] - X[i];
             pairs++;
         }
@@ -10371,8 +10381,8 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 /* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
    sums stay integers. */
 SHS__PRIVATE shs_real shs__px_shift_of(shs_type type, shs_wide mean) {
-    if (type == SHS_U8) return 128;
-    if (type == SHS_I16 || type == SHS_U16) return (shs_real)((shs_wide)(int32_t)(mean * 64) / 64);
+    if (type == SHS_TYPE_U8) return 128;
+    if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_real)((shs_wide)(int32_t)(mean * 64) / 64);
     return (shs_real)mean;
 }
 
@@ -10407,11 +10417,11 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job, const shs_real *
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
-        if (!(shift[b] >= (type == SHS_I16 ? -32768 : 0) && shift[b] <= (type == SHS_I16 ? 32767 : 65535))) return;
-        if (type == SHS_U8 && shift[b] != 128) return;
+        if (!(shift[b] >= (type == SHS_TYPE_I16 ? -32768 : 0) && shift[b] <= (type == SHS_TYPE_I16 ? 32767 : 65535))) return;
+        if (type == SHS_TYPE_U8 && shift[b] != 128) return;
         job->whole_shift[b] = (int32_t)shift[b];
         if ((shs_real)job->whole_shift[b] != shift[b]) return;
-        if (type == SHS_U8) job->instead[b] = 128;
+        if (type == SHS_TYPE_U8) job->instead[b] = 128;
         else { /* its low 16 bits are those of either type */
             uint16_t bits = (uint16_t)(job->whole_shift[b] & 0xffff);
             memcpy(job->instead + 2 * b, &bits, 2);
@@ -10419,7 +10429,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job, const shs_real *
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
     r->raw = 1; /* spectra that do not lie ready are brought side by side */
-    job->gram.factors = type == SHS_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
+    job->gram.factors = type == SHS_TYPE_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
 }
 
 /* All blocks; where the shift is not known it is found in the first block that has a valid pixel. */
@@ -10470,14 +10480,14 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
                                     shs_wide absent, unsigned char *at, ptrdiff_t step) {
     ptrdiff_t k, i;
     switch (type) {
-    case SHS_U8: SHS__STORE_INTEGERS(uint8_t, 0, 255)
-    case SHS_I16: SHS__STORE_INTEGERS(int16_t, -32768, 32767)
-    case SHS_U16: SHS__STORE_INTEGERS(uint16_t, 0, 65535)
-    case SHS_I32: SHS__STORE_INTEGERS(int32_t, INT32_MIN, INT32_MAX)
-    case SHS_U32: SHS__STORE_INTEGERS(uint32_t, 0, UINT32_MAX)
-    case SHS_F32: SHS__STORE_REALS(float)
+    case SHS_TYPE_U8: SHS__STORE_INTEGERS(uint8_t, 0, 255)
+    case SHS_TYPE_I16: SHS__STORE_INTEGERS(int16_t, -32768, 32767)
+    case SHS_TYPE_U16: SHS__STORE_INTEGERS(uint16_t, 0, 65535)
+    case SHS_TYPE_I32: SHS__STORE_INTEGERS(int32_t, INT32_MIN, INT32_MAX)
+    case SHS_TYPE_U32: SHS__STORE_INTEGERS(uint32_t, 0, UINT32_MAX)
+    case SHS_TYPE_F32: SHS__STORE_REALS(float)
 #ifndef SPARSEHS_NO_DOUBLE
-    case SHS_F64: SHS__STORE_REALS(double)
+    case SHS_TYPE_F64: SHS__STORE_REALS(double)
 #endif
     default: SHS__STORE_REALS(shs_real)
     }
@@ -10512,7 +10522,7 @@ typedef struct shs__writer {
 SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
-    return sink->type == SHS_F32 || sink->type == SHS_F64 || sink->type == SHS_REAL ? shs__nan() : 0;
+    return sink->type == SHS_TYPE_F32 || sink->type == SHS_TYPE_F64 || sink->type == SHS_TYPE_REAL ? shs__nan() : 0;
 }
 
 SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
@@ -10882,7 +10892,7 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
 
 /* Whether an engine that lacks double is asked again without it: only where the options do not insist on double. */
 SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, int *wide) {
-    int again = precise == SHS_PRECISE_AUTO && *wide && status == SHS_UNSUPPORTED;
+    int again = precise == SHS_PRECISION_AUTO && *wide && status == SHS_UNSUPPORTED;
     if (again) *wide = 0;
     return again;
 }
@@ -11054,7 +11064,7 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     shs_real *shift = NULL;
     int n = px->view.used, i;
     shs_status status = SHS_OK;
-    if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
+    if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
     shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
@@ -11086,7 +11096,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__layout l = SHS_ZERO;
     shs_real *shift = NULL;
     shs_wide *about;
-    if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISE_NEVER) return SIZE_MAX;
+    if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISION_NEVER) return SIZE_MAX;
     shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
     shs__px_update_layout(&l, &job, &shift, &about, shs__workers(ctx));
     return shs__layout_query(&l);
@@ -11183,7 +11193,7 @@ SHS__PRIVATE shs_status shs__px_check_map(const shs__view *v, const shs_pixel_ma
     if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
-    if ((unsigned)precise > SHS_PRECISE_NEVER) return SHS_BAD_OPTIONS;
+    if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     return shs__px_check_sink(v->cube, sink);
 }
 
@@ -11576,7 +11586,7 @@ SHS__OUTLINE shs_status shs__pca_noise(const shs__pixels *px, shs_wide *noise) {
     int n = px->view.used, i, j;
     shs_wide *sums;
     shs_status status = SHS_OK;
-    shs__px_moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISE_ALWAYS), 1);
+    shs__px_moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS), 1);
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__workers(px->ctx));
     if (status == SHS_OK) status = shs__px_noise(px, &job);
     status = shs__agree(px->ctx, status);
@@ -11640,7 +11650,7 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     if (status != SHS_OK) return status;
     made.count = count;
     made.total_variance = total;
-    made.precise = SHS_PRECISE_ALWAYS;
+    made.precise = SHS_PRECISION_ALWAYS;
     memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.eigenvalues, f->values, (size_t)rank * sizeof(shs_wide));
     shs__wide_product(n, k, rank, f->whitener, f->vectors, made.vectors);
@@ -11694,7 +11704,7 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     shs_status status = shs__px_open(ctx, cube, &px);
     memset(&m, 0, sizeof m);
     status = shs__pca_meet(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
-    if (status == SHS_OK) status = shs__pca_all_moments(&px, SHS_PRECISE_ALWAYS, &m);
+    if (status == SHS_OK) status = shs__pca_all_moments(&px, SHS_PRECISION_ALWAYS, &m);
     if (status == SHS_OK) {
         while (shs__layout_next(ctx, &l, &status))
             noise = SHS__CARVE(&l, shs_wide, shs__product((size_t)m.bands, (size_t)m.bands, 1));
@@ -11718,7 +11728,7 @@ SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *
     shs_pixel_map map = SHS_ZERO;
     if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
         map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
-    return shs_cube_map(ctx, cube, &map, pca ? pca->precise : SHS_PRECISE_AUTO, sink);
+    return shs_cube_map(ctx, cube, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
@@ -11726,7 +11736,7 @@ SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pc
     shs_pixel_map map = SHS_ZERO;
     if (shs__pca_ok(pca))
         map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
-    return shs_cube_map(ctx, components, &map, pca ? pca->precise : SHS_PRECISE_AUTO, sink);
+    return shs_cube_map(ctx, components, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
@@ -11763,7 +11773,7 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 
 /* The number of components above rounding. */
 SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
-    shs_wide share = pca->precise == SHS_PRECISE_ALWAYS ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
+    shs_wide share = pca->precise == SHS_PRECISION_ALWAYS ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
     int k;
     for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
     return k;
@@ -11797,7 +11807,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     int used, i, j;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
-    o.precise = SHS_PRECISE_ALWAYS;
+    o.precise = SHS_PRECISION_ALWAYS;
     status = shs__pca_meet(&px, status, "rx", &o, sink);
     if (status == SHS_OK) status = shs__pca_pixels(&px, &o, &pca);
     used = status == SHS_OK ? shs__pca_whitening_rank(&pca) : 0;
@@ -11810,7 +11820,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
                     *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         shs__wide_triangle(used, pca.bands, pca.forward, pca.vectors); /* half of it is 0 then, and need not be multiplied */
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
-        status = shs__agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISE_ALWAYS, sink, 1));
+        status = shs__agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
@@ -12140,7 +12150,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options 
     int most = o->iterations > 0 ? o->iterations : 200, k, j;
     for (k = 1;; k++) {
         shs_status status = SHS_OK;
-        if (o->approach == SHS_SYMMETRIC)
+        if (o->approach == SHS_APPROACH_SYMMETRIC)
             status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
         if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
         if (status != SHS_OK) return status;
@@ -12167,12 +12177,12 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     shs__directions g;
     shs_random r;
     shs_random_seed(&r, shs__mix(o->seed));
-    g.c = o->approach == SHS_SYMMETRIC ? m : 1;
+    g.c = o->approach == SHS_APPROACH_SYMMETRIC ? m : 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
         shs_wide *W = it->W + (size_t)g.d * (size_t)m, change = 2, best = 2;
         size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
         shs_status status = SHS_OK;
-        if (o->approach == SHS_DEFLATION)
+        if (o->approach == SHS_APPROACH_DEFLATION)
             status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)g.d, (size_t)m, -1));
         for (restart = 0;; restart++) {
             do shs__ica_start(o, m, g, restart, &r, W);
@@ -12215,8 +12225,8 @@ SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
 
 /* Whether component a comes after b in the wanted order. */
 SHS__PRIVATE int shs__ica_comes_after(const shs_ica_options *o, const shs_ica_component *a, const shs_ica_component *b) {
-    if (o->order == SHS_BY_EXTRACTION) return a->extraction > b->extraction;
-    if (o->order == SHS_BY_NEGENTROPY) return a->negentropy < b->negentropy;
+    if (o->order == SHS_ORDER_EXTRACTION) return a->extraction > b->extraction;
+    if (o->order == SHS_ORDER_NEGENTROPY) return a->negentropy < b->negentropy;
     return shs__wabs(a->kurtosis) < shs__wabs(b->kurtosis);
 }
 
@@ -12271,10 +12281,10 @@ SHS__PRIVATE shs_status shs__ica_check(const shs_ica_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
-    if ((unsigned)o->contrast >= SHS_CONTRAST_COUNT || (unsigned)o->approach > SHS_SYMMETRIC || (unsigned)o->route > SHS_ROUTE_SWEEP ||
-        (unsigned)o->order > SHS_BY_EXTRACTION)
+    if ((unsigned)o->contrast >= SHS_CONTRAST_COUNT || (unsigned)o->approach > SHS_APPROACH_SYMMETRIC ||
+        (unsigned)o->route > SHS_ROUTE_SWEEP || (unsigned)o->order > SHS_ORDER_EXTRACTION)
         return SHS_BAD_OPTIONS;
-    if (o->route == SHS_ROUTE_MOMENTS && o->contrast != SHS_POW3) return SHS_BAD_OPTIONS;
+    if (o->route == SHS_ROUTE_MOMENTS && o->contrast != SHS_CONTRAST_POW3) return SHS_BAD_OPTIONS;
     if (o->iterations < 0) return SHS_BAD_ITERATIONS;
     return shs__wide_finite(1, &o->tolerance) ? SHS_OK : SHS_BAD_TOLERANCE;
 }
@@ -12336,12 +12346,12 @@ SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_stat
 /* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
    pixels are kept. Of the 216 cases of shs__ica_relax a symmetric run takes 28 sweeps, deflation 9.5 for each component. */
 SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
-    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_SYMMETRIC ? (shs_wide)m : 1, sweeps;
-    if (o->contrast != SHS_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
+    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_APPROACH_SYMMETRIC ? (shs_wide)m : 1, sweeps;
+    if (o->contrast != SHS_CONTRAST_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
     if (o->route == SHS_ROUTE_MOMENTS) return 1;
-    sweeps = o->approach == SHS_SYMMETRIC ? 28 : (shs_wide)9.5;
+    sweeps = o->approach == SHS_APPROACH_SYMMETRIC ? 28 : (shs_wide)9.5;
     if (o->tolerance < 0 && o->iterations > 0) sweeps = (shs_wide)o->iterations;
-    if (o->approach == SHS_DEFLATION) sweeps *= (shs_wide)m;
+    if (o->approach == SHS_APPROACH_DEFLATION) sweeps *= (shs_wide)m;
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
 }
 
@@ -12454,14 +12464,14 @@ SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (ica) map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
-    return shs_cube_map(ctx, cube, &map, ica ? ica->precise : SHS_PRECISE_AUTO, sink);
+    return shs_cube_map(ctx, cube, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (ica) map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
-    return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISE_AUTO, sink);
+    return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
 }
 
 #endif /* SHS__CUBES */

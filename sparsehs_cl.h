@@ -3938,8 +3938,8 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
     shs__cl_build b = SHS_ZERO;
     shs__cl_call call;
     if (m == 0 || n == 0) return SHS_OK;
-    shs__cl_define(&b, "TRANS_A", transa == SHS_TRANS);
-    shs__cl_define(&b, "TRANS_B", transb == SHS_TRANS);
+    shs__cl_define(&b, "TRANS_A", transa == SHS_TRANS_YES);
+    shs__cl_define(&b, "TRANS_B", transb == SHS_TRANS_YES);
     shs__cl_define(&b, "VECTOR_A", (size_t)shs__cl_by_fours(A));
     shs__cl_define(&b, "VECTOR_B", (size_t)shs__cl_by_fours(B));
     call = shs__cl_begin(cl, shs__cl_source_gemm, b.text, blocked ? "gemm" : "gemm_plain");
@@ -4241,7 +4241,7 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     status = shs__cl_write(cl, 0, s->D, 0, p * n * r, s->own_D);
     if (status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
     if (status != SHS_OK || !s->use_gram) return status;
-    if (!given) return shs__cl_gemm(cl, SHS_TRANS, SHS_NO_TRANS, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
+    if (!given) return shs__cl_gemm(cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
     status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
     if (status == SHS_OK) status = shs__cl_columns_up(cl, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
     return status == SHS_OK ? shs__cl_finish(cl, 0) : status;
@@ -4393,7 +4393,7 @@ SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t 
     shs_status status = SHS_OK;
     if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
     if (status == SHS_OK)
-        status = shs__cl_gemm(s->cl, SHS_TRANS, SHS_NO_TRANS, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
+        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
     return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
 }
@@ -5176,7 +5176,7 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     if (!px->kept) status = shs__cl_after(cl, 1, px->done[slot]);
     if (status != SHS_OK) return status;
     if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
-    else if (px->layout == SHS_BSQ) status = shs__cl_write_groups(px, s, slot, raw);
+    else if (px->layout == SHS_INTERLEAVE_BSQ) status = shs__cl_write_groups(px, s, slot, raw);
     else
         status = shs__cl_write_later(cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size,
                                      (const unsigned char *)px->cube->pixels +
@@ -5234,7 +5234,7 @@ SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b
     static const char *const names[SHS_TYPE_COUNT] = {"real", "uchar", "short", "ushort", "int", "uint", "float", "double"};
     shs_type type = px->cube->type;
     shs__cl_define_as(b, "VALUE", names[type]);
-    shs__cl_define_as(b, "WORK", type == SHS_I32 || type == SHS_U32 || type == SHS_F64 ? "wide" : "ELEM");
+    shs__cl_define_as(b, "WORK", type == SHS_TYPE_I32 || type == SHS_TYPE_U32 || type == SHS_TYPE_F64 ? "wide" : "ELEM");
     shs__cl_define(b, "BYTES", px->view.size);
     shs__cl_define(b, "SWAP", px->cube->swap_bytes != 0);
     shs__cl_define(b, "FROM", (size_t)px->layout);
@@ -5291,7 +5291,7 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
     shs__cl_pass_int(&call, pass->first), shs__cl_pass_int(&call, (int)pass->ld);
     status = shs__cl_launch(&call, chunks, SHS__CL_ITEMS,
-                            px->layout == SHS_BIP ? shs__chunk_count(here, SHS__CL_BIP_BANDS) : here, 1, "load");
+                            px->layout == SHS_INTERLEAVE_BIP ? shs__chunk_count(here, SHS__CL_BIP_BANDS) : here, 1, "load");
     return status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES) : status;
 }
 
@@ -5381,12 +5381,12 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
     px->bands = v->bands;
     px->layout = px->cube->interleave;
     if (px->cube->pixels) {
-        if (v->ss == 1 && v->ls == S && v->bs >= S * L) px->layout = SHS_BSQ;
-        else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = SHS_BIL;
-        else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = SHS_BIP;
+        if (v->ss == 1 && v->ls == S && v->bs >= S * L) px->layout = SHS_INTERLEAVE_BSQ;
+        else if (v->ss == 1 && v->bs == S && v->ls == S * B) px->layout = SHS_INTERLEAVE_BIL;
+        else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = SHS_INTERLEAVE_BIP;
         else px->packed = 1;
     }
-    if (px->packed) px->layout = SHS_BIP, px->bands = v->used;
+    if (px->packed) px->layout = SHS_INTERLEAVE_BIP, px->bands = v->used;
 }
 
 /* Whether the device may read (or write) the values where they are: it shares the memory, and its loads need them aligned. */
@@ -5399,10 +5399,10 @@ SHS__PRIVATE void shs__cl_wrap_cube(shs__cl_pixels *px) {
     const shs__view *v = &px->view;
     size_t line = (size_t)v->samples * v->size, plane = (size_t)v->lines * line, bytes = plane * (size_t)v->bands;
     int groups = (v->used + 32 * SHS__CL_BAND_GROUPS - 1) / (32 * SHS__CL_BAND_GROUPS);
-    if (px->layout == SHS_BSQ && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
+    if (px->layout == SHS_INTERLEAVE_BSQ && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
     if (!px->packed && shs__cl_in_place(px->cl, px->cube->pixels, v->size, bytes))
         (void)shs__cl_wrap(px->cl, bytes, (void *)(uintptr_t)px->cube->pixels, &px->whole);
-    if (!px->whole && px->layout == SHS_BSQ && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
+    if (!px->whole && px->layout == SHS_INTERLEAVE_BSQ && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
 }
 
 /* Lines of the slice that begins with line `at`. The last ones of a cube that stays become smaller and smaller: what is left
@@ -5469,7 +5469,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     shs__cl_pixels *px;
     shs_status status;
     *session = NULL;
-    if (cube->type == SHS_F64 && !cl->has_double) return SHS_UNSUPPORTED;
+    if (cube->type == SHS_TYPE_F64 && !cl->has_double) return SHS_UNSUPPORTED;
     if (cl->max_group < SHS__CL_ITEMS) return SHS_UNSUPPORTED;
     px = (shs__cl_pixels *)shs__cl_alloc(cl, sizeof *px);
     if (!px) return SHS_NO_MEMORY;
@@ -5546,7 +5546,7 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
     shs_status status;
     *can = 0;
-    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
+    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return SHS_OK;
     status = shs__cl_begin_bytes(px).status;
@@ -5655,7 +5655,7 @@ typedef struct shs__cl_map_job {
 /* Local memory of a group of map.cl whose items take so many pixels. */
 SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels) {
     size_t tile = SHS__CL_MAP_DEEP * SHS__CL_MAP_PITCH((size_t)(pixels * SHS__CL_MAP_ITEMS), px->view.size) * px->view.size;
-    return (px->layout == SHS_BIP ? tile : 0) + 8192; /* the matrix, and what is summed there */
+    return (px->layout == SHS_INTERLEAVE_BIP ? tile : 0) + 8192; /* the matrix, and what is summed there */
 }
 
 /* Outputs and pixels of an item: their product are the sums that it keeps in registers, 48 doubles or 64 floats at most. */
@@ -5812,7 +5812,7 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
     if (job->whole) {
         job->out = job->whole;
         plane = (size_t)px->view.lines * (size_t)px->view.samples;
-        origin = (size_t)s->first_line * (size_t)px->view.samples * (job->sink->interleave == SHS_BSQ ? 1 : (size_t)job->written);
+        origin = (size_t)s->first_line * (size_t)px->view.samples * (job->sink->interleave == SHS_INTERLEAVE_BSQ ? 1 : (size_t)job->written);
     } else status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
     if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->fetched[turn]);
     if (status != SHS_OK) return status;
@@ -5847,7 +5847,7 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     if (status == SHS_OK) status = shs__cl_after(cl, 1, event);
     shs__cl_forget(cl, &event);
     if (status != SHS_OK) return status;
-    if (sink->interleave == SHS_BSQ) {
+    if (sink->interleave == SHS_INTERLEAVE_BSQ) {
         region[0] = row, region[1] = (size_t)job->written, region[2] = 1;
         to[0] = before;
         status = shs__cl_enqueued(cl,
@@ -5921,7 +5921,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     shs__cl_pixel_pass pass;
     size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl);
     shs_status status;
-    if ((sink->type == SHS_F64 && !px->cl->has_double) ||
+    if ((sink->type == SHS_TYPE_F64 && !px->cl->has_double) ||
         (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
         return SHS_UNSUPPORTED;
     memset(&job, 0, sizeof job);

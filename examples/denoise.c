@@ -45,7 +45,7 @@ static shs_real *learn(const shs_context *ctx, const shs_image *image, const set
     shs_real *D, *Y;
     size_t m;
     set.width = set.height = PATCH;
-    set.mode = SHS_PATCHES_RANDOM;
+    set.mode = SHS_PATCH_MODE_RANDOM;
     set.count = TRAINING_PATCHES;
     set.seed = s->seed;
     m = shs_patches_count(image, &set, p);

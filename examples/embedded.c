@@ -54,7 +54,7 @@ shs_status dictionary_start(void) {
         shs_dictionary_dct(DICTIONARY_PATCH, DICTIONARY_PATCH, DICTIONARY_CHANNELS, n, dictionary_atoms, p);
     int j;
     for (j = 0; j < n && status == SHS_OK; j++)
-        status = shs_gemv(SHS_TRANS, p, n, 1, dictionary_atoms, p, dictionary_atoms + j * p, 1, 0,
+        status = shs_gemv(SHS_TRANS_YES, p, n, 1, dictionary_atoms, p, dictionary_atoms + j * p, 1, 0,
                           dictionary_gram + j * n, 1);
     return status;
 #else
@@ -78,7 +78,7 @@ shs_status encode(const shs_real *window, shs_real tolerance, window_code *code)
         code->mean[c] = sum / (shs_real)PIXELS;
         for (i = 0; i < PIXELS; i++) signal[c * PIXELS + i] = window[c * PIXELS + i] - code->mean[c];
     }
-    status = shs_gemv(SHS_TRANS, P, N, 1, dictionary_atoms, P, signal, 1, 0, dty, 1);
+    status = shs_gemv(SHS_TRANS_YES, P, N, 1, dictionary_atoms, P, signal, 1, 0, dty, 1);
     if (status != SHS_OK) return status;
     return shs_omp_one(N, dictionary_gram, N, dty, shs_dot(P, signal, 1, signal, 1), &options, workspace, sizeof workspace,
                        code->atoms, code->coefs, &code->used, &code->error2);

@@ -38,13 +38,13 @@ typedef struct value_type {
 } value_type;
 
 static const value_type value_types[] = {
-    {"u8", 1, SHS_U8, 0, 255},
-    {"i16", 2, SHS_I16, -32768, 32767},
-    {"i32", 3, SHS_I32, -2147483648.0, 2147483647.0},
-    {"f32", 4, SHS_F32, 0, 0},
-    {"f64", 5, SHS_F64, 0, 0},
-    {"u16", 12, SHS_U16, 0, 65535},
-    {"u32", 13, SHS_U32, 0, 4294967295.0},
+    {"u8", 1, SHS_TYPE_U8, 0, 255},
+    {"i16", 2, SHS_TYPE_I16, -32768, 32767},
+    {"i32", 3, SHS_TYPE_I32, -2147483648.0, 2147483647.0},
+    {"f32", 4, SHS_TYPE_F32, 0, 0},
+    {"f64", 5, SHS_TYPE_F64, 0, 0},
+    {"u16", 12, SHS_TYPE_U16, 0, 65535},
+    {"u32", 13, SHS_TYPE_U32, 0, 4294967295.0},
 };
 enum { VALUE_TYPES = (int)(sizeof value_types / sizeof *value_types) };
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
@@ -74,12 +74,12 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
     for (b = 0; swap && b < size / 2; b++) other = raw[b], raw[b] = raw[size - 1 - b], raw[size - 1 - b] = other;
     memcpy(&v, raw, size);
     switch (type) {
-    case SHS_U8: return v.u8;
-    case SHS_I16: return v.i16;
-    case SHS_U16: return v.u16;
-    case SHS_I32: return v.i32;
-    case SHS_U32: return v.u32;
-    case SHS_F32: return (double)v.f32;
+    case SHS_TYPE_U8: return v.u8;
+    case SHS_TYPE_I16: return v.i16;
+    case SHS_TYPE_U16: return v.u16;
+    case SHS_TYPE_I32: return v.i32;
+    case SHS_TYPE_U32: return v.u32;
+    case SHS_TYPE_F32: return (double)v.f32;
     default: return v.f64;
     }
 }
@@ -93,12 +93,12 @@ static double as_integer(const value_type *info, double value) {
 /* Value number i of a block; an integer type must hold it. */
 static void put_value(void *block, size_t i, shs_type type, double value) {
     switch (type) {
-    case SHS_U8: ((uint8_t *)block)[i] = (uint8_t)value; break;
-    case SHS_I16: ((int16_t *)block)[i] = (int16_t)value; break;
-    case SHS_U16: ((uint16_t *)block)[i] = (uint16_t)value; break;
-    case SHS_I32: ((int32_t *)block)[i] = (int32_t)value; break;
-    case SHS_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
-    case SHS_F32: ((float *)block)[i] = (float)value; break;
+    case SHS_TYPE_U8: ((uint8_t *)block)[i] = (uint8_t)value; break;
+    case SHS_TYPE_I16: ((int16_t *)block)[i] = (int16_t)value; break;
+    case SHS_TYPE_U16: ((uint16_t *)block)[i] = (uint16_t)value; break;
+    case SHS_TYPE_I32: ((int32_t *)block)[i] = (int32_t)value; break;
+    case SHS_TYPE_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
+    case SHS_TYPE_F32: ((float *)block)[i] = (float)value; break;
     default: ((double *)block)[i] = value; break;
     }
 }
@@ -322,7 +322,7 @@ static uint64_t data_bytes(const cube_file *f) {
 
 /* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
 static uint64_t file_bytes(const cube_file *f) {
-    uint64_t frames = (uint64_t)(f->interleave == SHS_BSQ ? f->bands : f->lines);
+    uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->lines);
     uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
     return values > UINT64_MAX - more ? UINT64_MAX : values + more;
 }
@@ -330,7 +330,7 @@ static uint64_t file_bytes(const cube_file *f) {
 /* Lines first .. first+lines-1 of all bands, into memory or from it: a piece of each band, or all at once, or each line where
    other bytes stand between them. */
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
-    int by_band = f->interleave == SHS_BSQ, by_line = !by_band && f->around[0] + f->around[1] > 0;
+    int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_line = !by_band && f->around[0] + f->around[1] > 0;
     size_t pieces = by_band ? (size_t)f->bands : by_line ? (size_t)lines : 1, i;
     size_t line = (size_t)f->samples * (by_band ? 1 : (size_t)f->bands) * shs_type_size(f->type);
     size_t piece = by_line ? line : line * (size_t)lines, done;
@@ -359,7 +359,7 @@ static int read_lines(void *user, int first, int lines, void *block) {
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
     int failed = transfer(f, first, lines, block, NULL);
     if (first == 0) f->beyond = 0;
-    for (i = 0; i < count && !failed && f->type == SHS_F64; i++) {
+    for (i = 0; i < count && !failed && f->type == SHS_TYPE_F64; i++) {
         double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
         if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
     }
@@ -399,8 +399,8 @@ static void must_read(cube_file *f, int first, int lines, void *block) {
 static size_t value_index(const cube_file *f, int lines, int line, int sample, int band) {
     size_t w = (size_t)f->samples, h = (size_t)lines, n = (size_t)f->bands;
     size_t x = (size_t)sample, y = (size_t)line, b = (size_t)band;
-    if (f->interleave == SHS_BSQ) return (b * h + y) * w + x;
-    if (f->interleave == SHS_BIL) return (y * n + b) * w + x;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) return (b * h + y) * w + x;
+    if (f->interleave == SHS_INTERLEAVE_BIL) return (y * n + b) * w + x;
     return (y * w + x) * n + b;
 }
 
@@ -552,7 +552,7 @@ static int header_byte_order(const header *h) {
 /* A float file cannot hold the number that the header spells out, only the float beside it. That is FLT_MAX for all that
    rounds to it, and for what printf's %g makes of it in six digits. */
 static double nodata_as_stored(shs_type type, double nodata) {
-    if (type != SHS_F32 || fabs(nodata) >= 3.40283e38) return nodata;
+    if (type != SHS_TYPE_F32 || fabs(nodata) >= 3.40283e38) return nodata;
     if (fabs(nodata) > 3.40281e38) return nodata < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
     return (double)(float)nodata;
 }
@@ -911,7 +911,7 @@ static shs_type chosen_type(const char *text, shs_type otherwise) {
 }
 
 static shs_interleave chosen_interleave(const char *text) {
-    return text ? (shs_interleave)choose("--interleave", text, interleaves, 3) : SHS_BSQ;
+    return text ? (shs_interleave)choose("--interleave", text, interleaves, 3) : SHS_INTERLEAVE_BSQ;
 }
 
 /* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
@@ -1002,7 +1002,7 @@ static void load_or_stream(job *j) {
 /* What can be wrong with the options themselves, before the cube is touched. */
 static void check_options(const job *j) {
     const settings *s = j->s;
-    const value_type *type = type_info(chosen_type(s->type, SHS_F32));
+    const value_type *type = type_info(chosen_type(s->type, SHS_TYPE_F32));
     if (s->components && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
     if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
     if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
@@ -1019,7 +1019,7 @@ static void output_nodata(job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
-                                     : out->type == SHS_F64 || fabs(value) <= (double)FLT_MAX;
+                                     : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type);
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
@@ -1039,7 +1039,7 @@ static void output_rescale(job *j, const cube_file *out) {
     if (!isfinite(low) || !isfinite(high) || low > high) fail(EXIT_USAGE, "--rescale: %s is no range", text);
     if (is_integer(out->type) && (low < type->low || high > type->high))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of %s", text, type->name);
-    if (out->type == SHS_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
+    if (out->type == SHS_TYPE_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of f32", text);
     if (!is_integer(out->type) && j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
         warn("--rescale: %g within %s also marks missing pixels", out->nodata, text);
@@ -1054,7 +1054,7 @@ static void prepare_output(job *j) {
     out->samples = j->in.samples;
     out->lines = j->in.lines;
     out->bands = j->cube.band_count;
-    out->type = chosen_type(j->s->type, SHS_F32);
+    out->type = chosen_type(j->s->type, SHS_TYPE_F32);
     out->interleave = chosen_interleave(j->s->interleave);
     output_nodata(j, out);
     output_rescale(j, out);
@@ -1064,7 +1064,7 @@ static void prepare_output(job *j) {
     j->sink.write_fn = write_lines;
     j->sink.write_user = out;
     if (!is_integer(out->type)) return;
-    j->sink.type = SHS_F64;
+    j->sink.type = SHS_TYPE_F64;
     j->sink.has_nodata = 1;
     j->sink.nodata = (shs_wide)NAN;
     j->sink.write_fn = write_integers;
@@ -1403,9 +1403,9 @@ static shs_ica_options ica_options(const settings *s) {
     options.components = s->components;
     options.eigenvalue_at_least = (shs_wide)s->threshold;
     if (s->contrast) options.contrast = (shs_contrast)choose("--contrast", s->contrast, contrasts, SHS_CONTRAST_COUNT);
-    options.approach = s->symmetric ? SHS_SYMMETRIC : SHS_DEFLATION;
+    options.approach = s->symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
     options.route = s->route ? (shs_ica_route)choose("--route", s->route, routes, 3) : SHS_ROUTE_AUTO;
-    if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_POW3)
+    if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_CONTRAST_POW3)
         fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->contrast);
     options.iterations = s->iterations;
     options.plain_steps = s->plain_steps;
@@ -1754,8 +1754,8 @@ static cube_file scene_file(const scene *a, const char *name, int bands, shs_typ
 }
 
 static void run_synthesise(const settings *s, const char *name) {
-    shs_type type = chosen_type(s->type, SHS_U16);
-    double scale = type == SHS_U8 ? 250 : is_integer(type) ? 10000 : 1; /* what reflectance 1 becomes */
+    shs_type type = chosen_type(s->type, SHS_TYPE_U16);
+    double scale = type == SHS_TYPE_U8 ? 250 : is_integer(type) ? 10000 : 1; /* what reflectance 1 becomes */
     char *truth_name = derived_name(name, "_truth", ".hdr"), *line, *marks;
     scene *a = ALLOCATE(scene, 1);
     cube_file f, truth;
@@ -1763,7 +1763,7 @@ static void run_synthesise(const settings *s, const char *name) {
     if (s->bands > 65535) fail(EXIT_USAGE, "--bands: %d is more than 65535", s->bands);
     scene_create(a, s);
     f = scene_file(a, name, a->bands, type, chosen_interleave(s->interleave));
-    truth = scene_file(a, truth_name, 1, SHS_U8, SHS_BSQ);
+    truth = scene_file(a, truth_name, 1, SHS_TYPE_U8, SHS_INTERLEAVE_BSQ);
     line = ALLOCATE(char, (size_t)a->samples * (size_t)a->bands * shs_type_size(type));
     marks = ALLOCATE(char, a->samples);
     for (y = 0; y < a->lines; y++) {

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     if (status != SHS_OK) return fprintf(stderr, "%s\n", shs_status_text(status)), 1;
 
     for (i = 0; i < N; i++) { /* found: some learnt atom points the same way, up to its sign */
-        shs_gemv(SHS_TRANS, P, N, 1, learnt, P, hidden + P * i, 1, 0, products, 1);
+        shs_gemv(SHS_TRANS_YES, P, N, 1, learnt, P, hidden + P * i, 1, 0, products, 1);
         for (j = 0; j < N && products[j] * products[j] < (shs_real)0.98; j++) {}
         found += j < N;
     }

@@ -60,7 +60,7 @@ static void gather_patches(const shs_context *ctx, char **names, int count, cons
         t->channels = a.channels;
         t->p = s->patch * s->patch * a.channels;
         set.width = set.height = s->patch;
-        set.mode = SHS_PATCHES_RANDOM;
+        set.mode = SHS_PATCH_MODE_RANDOM;
         set.count = ((size_t)s->patches - t->m) / (size_t)(count - i);
         set.seed = s->seed + (uint64_t)i;
         taken = shs_patches_count(&image, &set, NULL);
@@ -238,7 +238,7 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
     size_t n = (size_t)t->n;
     shs_real *gram = ALLOCATE(shs_real, n * n);
     FILE *file = open_for_writing(s->export_c);
-    check(shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, t->n, t->n, t->p, 1, t->D, t->p, t->D, t->p, 0, gram, t->n),
+    check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, t->D, t->p, t->D, t->p, 0, gram, t->n),
           "the Gram matrix");
     fprintf(file,
             "/* A dictionary for patches of %d x %d pixels in %d channel%s, written by train.c.\n"

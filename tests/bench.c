@@ -36,7 +36,7 @@
 #define PIXELS_A ((double)LINES * SAMPLES_A)
 #define PIXELS_B ((double)LINES * SAMPLES_B)
 #define COVARIANCE(kind, size)                                                                                         \
-    .open = open_covariance, .bands = BANDS_B, .type = kind, .interleave = SHS_BIP, .n = BANDS_B,                      \
+    .open = open_covariance, .bands = BANDS_B, .type = kind, .interleave = SHS_INTERLEAVE_BIP, .n = BANDS_B,                      \
     .m = LINES * SAMPLES_B, .flops = SYRK_FLOPS(BANDS_B, PIXELS_B), .bytes = PIXELS_B * BANDS_B * (size)
 #define ON_READY_FLOATS .peer = "OpenBLAS ssyrk, floats", .open_peer = open_openblas_syrk, .peer_value = 0.125
 #define OMP(P, N, S, M)                                                                                                \
@@ -75,7 +75,7 @@
 #define TANH_FLOPS (ICA_ITERATIONS * 10.0 * (40 + 20)) /* 20 for a rational approximation of tanh */
 #define PROJECTION .threads = THREADS, .open = open_projection, .bands = BANDS_A
 #define GRASS                                                                                                          \
-    PCA_BYTES(BANDS_B, PIXELS_B, 8), .type = SHS_F64, .interleave = SHS_BSQ,                                            \
+    PCA_BYTES(BANDS_B, PIXELS_B, 8), .type = SHS_TYPE_F64, .interleave = SHS_INTERLEAVE_BSQ,                                            \
     SCRIPT("numpy float64 in blocks", "numpy_grass")
 
 #define OPENBLAS(what, function) .peer = "OpenBLAS " what, .open_peer = function
@@ -90,10 +90,10 @@ static const bench_case cases[] = {
     {.name = "sgemm_1440_O2", GEMM(1440), PLAIN_O2(open_gemm)},
     {.name = "dgemm_1440", GEMM(1440), .wide = 1, .build = "double", OPENBLAS("dgemm", open_openblas_gemm)},
     {.name = "ssyrk_224x262144", SYRK(224, 262144), OPENBLAS("ssyrk", open_openblas_syrk), .peer_value = 105.7},
-    {.name = "covariance_u8", COVARIANCE(SHS_U8, 1), ON_READY_FLOATS},
-    {.name = "covariance_u8_O2", COVARIANCE(SHS_U8, 1), PLAIN_O2(open_covariance)},
-    {.name = "covariance_i16", COVARIANCE(SHS_I16, 2), ON_READY_FLOATS},
-    {.name = "covariance_f32", COVARIANCE(SHS_F32, 4), ON_READY_FLOATS},
+    {.name = "covariance_u8", COVARIANCE(SHS_TYPE_U8, 1), ON_READY_FLOATS},
+    {.name = "covariance_u8_O2", COVARIANCE(SHS_TYPE_U8, 1), PLAIN_O2(open_covariance)},
+    {.name = "covariance_i16", COVARIANCE(SHS_TYPE_I16, 2), ON_READY_FLOATS},
+    {.name = "covariance_f32", COVARIANCE(SHS_TYPE_F32, 4), ON_READY_FLOATS},
     {.name = "omp_64x256_s6", OMP(64, 256, 6, 200000), NOT_RUN("SPAMS f32", 554000)},
     {.name = "omp_64x256_s6_O2", OMP(64, 256, 6, 200000), PLAIN_O2(open_omp)},
     {.name = "omp_256x1024_s32", OMP(256, 1024, 32, 10000), NOT_RUN("SPAMS f32", 20400)},
@@ -111,9 +111,9 @@ static const bench_case cases[] = {
     {.name = "pca205_bytes", PCA_BYTES(BANDS_A, PIXELS_A, 2), NOT_RUN("GRASS i.pca", 34.2)},
     {.name = "grass_pca224_f64", GRASS, .wide = 1, .build = "double"},
     {.name = "grass_pca224_f64_in_float", GRASS},
-    {.name = "ica10_pow3", ICA_10(SHS_POW3, POW3_FLOPS), SCRIPT("MDP", "mdp_pow3"), .peer_value = 0.87},
-    {.name = "ica10_tanh", ICA_10(SHS_TANH, TANH_FLOPS), SCRIPT("scikit-learn", "sklearn_tanh")},
-    {.name = "ica10_tanh_O2", ICA_10(SHS_TANH, TANH_FLOPS), PLAIN_O2(open_ica)},
+    {.name = "ica10_pow3", ICA_10(SHS_CONTRAST_POW3, POW3_FLOPS), SCRIPT("MDP", "mdp_pow3"), .peer_value = 0.87},
+    {.name = "ica10_tanh", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), SCRIPT("scikit-learn", "sklearn_tanh")},
+    {.name = "ica10_tanh_O2", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), PLAIN_O2(open_ica)},
     /* One thread against two. */
     {.name = "scaling_sgemm_1440", GEMM(1440), SCALING(open_gemm)},
     {.name = "scaling_ssyrk_224x262144", SYRK(224, 262144), SCALING(open_syrk)},
@@ -130,8 +130,8 @@ static const bench_case cases[] = {
      .bytes = PIXELS_A * (2 * BANDS_A + 40), ONE_THREAD(open_projection)},
     {.name = "scaling_projection_205_bytes", PROJECTION, .to_bytes = 1, .flops = 2 * MAP_FLOPS(BANDS_A, BANDS_A, PIXELS_A),
      .bytes = PIXELS_A * 5 * BANDS_A, ONE_THREAD(open_projection)},
-    {.name = "scaling_ica10_pow3", ICA_10(SHS_POW3, POW3_FLOPS), ONE_THREAD(open_ica)},
-    {.name = "scaling_ica10_tanh", ICA_10(SHS_TANH, TANH_FLOPS), ONE_THREAD(open_ica)},
+    {.name = "scaling_ica10_pow3", ICA_10(SHS_CONTRAST_POW3, POW3_FLOPS), ONE_THREAD(open_ica)},
+    {.name = "scaling_ica10_tanh", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), ONE_THREAD(open_ica)},
 };
 
 /* What must be reached; 0 = not asked for. The ratio is to the peer, the share that of the measured peak, the value in the

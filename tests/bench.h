@@ -35,7 +35,7 @@ typedef struct bench_case {
     int wide;              /* flops in double */
     int p, n, s, m, group; /* signals */
     int bands, components; /* cubes */
-    shs_type type;         /* of the pixels; zero (SHS_REAL) = SHS_I16 */
+    shs_type type;         /* of the pixels; zero (SHS_TYPE_REAL) = SHS_TYPE_I16 */
     shs_interleave interleave;
     int to_bytes; /* components rescaled to 0-255 */
     shs_contrast contrast;

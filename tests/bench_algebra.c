@@ -29,7 +29,7 @@ static double gemm_once(bench_work *w) {
     const shs_real *A = (const shs_real *)w->held[0], *B = (const shs_real *)w->held[1];
     int n = w->c->n;
     double start = bench_now(w);
-    bench_ok(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, n, n, n, 1, A, n, B, n, 0, (shs_real *)w->held[2], n));
+    bench_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, n, n, n, 1, A, n, B, n, 0, (shs_real *)w->held[2], n));
     return bench_now(w) - start;
 }
 
@@ -45,7 +45,8 @@ static double syrk_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     int n = w->c->n, m = w->c->m;
     double start = bench_now(w);
-    bench_ok(shs_syrk(&ctx, SHS_LOWER, SHS_NO_TRANS, n, m, 1, (const shs_real *)w->held[0], n, 0, (shs_real *)w->held[1], n));
+    bench_ok(
+        shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, n, m, 1, (const shs_real *)w->held[0], n, 0, (shs_real *)w->held[1], n));
     return bench_now(w) - start;
 }
 

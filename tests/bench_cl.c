@@ -173,13 +173,13 @@ static void cube_cases(bench *b) {
     bare = measure(b, "upload_cube", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
     b->cube.pixels = b->pinned;
-    b->cube.type = SHS_U8;
+    b->cube.type = SHS_TYPE_U8;
     b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
-    b->sink.type = SHS_F32;
-    b->sink.interleave = SHS_BIP;
+    b->sink.type = SHS_TYPE_F32;
+    b->sink.interleave = SHS_INTERLEAVE_BIP;
     b->sink.pixels = pinned(b, count * 10 * sizeof(float));
     for (i = 0; i < 3; i++) {
-        b->cube.interleave = i == 0 ? SHS_BSQ : i == 1 ? SHS_BIL : SHS_BIP;
+        b->cube.interleave = i == 0 ? SHS_INTERLEAVE_BSQ : i == 1 ? SHS_INTERLEAVE_BIL : SHS_INTERLEAVE_BIP;
         snprintf(name, sizeof name, "pca10_cube_%s", names[i]);
         measure(b, name, pca, "1.5 x bare pinned upload", 1.5 * bare);
         snprintf(name, sizeof name, "ica10_cube_pow3_%s", names[i]);
@@ -303,7 +303,7 @@ static void signal_cases(bench *b) {
 static void multiply(bench *b) {
     shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n),
                    C = shs__cl_matrix_of(b->buffer, (size_t)b->n * (size_t)b->n, b->n);
-    must(b->cl, shs__cl_gemm(b->cl, SHS_NO_TRANS, SHS_NO_TRANS, b->n, b->n, b->n, 1, &A, &A, 0, &C));
+    must(b->cl, shs__cl_gemm(b->cl, SHS_TRANS_NO, SHS_TRANS_NO, b->n, b->n, b->n, 1, &A, &A, 0, &C));
     must(b->cl, shs__cl_finish(b->cl, 0));
 }
 

@@ -33,8 +33,8 @@ static const int16_t *scene(int bands) {
 static shs_cube scene_cube(int bands) {
     shs_cube cube = SHS_ZERO;
     cube.pixels = scene(bands);
-    cube.type = SHS_I16;
-    cube.interleave = SHS_BIP;
+    cube.type = SHS_TYPE_I16;
+    cube.interleave = SHS_INTERLEAVE_BIP;
     cube.samples = bands == BANDS_B ? SAMPLES_B : SAMPLES_A;
     cube.lines = LINES;
     cube.bands = bands;
@@ -42,26 +42,26 @@ static shs_cube scene_cube(int bands) {
 }
 
 static void store(void *to, shs_type type, size_t at, int16_t value) {
-    if (type == SHS_U8) ((uint8_t *)to)[at] = (uint8_t)(value / 64);
-    else if (type == SHS_F32) ((float *)to)[at] = value;
-    else if (type == SHS_F64) ((double *)to)[at] = value;
+    if (type == SHS_TYPE_U8) ((uint8_t *)to)[at] = (uint8_t)(value / 64);
+    else if (type == SHS_TYPE_F32) ((float *)to)[at] = value;
+    else if (type == SHS_TYPE_F64) ((double *)to)[at] = value;
     else ((int16_t *)to)[at] = value;
 }
 
 /* The scene in the type and interleave of the case; 8 bits hold a 64th. */
 void bench_open_cube(bench_work *w) {
-    shs_type type = w->c->type == SHS_REAL ? SHS_I16 : w->c->type;
-    shs_interleave interleave = w->c->type == SHS_REAL ? SHS_BIP : w->c->interleave;
+    shs_type type = w->c->type == SHS_TYPE_REAL ? SHS_TYPE_I16 : w->c->type;
+    shs_interleave interleave = w->c->type == SHS_TYPE_REAL ? SHS_INTERLEAVE_BIP : w->c->interleave;
     const int16_t *from = scene(w->c->bands);
     size_t pixels, bands = (size_t)w->c->bands, i, b;
     void *to;
     w->cube = scene_cube(w->c->bands);
-    if (type == SHS_I16 && interleave == SHS_BIP) return;
+    if (type == SHS_TYPE_I16 && interleave == SHS_INTERLEAVE_BIP) return;
     pixels = (size_t)w->cube.samples * (size_t)w->cube.lines;
     to = bench_hold(w, 0, pixels * bands * shs_type_size(type));
     for (i = 0; i < pixels; i++)
         for (b = 0; b < bands; b++)
-            store(to, type, interleave == SHS_BSQ ? b * pixels + i : i * bands + b, from[i * bands + b]);
+            store(to, type, interleave == SHS_INTERLEAVE_BSQ ? b * pixels + i : i * bands + b, from[i * bands + b]);
     w->cube.pixels = to;
     w->cube.type = type;
     w->cube.interleave = interleave;
@@ -72,7 +72,7 @@ static void open_sink(bench_work *w) {
     size_t components = (size_t)(w->c->components ? w->c->components : w->c->bands);
     size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * components * (w->c->to_bytes ? 1 : sizeof(float));
     w->sink.interleave = w->cube.interleave;
-    w->sink.type = w->c->to_bytes ? SHS_U8 : SHS_F32;
+    w->sink.type = w->c->to_bytes ? SHS_TYPE_U8 : SHS_TYPE_F32;
     if (w->c->to_bytes) w->sink.rescale = 1, w->sink.high = 255;
     w->sink.pixels = bench_hold(w, 1, bytes);
 }
@@ -175,8 +175,8 @@ shs_ica_options bench_ica_options(const bench_case *c) {
     shs_ica_options o = SHS_ZERO;
     o.components = c->components;
     o.contrast = c->contrast;
-    if (c->contrast == SHS_POW3) return o;
-    o.approach = SHS_SYMMETRIC;
+    if (c->contrast == SHS_CONTRAST_POW3) return o;
+    o.approach = SHS_APPROACH_SYMMETRIC;
     o.iterations = ICA_ITERATIONS;
     o.tolerance = -1;
     o.restarts = -1;

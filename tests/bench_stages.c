@@ -156,7 +156,7 @@ static const analysis analyses[] = {
      "FastICA tanh, symmetric, 10 components, 20 iterations",
      open_ica,
      ica_stages,
-     {.bands = BANDS_A, .components = 10, .contrast = SHS_TANH}},
+     {.bands = BANDS_A, .components = 10, .contrast = SHS_CONTRAST_TANH}},
 };
 
 static void report(const analysis *a, double seconds[THREADS][STAGES], int threads, FILE *csv) {

@@ -100,10 +100,10 @@ static void test_systems(void **state) {
         shs_uplo uplo = (shs_uplo)(way & 1);
         shs_side side = (shs_side)(way >> 1 & 1);
         shs_trans trans = (shs_trans)(way >> 2);
-        assert_ok(shs_trsm(NULL, side, uplo, trans, SHS_NON_UNIT, ROWS, ROWS, 1, A.far, FAR, B.far, FAR));
-        assert_ok(shs_trsm(NULL, side, uplo, trans, SHS_NON_UNIT, ROWS, ROWS, 1, A.near, NEAR, B.near, NEAR));
-        assert_ok(shs_trsv(uplo, trans, SHS_NON_UNIT, ROWS, A.far, FAR, B.far, FAR));
-        assert_ok(shs_trsv(uplo, trans, SHS_NON_UNIT, ROWS, A.near, NEAR, B.near, NEAR));
+        assert_ok(shs_trsm(NULL, side, uplo, trans, SHS_DIAG_NON_UNIT, ROWS, ROWS, 1, A.far, FAR, B.far, FAR));
+        assert_ok(shs_trsm(NULL, side, uplo, trans, SHS_DIAG_NON_UNIT, ROWS, ROWS, 1, A.near, NEAR, B.near, NEAR));
+        assert_ok(shs_trsv(uplo, trans, SHS_DIAG_NON_UNIT, ROWS, A.far, FAR, B.far, FAR));
+        assert_ok(shs_trsv(uplo, trans, SHS_DIAG_NON_UNIT, ROWS, A.near, NEAR, B.near, NEAR));
         assert_same_columns(&B);
     }
     for (way = 0; way < 2; way++) {
@@ -237,14 +237,14 @@ static shs_cube small_cube(const shs_cube *huge, void **values) {
     for (l = 0; l < LINES_PERIOD; l++)
         for (s = 0; s < SAMPLES; s++)
             for (b = 0; b < BANDS; b++) {
-                size_t at = huge->interleave == SHS_BSQ   ? (b * LINES + l) * SAMPLES + s
-                            : huge->interleave == SHS_BIL ? (l * BANDS + b) * SAMPLES + s
+                size_t at = huge->interleave == SHS_INTERLEAVE_BSQ   ? (b * LINES + l) * SAMPLES + s
+                            : huge->interleave == SHS_INTERLEAVE_BIL ? (l * BANDS + b) * SAMPLES + s
                                                           : (l * SAMPLES + s) * BANDS + b;
                 to[(l * SAMPLES + s) * BANDS + b] = from[at];
             }
     *values = to;
-    cube.pixels = to, cube.type = SHS_U16, cube.samples = SAMPLES, cube.lines = LINES_PERIOD, cube.bands = BANDS;
-    cube.interleave = SHS_BIP;
+    cube.pixels = to, cube.type = SHS_TYPE_U16, cube.samples = SAMPLES, cube.lines = LINES_PERIOD, cube.bands = BANDS;
+    cube.interleave = SHS_INTERLEAVE_BIP;
     return cube;
 }
 
@@ -252,8 +252,9 @@ static void test_cubes(void **state) {
     static const shs_wide matrix[2 * BANDS] = {1, 0, 0, 1, 0, -1}; /* the first band; the second less the third */
     int interleave;
     (void)state;
-    for (interleave = SHS_BSQ; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-        size_t line = (size_t)SAMPLES * (interleave == SHS_BSQ ? 1 : BANDS), values = (size_t)SAMPLES * LINES * BANDS, i;
+    for (interleave = SHS_INTERLEAVE_BSQ; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+        size_t line = (size_t)SAMPLES * (interleave == SHS_INTERLEAVE_BSQ ? 1 : BANDS),
+               values = (size_t)SAMPLES * LINES * BANDS, i;
         view pixels = new_view(values * 2, line * 2 * LINES_PERIOD);
         view outputs =
             new_view((size_t)SAMPLES * LINES * 2 * sizeof(float), (size_t)SAMPLES * 2 * sizeof(float) * LINES_PERIOD);
@@ -267,7 +268,7 @@ static void test_cubes(void **state) {
         assert_true(values > BEYOND && values * 2 > (size_t)1 << 32);
         shs_random_seed(&r, (uint64_t)interleave);
         for (i = 0; i < line * LINES_PERIOD; i++) AS(uint16_t, pixels)[i] = (uint16_t)(shs_random_bits(&r) >> 54);
-        cube.pixels = pixels.at, cube.type = SHS_U16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+        cube.pixels = pixels.at, cube.type = SHS_TYPE_U16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
         cube.interleave = (shs_interleave)interleave;
         few = small_cube(&cube, &small), last = few, last.lines = rest;
 
@@ -293,9 +294,9 @@ static void test_cubes(void **state) {
         shs_moments_free(NULL, &sums), shs_moments_free(NULL, &of_few), shs_moments_free(NULL, &of_last);
 
         map.bands = BANDS, map.outputs = 2, map.matrix = matrix;
-        sink.pixels = outputs.at, sink.type = SHS_F32, sink.interleave = SHS_BIP;
+        sink.pixels = outputs.at, sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
         assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
-        few_sink = new_sink(SHS_F32, SHS_BIP, LINES_PERIOD, SAMPLES, 2);
+        few_sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, LINES_PERIOD, SAMPLES, 2);
         assert_ok(shs_cube_map(NULL, &few, &map, 0, &few_sink));
         assert_memory_equal(outputs.at, few_sink.pixels, (size_t)LINES_PERIOD * SAMPLES * 2 * sizeof(float));
         sink_free(&few_sink), free(small);
@@ -321,7 +322,7 @@ static void test_patches(void **state) {
     (void)state;
     assert_true(pixels > BEYOND);
     for (i = 0; i < (size_t)WIDTH * ROWS_PERIOD; i++) bytes.at[i] = (unsigned char)(i * i / 7);
-    image.pixels = bytes.at, image.type = SHS_U8, image.width = WIDTH, image.height = HEIGHT;
+    image.pixels = bytes.at, image.type = SHS_TYPE_U8, image.width = WIDTH, image.height = HEIGHT;
     set.width = set.height = SIDE, set.keep_mean = 1;
     count = shs_patches_count(&image, &set, &p);
     assert_true(count == (size_t)(WIDTH - SIDE + 1) * (HEIGHT - SIDE + 1) && count > BEYOND && p == SIDE * SIDE);
@@ -349,7 +350,7 @@ static void test_patches(void **state) {
     for (i = 0; i < (size_t)WIDTH * ROWS_PERIOD; i++) assert_close(AS(shs_real, out)[i], bytes.at[i], 1e-4);
 
     /* Any of the places, none twice. */
-    set.mode = SHS_PATCHES_RANDOM, set.count = count - 1, set.seed = 3;
+    set.mode = SHS_PATCH_MODE_RANDOM, set.count = count - 1, set.seed = 3;
     assert_true(shs_patches_count(&image, &set, NULL) == count - 1);
     for (i = 0, k = 0; i < SOME; i++) {
         assert_ok(shs_patches_position(&image, &set, count - 2 - i, &x, &y));

@@ -25,7 +25,7 @@ shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, cons
     shs__pixels px;
     shs_status status = shs__px_open(NULL, cube, &px);
     if (status != SHS_OK) return status;
-    status = shs__pixels_map(&px, map, SHS_PRECISE_ALWAYS, sink, 1);
+    status = shs__pixels_map(&px, map, SHS_PRECISION_ALWAYS, sink, 1);
     shs__px_close(&px);
     return status;
 }

@@ -247,6 +247,6 @@ static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
 }
 
 /* In double or never, for tests that try both and call it precise. */
-static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER; }
+static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER; }
 
 #endif

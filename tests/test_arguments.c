@@ -48,10 +48,11 @@ static void test_contexts(void **state) {
     codes.used = used, codes.atoms = atoms, codes.coefs = A;
     image.pixels = A, image.width = image.height = 2, set.width = set.height = 1;
     pca.bands = pca.components = 1, pca.forward = pca.backward = pca.mean = mu;
-    ANSWERS(shs_gemm(ctx, SHS_NO_TRANS, SHS_NO_TRANS, 1, 1, 1, 1, A, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
-    ANSWERS(shs_syrk(ctx, SHS_LOWER, SHS_NO_TRANS, 1, 1, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
-    ANSWERS(shs_trsm(ctx, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_UNIT, 1, 1, 1, A, 1, REALS(out), 1), SHS_BAD_CONTEXT);
-    ANSWERS(shs_cholesky(ctx, SHS_LOWER, 1, REALS(out), 1), SHS_BAD_CONTEXT);
+    ANSWERS(shs_gemm(ctx, SHS_TRANS_NO, SHS_TRANS_NO, 1, 1, 1, 1, A, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
+    ANSWERS(shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, 1, 1, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
+    ANSWERS(shs_trsm(ctx, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_UNIT, 1, 1, 1, A, 1, REALS(out), 1),
+            SHS_BAD_CONTEXT);
+    ANSWERS(shs_cholesky(ctx, SHS_UPLO_LOWER, 1, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_create(ctx, 4, 1, (shs_codes *)(void *)out), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_synthesize(ctx, 1, 1, one, 1, &codes, 0, 4, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_residual(ctx, 1, 1, one, 1, 4, A, 1, &codes, REALS(out), 1, WIDES(out2)), SHS_BAD_CONTEXT);
@@ -79,20 +80,26 @@ static void test_nothing_to_do(void **state) {
     ANSWERS(shs_ger(2, 0, 1, x, 1, x, 1, REALS(out), 2), SHS_OK);
     ANSWERS(shs_ger(2, 2, 0, x, 1, x, 1, REALS(out), 2), SHS_OK);
     /* the diagonal of A is zero, which does not matter to no unknowns */
-    ANSWERS(shs_trsm(NULL, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 2, 0, 1, zero, 2, REALS(out), 2), SHS_OK);
-    ANSWERS(shs_trsm(NULL, SHS_RIGHT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 0, 2, 1, zero, 2, REALS(out), 1), SHS_OK);
-    ANSWERS(shs_trsm(NULL, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 2, 2, 1, zero, 2, REALS(out), 2), SHS_SINGULAR);
-    ANSWERS(shs_trsm_naive(SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 2, 0, 1, zero, 2, REALS(out), 2), SHS_OK);
-    ANSWERS(shs_trsm_naive(SHS_RIGHT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 0, 2, 1, zero, 2, REALS(out), 1), SHS_OK);
-    ANSWERS(shs_trsm_naive(SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, 2, 2, 1, zero, 2, REALS(out), 2), SHS_SINGULAR);
+    ANSWERS(shs_trsm(NULL, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 2, 0, 1, zero, 2, REALS(out), 2),
+            SHS_OK);
+    ANSWERS(shs_trsm(NULL, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 0, 2, 1, zero, 2, REALS(out), 1),
+            SHS_OK);
+    ANSWERS(shs_trsm(NULL, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 2, 2, 1, zero, 2, REALS(out), 2),
+            SHS_SINGULAR);
+    ANSWERS(shs_trsm_naive(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 2, 0, 1, zero, 2, REALS(out), 2),
+            SHS_OK);
+    ANSWERS(shs_trsm_naive(SHS_SIDE_RIGHT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 0, 2, 1, zero, 2, REALS(out), 1),
+            SHS_OK);
+    ANSWERS(shs_trsm_naive(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, 2, 2, 1, zero, 2, REALS(out), 2),
+            SHS_SINGULAR);
 }
 
 /* An infinite pivot is no positive definite matrix. */
 static void test_infinite_pivot(void **state) {
     shs_real A[1] = {(shs_real)INFINITY};
     (void)state;
-    assert_status(shs_cholesky_naive(SHS_LOWER, 1, A, 1), SHS_NOT_POSITIVE_DEFINITE);
-    assert_status(shs_cholesky(NULL, SHS_UPPER, 1, A, 1), SHS_NOT_POSITIVE_DEFINITE);
+    assert_status(shs_cholesky_naive(SHS_UPLO_LOWER, 1, A, 1), SHS_NOT_POSITIVE_DEFINITE);
+    assert_status(shs_cholesky(NULL, SHS_UPLO_UPPER, 1, A, 1), SHS_NOT_POSITIVE_DEFINITE);
 }
 
 /* Sizes that make no sense need no memory to speak of, or more than there is. Depth beyond a packed panel costs nothing where C
@@ -103,7 +110,8 @@ static void test_workspaces_of_algebra(void **state) {
     assert_true(shs_cholesky_workspace(NULL, 0) < 65536);
     assert_true(shs_gemm_workspace(NULL, -1, 1, 1) == SIZE_MAX && shs_gemm_workspace(NULL, 1, -1, 1) == SIZE_MAX);
     assert_true(shs_gemm_workspace(NULL, 1, 1, -1) == SIZE_MAX && shs_gemm_workspace(NULL, 0, 0, 0) < 65536);
-    assert_true(shs_trsm_workspace(NULL, SHS_LEFT, -1, 1) == SIZE_MAX && shs_trsm_workspace(NULL, SHS_LEFT, 1, -1) == SIZE_MAX);
+    assert_true(shs_trsm_workspace(NULL, SHS_SIDE_LEFT, -1, 1) == SIZE_MAX &&
+                shs_trsm_workspace(NULL, SHS_SIDE_LEFT, 1, -1) == SIZE_MAX);
     assert_true(shs_syrk_workspace(NULL, -1, 1) == SIZE_MAX);
     assert_true(shs_gemm_workspace(NULL, 600, 600, 2 * SLAB_DEPTH) == shs_gemm_workspace(NULL, 600, 600, GEMM_DEPTH));
     assert_true(shs_gemm_workspace(NULL, 500, 500, 2 * SLAB_DEPTH) > shs_gemm_workspace(NULL, 500, 500, GEMM_DEPTH));
@@ -124,8 +132,8 @@ static void coded_create(coded *c) {
     int i;
     fill_normal(P * N, c->D, 1), fill_normal(P * M, c->Y, 2);
     assert_ok(shs_normalize_columns(P, N, c->D, P, NULL));
-    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, N, P, 1, c->D, P, c->D, P, 0, c->gram, N));
-    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, M, P, 1, c->D, P, c->Y, P, 0, c->dty, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, N, P, 1, c->D, P, c->D, P, 0, c->gram, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, M, P, 1, c->D, P, c->Y, P, 0, c->dty, N));
     for (i = 0; i < M; i++) c->norms2[i] = shs_dot(P, c->Y + P * i, 1, c->Y + P * i, 1);
     c->codes.m = M, c->codes.stride = STRIDE;
     c->codes.used = c->used, c->codes.atoms = c->atoms, c->codes.coefs = c->coefs;
@@ -378,14 +386,14 @@ static void test_patches(void **state) {
     assert_true(shs_patches_approximate_workspace(NULL, &image, &set, 0, NULL) == SIZE_MAX);
     assert_true(shs_patches_approximate_workspace(NULL, &image, &set, 1, NULL) < 1 << 20);
     /* nothing chosen at random: the image as it is */
-    set.mode = SHS_PATCHES_RANDOM;
+    set.mode = SHS_PATCH_MODE_RANDOM;
     assert_int_equal(shs_patches_count(&image, &set, &p), 0);
     assert_int_equal(p, 4);
     assert_ok(shs_patches_approximate(NULL, &image, &set, 1, D, 4, NULL, 1, REALS(out), &report));
     assert_memory_equal(out, pixels, sizeof pixels);
     assert_true(report.nonzeros == 0 && report.rmse == 0);
     /* sizes that do not fit */
-    set.mode = SHS_PATCHES_GRID;
+    set.mode = SHS_PATCH_MODE_GRID;
     wide = image, wide.pixels = NULL, wide.width = wide.height = INT_MAX;
     set.width = set.height = 65536;
     assert_status(shs_patches_position(&wide, &set, 0, &x, &y), SHS_TOO_LARGE);
@@ -401,8 +409,8 @@ static void test_patches(void **state) {
 /* ---- cubes --------------------------------------------------------------------------------------------------------- */
 
 static shs_moments some_moments(int bands) {
-    plain_cube p = random_values(SHS_F32, 5, 6, bands, 1);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_F32, 5, 6, bands, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     shs_moments m;
     assert_ok(shs_moments_create(NULL, bands, &m));
     assert_ok(shs_moments_update(NULL, &cube, 0, &m));
@@ -422,7 +430,8 @@ static void test_cubes(void **state) {
     int asked = 0, k;
     (void)state;
     /* a stream has no strides, not one of the three */
-    cube.read_fn = reads_nothing, cube.read_user = &asked, cube.type = SHS_U8, cube.samples = cube.lines = 2, cube.bands = 1;
+    cube.read_fn = reads_nothing, cube.read_user = &asked, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 2,
+    cube.bands = 1;
     assert_int_equal(shs_cube_bands(&cube), 1);
     for (k = 0; k < 3; k++) {
         shs_cube strided = cube;
@@ -433,7 +442,7 @@ static void test_cubes(void **state) {
     assert_int_equal(shs_cube_bands(&cube), 0); /* a list of no bands */
     cube.band_count = 1;
     assert_int_equal(shs_cube_bands(&cube), 1);
-    cube.band_list = NULL, cube.samples = cube.bands = INT_MAX, cube.type = SHS_F64;
+    cube.band_list = NULL, cube.samples = cube.bands = INT_MAX, cube.type = SHS_TYPE_F64;
     assert_int_equal(shs_cube_bands(&cube), 0); /* a line is too large */
     assert_true(shs_moments_update_workspace(NULL, &cube, 0) == SIZE_MAX);
     assert_int_equal(asked, 0);
@@ -447,7 +456,7 @@ static void test_one_stride(void **state) {
     for (k = 0; k < 3; k++) {
         shs_cube cube = SHS_ZERO;
         shs_moments m;
-        cube.pixels = pixel, cube.type = SHS_F64, cube.samples = cube.lines = cube.bands = 1;
+        cube.pixels = pixel, cube.type = SHS_TYPE_F64, cube.samples = cube.lines = cube.bands = 1;
         *(k == 0 ? &cube.sample_stride : k == 1 ? &cube.line_stride : &cube.band_stride) = 7;
         assert_ok(shs_moments_create(NULL, 1, &m));
         assert_ok(shs_moments_update(NULL, &cube, 0, &m));
@@ -462,7 +471,7 @@ static void test_moments(void **state) {
     shs_wide mean[2], noise[4] = {1, 0, 0, 1};
     shs_pca_options o = SHS_ZERO;
     (void)state;
-    cube.pixels = mean, cube.type = SHS_F64, cube.samples = cube.lines = 1, cube.bands = 2;
+    cube.pixels = mean, cube.type = SHS_TYPE_F64, cube.samples = cube.lines = 1, cube.bands = 2;
     assert_status(shs_moments_update(NULL, &cube, 0, NULL), SHS_BAD_MOMENTS);
     assert_status(shs_moments_update(NULL, &cube, 0, &empty), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&m, &empty), SHS_BAD_MOMENTS);
@@ -495,9 +504,9 @@ static void test_moments(void **state) {
 
 static void two_pixels(shs_cube *cube, shs_sink *sink) {
     static const double pixels[4] = {1, 2, 3, 4};
-    cube->pixels = pixels, cube->type = SHS_F64, cube->interleave = SHS_BIP;
+    cube->pixels = pixels, cube->type = SHS_TYPE_F64, cube->interleave = SHS_INTERLEAVE_BIP;
     cube->samples = 2, cube->lines = 1, cube->bands = 2;
-    sink->pixels = out, sink->type = SHS_F64;
+    sink->pixels = out, sink->type = SHS_TYPE_F64;
 }
 
 static void test_maps_and_sinks(void **state) {
@@ -555,7 +564,7 @@ static void test_results_of_fits(void **state) {
 
 static void test_options_of_ica(void **state) {
     plain_cube p = mixed_cube(6, 7, 3, 2, 0.1, 1);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     shs_ica_options o = SHS_ZERO;
     shs_ica *ica = (shs_ica *)(void *)out;
     (void)state;
@@ -563,9 +572,9 @@ static void test_options_of_ica(void **state) {
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_COMPONENTS);
     o.eigenvalue_at_least = -1;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_COMPONENTS);
-    o.eigenvalue_at_least = 0, o.route = SHS_ROUTE_MOMENTS, o.contrast = SHS_TANH;
+    o.eigenvalue_at_least = 0, o.route = SHS_ROUTE_MOMENTS, o.contrast = SHS_CONTRAST_TANH;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_OPTIONS);
-    o.contrast = SHS_POW3, o.tolerance = ENDLESS;
+    o.contrast = SHS_CONTRAST_POW3, o.tolerance = ENDLESS;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_TOLERANCE);
     o.tolerance = 0, o.iterations = -1;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_ITERATIONS);
@@ -610,10 +619,10 @@ static void test_never_zeroed(void **state) {
     NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(report, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, &report), SHS_BAD_OUTPUT);
-    image.pixels = pixels, image.type = SHS_U8, image.width = image.height = 8;
+    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = image.height = 8;
     set.width = set.height = 2;
     NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);
-    cube.pixels = pixels, cube.type = SHS_U8, cube.samples = cube.lines = 4, cube.bands = 4;
+    cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
     sink.pixels = room, pca.components = ica.components = 2, ica.iterations = 2;
     NEVER_ZEROED(cube, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_CUBE);
     NEVER_ZEROED(sink, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_SINK);
@@ -646,13 +655,13 @@ static void test_memory_of_fits(void **state) {
         shs_random_seed(&r, (uint64_t)t);
         for (i = 0; i < values; i++) pixels[i] = (unsigned char)shs_random_below(&r, 256);
         ctx.threads = threads;
-        cube.pixels = pixels, cube.type = SHS_U8, cube.bands = n, cube.interleave = (shs_interleave)(t % 3);
+        cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.bands = n, cube.interleave = (shs_interleave)(t % 3);
         cube.lines = 1 + t % 2, cube.samples = (int)count / cube.lines;
-        sink.pixels = results, sink.type = SHS_REAL;
+        sink.pixels = results, sink.type = SHS_TYPE_REAL;
         map.bands = map.outputs = n, map.matrix = matrix;
         ica.components = m, ica.iterations = 3;
-        bound = shs_moments_update_workspace(&ctx, &cube, SHS_PRECISE_AUTO) + shs_eigh_workspace(&ctx, n, n) +
-                shs_cube_map_workspace(&ctx, &cube, &map, SHS_PRECISE_AUTO, &sink);
+        bound = shs_moments_update_workspace(&ctx, &cube, SHS_PRECISION_AUTO) + shs_eigh_workspace(&ctx, n, n) +
+                shs_cube_map_workspace(&ctx, &cube, &map, SHS_PRECISION_AUTO, &sink);
         whitened = 2 * (size_t)m * (count + 8192 * (size_t)threads) * sizeof(shs_real) +
                    (size_t)(threads + 2) * (size_t)(m * (m + 1) / 2 * (m * (m + 1) / 2)) * sizeof(shs_wide);
         for (call = 0; call < 4; call++) {

@@ -978,7 +978,7 @@ static shs_status run_errand(int errand, const shs_context *ctx, work *w) {
     shs_pca_options pca = SHS_ZERO;
     shs_ica_options ica = SHS_ZERO;
     codes.m = SIGNALS, codes.stride = SPARSITY, codes.used = w->used, codes.atoms = w->atoms, codes.coefs = w->coefs;
-    cube.pixels = w->in.pixels, cube.type = SHS_U8, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    cube.pixels = w->in.pixels, cube.type = SHS_TYPE_U8, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
     sink.pixels = w->components;
     pca.components = ica.components = COMPONENTS;
     ica.tolerance = -1, ica.iterations = 5;

@@ -121,7 +121,7 @@ static void test_moments(void **state) {
             plain_cube p = random_values((shs_type)type, 37, 41, 9, (uint64_t)(100 + type));
             for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
                 dressed d;
-                if (type == SHS_F64 && !can_double()) continue;
+                if (type == SHS_TYPE_F64 && !can_double()) continue;
                 dress(&d, &p, (shs_type)type, (shs_interleave)interleave, ways[way]);
                 check_moments(&on_device, &d.cube, 0, BY_TYPE(2e-6, 1e-12));
                 if (can_double()) check_moments(&on_device, &d.cube, 1, 1e-11);
@@ -156,8 +156,8 @@ static void test_moments_of_bytes_are_exact(void **state) {
     for (i = 0; i < sizeof bands / sizeof bands[0]; i++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
-                plain_cube p = random_values(SHS_U8, 53, bands[i] < 10 ? 83 : 7, bands[i], 7 + i);
-                shs_cube cube = cube_of(&p, SHS_U8, (shs_interleave)interleave, 0);
+                plain_cube p = random_values(SHS_TYPE_U8, 53, bands[i] < 10 ? 83 : 7, bands[i], 7 + i);
+                shs_cube cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)interleave, 0);
                 device->bytes = ways[way];
                 check_same_moments(&cube);
                 if (bands[i] >= 9) {
@@ -177,7 +177,7 @@ static void test_moments_of_many_bands(void **state) {
     (void)state;
     for (i = 0; i < sizeof bands / sizeof bands[0]; i++) {
         plain_cube p = mixed_cube(29, 43, bands[i], 3, 0.5, i);
-        shs_cube cube = cube_of(&p, SHS_F32, i & 1 ? SHS_BIP : SHS_BSQ, 0);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, i & 1 ? SHS_INTERLEAVE_BIP : SHS_INTERLEAVE_BSQ, 0);
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
         cube_free(&cube), free(p.x);
@@ -191,8 +191,8 @@ static void test_moments_by_groups_of_bands(void **state) {
     (void)state;
     for (i = 0; i < 100; i++) list[i] = (i * 37 + 11) % 100;
     for (i = 0; i < (int)(sizeof bands / sizeof bands[0]); i++) {
-        plain_cube p = random_values(SHS_I16, 31, 47, bands[i], (uint64_t)i);
-        shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, i & 1);
+        plain_cube p = random_values(SHS_TYPE_I16, 31, 47, bands[i], (uint64_t)i);
+        shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, i & 1);
         if (bands[i] == 100) cube.band_list = list, cube.band_count = 100;
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
@@ -217,8 +217,8 @@ static void products_by(shs__cl_pixels *px, const shs__cl_tiling *t, const shs_r
 static void test_skewed_products(void **state) {
     static const int rows[] = {1, 2, 7, 8, 9, 16, 17, 30, 33, 55, 63, 64};
     const size_t pixels = 3 * SHS__CL_CHUNK_PIXELS;
-    plain_cube p = random_values(SHS_U8, 3, 5, 2, 1);
-    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_U8, 3, 5, 2, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     shs_real *X = new_normal(64 * pixels, 17);
     shs_wide *skewed = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
     void *session;
@@ -241,8 +241,8 @@ static void test_skewed_products(void **state) {
 
 /* Strides that are no interleave's: every second sample, lines from below. */
 static void test_odd_strides(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 30, 6, 5);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, 0), odd;
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 30, 6, 5);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 0), odd;
     (void)state;
     odd = cube;
     odd.samples = 15;
@@ -295,12 +295,12 @@ static void test_maps(void **state) {
                     a.rescale = b.rescale = rescale;
                     a.low = b.low = 3, a.high = b.high = 250;
                     a.has_nodata = b.has_nodata = interleave == 1, a.nodata = b.nodata = 9;
-                    dress(&d, &p, SHS_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
+                    dress(&d, &p, SHS_TYPE_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
                     s = rescale ? collecting(&b, lines, samples, outputs, &c) : b;
-                    if (can_double() || (type != SHS_F64 && !precise)) {
+                    if (can_double() || (type != SHS_TYPE_F64 && !precise)) {
                         assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
                         assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &s));
-                        compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_F64 ? 1e-10 : 2e-4);
+                        compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_TYPE_F64 ? 1e-10 : 2e-4);
                     }
                     undress(&d);
                     sink_free(&a), sink_free(&b);
@@ -315,8 +315,9 @@ static void test_pixels_of_an_item(void **state) {
         shs_type type;
         shs_interleave interleave;
         int pixels, precise, outputs;
-    } ways[] = {{SHS_U8, SHS_BIP, 4, 1, 6},   {SHS_I16, SHS_BSQ, 4, 1, 13}, {SHS_F32, SHS_BIL, 4, 1, 6},
-                {SHS_I16, SHS_BIP, 4, 0, 17}, {SHS_F32, SHS_BIP, 2, 0, 6},  {SHS_F64, SHS_BIP, 4, 1, 3}};
+    } ways[] = {{SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 4, 1, 6},  {SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 4, 1, 13},
+                {SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 4, 1, 6}, {SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 4, 0, 17},
+                {SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 2, 0, 6}, {SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 4, 1, 3}};
     plain_cube p = mixed_cube(61, 37, 19, 3, 0.2, 3);
     double matrix[17 * 19], centre[19];
     shs_pixel_map map = SHS_ZERO;
@@ -330,9 +331,10 @@ static void test_pixels_of_an_item(void **state) {
     map.bands = 19, map.matrix = matrix, map.centre = centre;
     for (way = 0; way < sizeof ways / sizeof *ways; way++) {
         const int precise = can_double() && ways[way].precise, n = map.outputs = ways[way].outputs;
-        shs_sink a = new_sink(SHS_F32, SHS_BSQ, 61, 37, n), b = new_sink(SHS_F32, SHS_BSQ, 61, 37, n);
+        shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 61, 37, n),
+                 b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 61, 37, n);
         dressed d;
-        if (ways[way].type != SHS_F64 || can_double()) {
+        if (ways[way].type != SHS_TYPE_F64 || can_double()) {
             dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
             a.rescale = b.rescale = 1, a.high = b.high = 100;
             device->map_pixels = ways[way].pixels;
@@ -381,18 +383,20 @@ static void check_pca(const shs_context *ctx, const shs_cube *cube, int k, int m
 /* Every option of the components, alone; and the anomalies that they give. */
 static void test_options_of_components(void **state) {
     plain_cube p = mixed_cube(40, 33, 12, 4, 0.5, 9);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BSQ, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
     shs_pca_options o[7];
     int i;
     (void)state;
     memset(o, 0, sizeof o);
     o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].divisor = SHS_DIVISOR_N_LESS_1;
     o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
-    o[5].precise = o[6].precise = SHS_PRECISE_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].components = 4;
+    o[5].precise = o[6].precise = SHS_PRECISION_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1,
+    o[6].components = 4;
     for (i = 0; i < 7; i++) {
-        shs_sink a = new_sink(SHS_F32, SHS_BIL, 40, 33, 1), b = new_sink(SHS_F32, SHS_BIL, 40, 33, 1);
+        shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 40, 33, 1),
+                 b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 40, 33, 1);
         int rank_a = 0, rank_b = 0;
-        if (can_double() || o[i].precise != SHS_PRECISE_ALWAYS) check_fit(&on_device, &cube, shs_pca_fit, o + i);
+        if (can_double() || o[i].precise != SHS_PRECISION_ALWAYS) check_fit(&on_device, &cube, shs_pca_fit, o + i);
         if (can_double()) {
             check_fit(&on_device, &cube, shs_mnf_fit, o + i);
             assert_ok(shs_rx(NULL, &cube, o + i, &a, &rank_a));
@@ -408,7 +412,7 @@ static void test_options_of_components(void **state) {
 /* There and back: components, what is left of the pixels without the small ones, and the pixels from their components. */
 static void test_ways_of_components(void **state) {
     plain_cube p = mixed_cube(40, 33, 9, 4, 0.5, 9);
-    shs_cube cube = cube_of(&p, SHS_U16, SHS_BIP, 0), few[2];
+    shs_cube cube = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIP, 0), few[2];
     shs_pca_options o = SHS_ZERO;
     shs_sink sinks[2][3];
     shs_context *const ctx[2] = {NULL, &on_device};
@@ -418,7 +422,7 @@ static void test_ways_of_components(void **state) {
     o.components = 5;
     assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
     for (i = 0; i < 2; i++) {
-        for (j = 0; j < 3; j++) sinks[i][j] = new_sink(SHS_F32, (shs_interleave)j, 40, 33, j ? 9 : 5);
+        for (j = 0; j < 3; j++) sinks[i][j] = new_sink(SHS_TYPE_F32, (shs_interleave)j, 40, 33, j ? 9 : 5);
         assert_ok_cl(shs_pca_transform(ctx[i], &pca, &cube, &sinks[i][0]));
         assert_ok_cl(shs_pca_denoise(ctx[i], &pca, 3, &cube, &sinks[i][1]));
         few[i] = sink_cube(&sinks[i][0], 40, 33, 5);
@@ -443,8 +447,9 @@ static void test_golden_cubes(void **state) {
 
 static void test_mnf_and_rx(void **state) {
     plain_cube p = mixed_cube(40, 33, 12, 4, 0.5, 9);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
-    shs_sink a = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1), b = new_sink(SHS_F32, SHS_BSQ, 40, 33, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 40, 33, 1),
+             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 40, 33, 1);
     (void)state;
     device->map_pixels = 4; /* lengths */
     if (can_double()) {
@@ -461,8 +466,8 @@ static void test_mnf_and_rx(void **state) {
 /* Fit and transform in one call, the components of a real cube. */
 static void test_pca_run(void **state) {
     shs_cube cube = load_golden(JASPER);
-    shs_sink a = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4),
-             b = new_sink(SHS_F32, SHS_BIL, cube.lines, cube.samples, 4);
+    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, cube.lines, cube.samples, 4),
+             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, cube.lines, cube.samples, 4);
     shs_pca_options o = SHS_ZERO;
     plain_cube x, y;
     (void)state;
@@ -520,7 +525,7 @@ static void test_ica(void **state) {
             for (route = 0; route < (contrast ? 1 : 3); route++) {
                 shs_ica_options o = SHS_ZERO;
                 dressed d;
-                dress(&d, &p, SHS_F32, (shs_interleave)(contrast % 3), approach ? MASKED : STREAMED | SPOILT);
+                dress(&d, &p, SHS_TYPE_F32, (shs_interleave)(contrast % 3), approach ? MASKED : STREAMED | SPOILT);
                 o.components = 4, o.contrast = (shs_contrast)contrast, o.approach = (shs_ica_approach)approach;
                 o.route = (shs_ica_route)route;
                 check_ica(&on_device, &d.cube, &o);
@@ -532,25 +537,25 @@ static void test_ica(void **state) {
 /* Every option of the sources that the others do not set. */
 static void test_options_of_sources(void **state) {
     plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     const shs_wide start[16] = {1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1};
     shs_ica_options o[10];
     int i;
     (void)state;
     memset(o, 0, sizeof o);
-    o[0].order = SHS_BY_NEGENTROPY, o[1].order = SHS_BY_EXTRACTION;
+    o[0].order = SHS_ORDER_NEGENTROPY, o[1].order = SHS_ORDER_EXTRACTION;
     o[2].iterations = 30, o[2].tolerance = -1;
-    o[3].plain_steps = 1, o[3].restarts = -1, o[3].contrast = SHS_TANH;
+    o[3].plain_steps = 1, o[3].restarts = -1, o[3].contrast = SHS_CONTRAST_TANH;
     o[4].random_start = 1, o[4].seed = 5, o[4].restarts = 2;
     o[5].start = start;
-    o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].contrast = SHS_GAUSS;
-    o[7].precise = SHS_PRECISE_ALWAYS;
+    o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].contrast = SHS_CONTRAST_GAUSS;
+    o[7].precise = SHS_PRECISION_ALWAYS;
     o[8].eigenvalue_at_least = 1e-2;
-    o[9].tolerance = 1e-5, o[9].approach = SHS_SYMMETRIC;
+    o[9].tolerance = 1e-5, o[9].approach = SHS_APPROACH_SYMMETRIC;
     for (i = 0; i < 10; i++) {
         device->map_pixels = 1 << i % 3; /* whitening */
         if (i != 8) o[i].components = 4;
-        if (can_double() || o[i].precise != SHS_PRECISE_ALWAYS) check_ica(&on_device, &cube, o + i);
+        if (can_double() || o[i].precise != SHS_PRECISION_ALWAYS) check_ica(&on_device, &cube, o + i);
     }
     device->map_pixels = 0;
     cube_free(&cube), free(p.x);
@@ -558,7 +563,7 @@ static void test_options_of_sources(void **state) {
 
 static void test_ways_of_sources(void **state) {
     plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BSQ, 0), few[2];
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0), few[2];
     shs_ica_options o = SHS_ZERO;
     shs_sink sinks[2][2];
     shs_context *const ctx[2] = {NULL, &on_device};
@@ -568,7 +573,7 @@ static void test_ways_of_sources(void **state) {
     o.components = 4;
     assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
     for (i = 0; i < 2; i++) {
-        for (j = 0; j < 2; j++) sinks[i][j] = new_sink(SHS_F32, SHS_BIP, 53, 61, j ? 10 : 4);
+        for (j = 0; j < 2; j++) sinks[i][j] = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 53, 61, j ? 10 : 4);
         assert_ok_cl(shs_ica_transform(ctx[i], &ica, &cube, &sinks[i][0]));
         few[i] = sink_cube(&sinks[i][0], 53, 61, 4);
         assert_ok_cl(shs_ica_inverse(ctx[i], &ica, &few[i], &sinks[i][1]));
@@ -609,7 +614,7 @@ static shs_status run_ica(const shs_context *ctx, const shs_cube *cube, const sh
 static shs_status run_sweeps(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
     shs_ica_options o = SHS_ZERO;
     o.components = SHORT_OUTPUTS;
-    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
+    o.contrast = SHS_CONTRAST_TANH, o.approach = SHS_APPROACH_SYMMETRIC;
     o.iterations = 4, o.restarts = -1, o.tolerance = -1;
     return shs_ica_run(ctx, cube, &o, sink, NULL);
 }
@@ -648,9 +653,9 @@ static void test_little_memory(void **state) {
     shs_ica_options o = SHS_ZERO;
     int interleave;
     (void)state;
-    o.components = 4, o.contrast = SHS_TANH;
+    o.components = 4, o.contrast = SHS_CONTRAST_TANH;
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-        shs_cube cube = cube_of(&p, SHS_F32, (shs_interleave)interleave, 0);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)interleave, 0);
         shs_context ctx;
         shs_cl *cl = open_device((size_t)1000000, &ctx); /* the cube takes as much */
         check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
@@ -680,7 +685,7 @@ static void test_little_memory_of_every_type(void **state) {
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)interleave, interleave & 1);
             shs_context ctx;
             shs_cl *cl = open_device(380000, &ctx);
-            if (can_double() || type != SHS_F64) check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
+            if (can_double() || type != SHS_TYPE_F64) check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
             if (can_double()) check_moments(&ctx, &cube, 1, 1e-11);
             assert_true(cl->in_use == 0 && cl->peak <= 380000);
             shs_cl_destroy(cl);
@@ -696,7 +701,7 @@ static void test_without_doubles(void **state) {
     shs_pca_options precise = SHS_ZERO;
     int fallback, type;
     (void)state;
-    precise.components = SHORT_OUTPUTS, precise.precise = SHS_PRECISE_ALWAYS;
+    precise.components = SHORT_OUTPUTS, precise.precise = SHS_PRECISION_ALWAYS;
     if (sizeof(shs_real) == 8) skip();
     for (fallback = 0; fallback < 2; fallback++) {
         shs_cl_options options = SHS_ZERO;
@@ -710,20 +715,20 @@ static void test_without_doubles(void **state) {
         ctx.engine = shs_cl_engine(cl);
         for (type = 0; type < SHS_TYPE_COUNT; type++) {
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)(type % 3), 0);
-            shs_sink a = new_sink(SHS_F32, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
+            shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
             shs_pca pca;
-            b = new_sink(SHS_F32, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
-            c = new_sink(SHS_F64, SHS_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
+            b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
+            c = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
             assert_ok(run_pca(NULL, &cube, &a));
-            assert_status(run_pca(&ctx, &cube, &b), type == SHS_F64 ? refused : SHS_OK);
-            if (type != SHS_F64 || fallback) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
+            assert_status(run_pca(&ctx, &cube, &b), type == SHS_TYPE_F64 ? refused : SHS_OK);
+            if (type != SHS_TYPE_F64 || fallback) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
             assert_status(run_pca(&ctx, &cube, &c), refused);
             if (fallback) compare_sinks(&a, &c, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
             assert_status(shs_pca_fit(&ctx, &cube, &precise, &pca), refused);
             if (fallback) shs_pca_free(&ctx, &pca);
             assert_status(run_rx(&ctx, &cube, &b), refused);
             assert_status(run_mnf(&ctx, &cube, &b), refused);
-            if (type != SHS_F64 || fallback) check_sources_alone(&ctx, &cube);
+            if (type != SHS_TYPE_F64 || fallback) check_sources_alone(&ctx, &cube);
             sink_free(&a), sink_free(&b), sink_free(&c), cube_free(&cube);
         }
         assert_true(cl->in_use == 0);
@@ -738,8 +743,8 @@ static void test_nothing_is_copied(void **state) {
     int interleave;
     (void)state;
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-        shs_cube cube = cube_of(&p, SHS_F32, (shs_interleave)interleave, 0);
-        shs_sink sink = new_sink(SHS_F32, (shs_interleave)((interleave + 1) % 3), 60, 50, 10);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)interleave, 0);
+        shs_sink sink = new_sink(SHS_TYPE_F32, (shs_interleave)((interleave + 1) % 3), 60, 50, 10);
         shs_pca_options o = SHS_ZERO;
         const size_t in = values_of(&p) * sizeof(float), out = 60 * 50 * 10 * sizeof(float);
         o.components = 10;
@@ -755,8 +760,8 @@ static void test_nothing_is_copied(void **state) {
 /* Values at odd addresses, and outputs over the pixels, are copied. */
 static void test_what_cannot_be_shared(void **state) {
     plain_cube p = mixed_cube(20, 21, 6, 2, 0.1, 4);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), odd = cube;
-    shs_sink a = new_sink(SHS_F32, SHS_BIL, 20, 21, 6), b = a;
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), odd = cube;
+    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 20, 21, 6), b = a;
     const size_t bytes = values_of(&p) * sizeof(float);
     unsigned char *moved = NEW(unsigned char, bytes + 1);
     shs_pca_options o = SHS_ZERO;
@@ -773,7 +778,7 @@ static void test_what_cannot_be_shared(void **state) {
 
 static void test_same_bits_again(void **state) {
     plain_cube p = mixed_cube(70, 61, 20, 4, 0.1, 12);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     shs_moments m[2];
     int i;
     (void)state;
@@ -794,8 +799,8 @@ static int stop_at_once(void *user, const char *phase, size_t step, size_t steps
 
 static void test_failures_of_streams(void **state) {
     plain_cube p = mixed_cube(20, 21, 6, 2, 0.1, 12);
-    shs_cube memory = cube_of(&p, SHS_F32, SHS_BIP, 0), cube;
-    shs_sink into = new_sink(SHS_F32, SHS_BIP, 20, 21, 2), sink;
+    shs_cube memory = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), cube;
+    shs_sink into = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 20, 21, 2), sink;
     shs_pca_options o = SHS_ZERO;
     shs_context ctx = on_device;
     stream s;
@@ -827,12 +832,12 @@ typedef struct errand {
 } errand;
 
 static const errand errands[] = {
-    {"components of a cube in memory", run_pca, SHS_BSQ, 0, 0, SHORT_OUTPUTS},
-    {"components of a stream", run_pca, SHS_BIP, STREAMED | SPOILT, 1, SHORT_OUTPUTS},
-    {"sources by moments", run_ica, SHS_BIL, MASKED, 0, SHORT_OUTPUTS},
-    {"sources by sweeps", run_sweeps, SHS_BIP, 0, 0, SHORT_OUTPUTS},
-    {"anomalies", run_rx, SHS_BSQ, LISTED, 1, 1},
-    {"minimum noise fraction", run_mnf, SHS_BIL, NODATA, 0, SHORT_OUTPUTS},
+    {"components of a cube in memory", run_pca, SHS_INTERLEAVE_BSQ, 0, 0, SHORT_OUTPUTS},
+    {"components of a stream", run_pca, SHS_INTERLEAVE_BIP, STREAMED | SPOILT, 1, SHORT_OUTPUTS},
+    {"sources by moments", run_ica, SHS_INTERLEAVE_BIL, MASKED, 0, SHORT_OUTPUTS},
+    {"sources by sweeps", run_sweeps, SHS_INTERLEAVE_BIP, 0, 0, SHORT_OUTPUTS},
+    {"anomalies", run_rx, SHS_INTERLEAVE_BSQ, LISTED, 1, 1},
+    {"minimum noise fraction", run_mnf, SHS_INTERLEAVE_BIL, NODATA, 0, SHORT_OUTPUTS},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -856,11 +861,11 @@ static void outing_begin(outing *o, const errand *what) {
     plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 31);
     memset(o, 0, sizeof *o);
     o->what = what;
-    dress(&o->d, &p, SHS_F32, what->interleave, what->how);
+    dress(&o->d, &p, SHS_TYPE_F32, what->interleave, what->how);
     o->before = NEW(unsigned char, outing_bytes(o));
     memcpy(o->before, o->d.memory.pixels, outing_bytes(o));
-    o->whole = new_sink(SHS_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
-    o->into = new_sink(SHS_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
+    o->whole = new_sink(SHS_TYPE_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
+    o->into = new_sink(SHS_TYPE_F32, what->interleave, SHORT_LINES, SHORT_SAMPLES, what->outputs);
     o->whole.rescale = o->into.rescale = what->rescale;
     o->whole.high = o->into.high = 100;
     assert_ok(what->run(NULL, &o->d.cube, &o->whole));
@@ -926,8 +931,9 @@ static void test_short_runs(void **state) {
     }
     device->bytes = SHS__CL_BYTES_PLAIN;
     for (i = 0; i < 2; i++) { /* the skewed array and tiles; whole numbers */
-        plain_cube p = random_values(SHS_I16, 7, 9, bands[i], 3), q = random_values(SHS_U8, 7, 9, bands[i], 3);
-        shs_cube cube = cube_of(&p, SHS_I16, SHS_BSQ, 1), bytes = cube_of(&q, SHS_U8, (shs_interleave)(i + 1), 0);
+        plain_cube p = random_values(SHS_TYPE_I16, 7, 9, bands[i], 3), q = random_values(SHS_TYPE_U8, 7, 9, bands[i], 3);
+        shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 1),
+                 bytes = cube_of(&q, SHS_TYPE_U8, (shs_interleave)(i + 1), 0);
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         check_same_moments(&bytes);
         cube_free(&cube), cube_free(&bytes), free(p.x), free(q.x);

@@ -293,8 +293,8 @@ static void test_gemm(void **state) {
         device *d = use_device(how);
         for (t = 0; t < 4; t++)
             for (q = 0; q < (interpreted ? 3 : 6); q++)
-                check_gemm(d, t & 1 ? SHS_TRANS : SHS_NO_TRANS, t & 2 ? SHS_TRANS : SHS_NO_TRANS, sizes[q][0], sizes[q][1],
-                           sizes[q][2], sizes[q][3], q % 2 ? (shs_real)-1.5 : 0);
+                check_gemm(d, t & 1 ? SHS_TRANS_YES : SHS_TRANS_NO, t & 2 ? SHS_TRANS_YES : SHS_TRANS_NO, sizes[q][0],
+                           sizes[q][1], sizes[q][2], sizes[q][3], q % 2 ? (shs_real)-1.5 : 0);
     }
 }
 
@@ -436,7 +436,7 @@ static void test_options(void **state) {
     size_t i;
     int how;
     (void)state;
-    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, 50, 50, 24, 1, w.D, 24, w.D, 24, 0, G, 53));
+    assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, 50, 50, 24, 1, w.D, 24, w.D, 24, 0, G, 53));
     o.sparsity = 5;
     o.gram_mode = SHS_GRAM_NEVER;
     check_problem(&w, &o, 9);
@@ -526,7 +526,7 @@ static mode new_mode(const problem *w, int which) {
     a.gram = (shs_real *)malloc((size_t)(w->n * w->n) * sizeof *a.gram);
     a.tolerances = (shs_real *)malloc(w->m * sizeof *a.tolerances);
     a.limits = (int *)malloc(w->m * sizeof *a.limits);
-    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
+    assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
     for (i = 0; i < w->m; i++) a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5), a.limits[i] = (int)(i % 7);
     a.o.sparsity = which == TO_NOTHING ? 0 : 6;
     a.o.signals_per_group = 17; /* of the CPU's */
@@ -984,7 +984,7 @@ static void open_outing(outing *o, const errand *e, int fallback) {
     o->w = new_problem(6, 9, 37, 2, 5);
     o->before = new_problem(6, 9, 37, 2, 5);
     o->gram = (shs_real *)malloc(81 * sizeof *o->gram);
-    assert_ok(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
+    assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
     o->tolerances = (shs_real *)malloc(o->w.m * sizeof *o->tolerances);
     o->limits = (int *)malloc(o->w.m * sizeof *o->limits);
     for (i = 0; i < o->w.m; i++) o->tolerances[i] = (shs_real)0.1 * (shs_real)(i % 4), o->limits[i] = (int)(i % (STRIDE + 1));

@@ -29,7 +29,7 @@ static shs_cube draw_cube(void) {
             for (b = 0; b < BANDS; b++) x[b] += s * (float)spectra[k * BANDS + b];
         }
     }
-    cube.pixels = pixels, cube.type = SHS_F32, cube.interleave = SHS_BIP;
+    cube.pixels = pixels, cube.type = SHS_TYPE_F32, cube.interleave = SHS_INTERLEAVE_BIP;
     cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
     return cube;
 }
@@ -79,7 +79,7 @@ static void test_sources(void **state) {
     int contrast, i, k;
     (void)state;
     o.components = COMPONENTS;
-    sink.type = SHS_F32, sink.interleave = SHS_BIP;
+    sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
     for (contrast = 0; contrast < 3; contrast++) {
         o.contrast = (shs_contrast)contrast;
         sink.pixels = a;
@@ -104,7 +104,7 @@ static void test_anomalies(void **state) {
     int i;
     (void)state;
     o.components = COMPONENTS;
-    sink.type = SHS_F32, sink.pixels = a;
+    sink.type = SHS_TYPE_F32, sink.pixels = a;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
     sink.pixels = b;
     if (sizeof(shs_wide) == 8 && !device->has_double)

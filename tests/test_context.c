@@ -59,15 +59,15 @@ static void build_info_says_what_is_in_use(void **state) {
 
 static void types_have_their_sizes(void **state) {
     (void)state;
-    assert_int_equal(shs_type_size(SHS_REAL), sizeof(shs_real));
+    assert_int_equal(shs_type_size(SHS_TYPE_REAL), sizeof(shs_real));
     assert_int_equal(sizeof(shs_real), BY_TYPE(4, 8));
-    assert_int_equal(shs_type_size(SHS_U8), sizeof(uint8_t));
-    assert_int_equal(shs_type_size(SHS_I16), sizeof(int16_t));
-    assert_int_equal(shs_type_size(SHS_U16), sizeof(uint16_t));
-    assert_int_equal(shs_type_size(SHS_I32), sizeof(int32_t));
-    assert_int_equal(shs_type_size(SHS_U32), sizeof(uint32_t));
-    assert_int_equal(shs_type_size(SHS_F32), sizeof(float));
-    assert_int_equal(shs_type_size(SHS_F64), sizeof(double));
+    assert_int_equal(shs_type_size(SHS_TYPE_U8), sizeof(uint8_t));
+    assert_int_equal(shs_type_size(SHS_TYPE_I16), sizeof(int16_t));
+    assert_int_equal(shs_type_size(SHS_TYPE_U16), sizeof(uint16_t));
+    assert_int_equal(shs_type_size(SHS_TYPE_I32), sizeof(int32_t));
+    assert_int_equal(shs_type_size(SHS_TYPE_U32), sizeof(uint32_t));
+    assert_int_equal(shs_type_size(SHS_TYPE_F32), sizeof(float));
+    assert_int_equal(shs_type_size(SHS_TYPE_F64), sizeof(double));
     assert_int_equal(shs_type_size(SHS_TYPE_COUNT), 0);
     assert_int_equal(shs_type_size((shs_type)99), 0);
 }

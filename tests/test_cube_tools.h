@@ -77,13 +77,13 @@ static inline double load_value(const void *at, shs_type type, int swapped) {
     } v;
     copy_value(&v, at, shs_type_size(type), swapped);
     switch (type) {
-    case SHS_U8: return v.u8;
-    case SHS_I16: return v.i16;
-    case SHS_U16: return v.u16;
-    case SHS_I32: return v.i32;
-    case SHS_U32: return v.u32;
-    case SHS_F32: return (double)v.f32;
-    case SHS_F64: return v.f64;
+    case SHS_TYPE_U8: return v.u8;
+    case SHS_TYPE_I16: return v.i16;
+    case SHS_TYPE_U16: return v.u16;
+    case SHS_TYPE_I32: return v.i32;
+    case SHS_TYPE_U32: return v.u32;
+    case SHS_TYPE_F32: return (double)v.f32;
+    case SHS_TYPE_F64: return v.f64;
     default: return (double)v.real;
     }
 }
@@ -101,19 +101,19 @@ static inline void store_value(void *at, shs_type type, int swapped, double valu
         shs_real real;
     } v;
     switch (type) {
-    case SHS_U8: v.u8 = (uint8_t)value; break;
-    case SHS_I16: v.i16 = (int16_t)value; break;
-    case SHS_U16: v.u16 = (uint16_t)value; break;
-    case SHS_I32: v.i32 = (int32_t)value; break;
-    case SHS_U32: v.u32 = (uint32_t)value; break;
-    case SHS_F32: v.f32 = (float)value; break;
-    case SHS_F64: v.f64 = value; break;
+    case SHS_TYPE_U8: v.u8 = (uint8_t)value; break;
+    case SHS_TYPE_I16: v.i16 = (int16_t)value; break;
+    case SHS_TYPE_U16: v.u16 = (uint16_t)value; break;
+    case SHS_TYPE_I32: v.i32 = (int32_t)value; break;
+    case SHS_TYPE_U32: v.u32 = (uint32_t)value; break;
+    case SHS_TYPE_F32: v.f32 = (float)value; break;
+    case SHS_TYPE_F64: v.f64 = value; break;
     default: v.real = (shs_real)value; break;
     }
     copy_value(at, &v, shs_type_size(type), swapped);
 }
 
-static inline int is_integer_type(shs_type type) { return type >= SHS_U8 && type <= SHS_U32; }
+static inline int is_integer_type(shs_type type) { return type >= SHS_TYPE_U8 && type <= SHS_TYPE_U32; }
 
 /* ---- plain cubes: x[(line * samples + sample) * bands + band] in double ------------------------------------------ */
 
@@ -142,13 +142,13 @@ static inline plain_cube random_values(shs_type type, int lines, int samples, in
     for (i = 0; i < values_of(&p); i++) {
         double u = (double)shs_random_uniform(&r);
         switch (type) {
-        case SHS_U8: p.x[i] = floor(u * 256); break;
-        case SHS_I16: p.x[i] = floor(u * 65536) - 32768; break;
-        case SHS_U16: p.x[i] = floor(u * 65536); break;
-        case SHS_I32: p.x[i] = floor(u * 2000000) - 1000000; break;
-        case SHS_U32: p.x[i] = floor(u * 2000000) + 2147000000; break; /* on both sides of 2^31 */
-        case SHS_F32: p.x[i] = (double)(float)(200 * u - 50); break;
-        case SHS_F64: p.x[i] = 200 * u - 50; break;
+        case SHS_TYPE_U8: p.x[i] = floor(u * 256); break;
+        case SHS_TYPE_I16: p.x[i] = floor(u * 65536) - 32768; break;
+        case SHS_TYPE_U16: p.x[i] = floor(u * 65536); break;
+        case SHS_TYPE_I32: p.x[i] = floor(u * 2000000) - 1000000; break;
+        case SHS_TYPE_U32: p.x[i] = floor(u * 2000000) + 2147000000; break; /* on both sides of 2^31 */
+        case SHS_TYPE_F32: p.x[i] = (double)(float)(200 * u - 50); break;
+        case SHS_TYPE_F64: p.x[i] = 200 * u - 50; break;
         default: p.x[i] = (double)(shs_real)(200 * u - 50); break;
         }
     }
@@ -225,9 +225,9 @@ static inline double naive_map(const plain_cube *p, int outputs, const double *m
 
 static inline void strides_of(shs_interleave interleave, int lines, int samples, int bands, ptrdiff_t *sample, ptrdiff_t *line,
                               ptrdiff_t *band) {
-    *sample = interleave == SHS_BIP ? bands : 1;
-    *line = interleave == SHS_BSQ ? samples : (ptrdiff_t)samples * bands;
-    *band = interleave == SHS_BSQ ? (ptrdiff_t)lines * samples : interleave == SHS_BIL ? samples : 1;
+    *sample = interleave == SHS_INTERLEAVE_BIP ? bands : 1;
+    *line = interleave == SHS_INTERLEAVE_BSQ ? samples : (ptrdiff_t)samples * bands;
+    *band = interleave == SHS_INTERLEAVE_BSQ ? (ptrdiff_t)lines * samples : interleave == SHS_INTERLEAVE_BIL ? samples : 1;
 }
 
 /* The same pixels in this type (which must hold them), interleave and byte order. cube_free frees them. */
@@ -397,10 +397,10 @@ enum { SANDIEGO = 0, BEACH, JASPER, AIRPORT, GOLDEN_CUBES };
 
 static inline const golden_cube *golden(int which) {
     static const golden_cube cubes[GOLDEN_CUBES] = {
-        {"sandiego", "cubes/sandiego_bip.img", 100, 100, 224, SHS_I16, SHS_BIP},
-        {"beach", "cubes/beach_bsq.img", 150, 150, 188, SHS_I16, SHS_BSQ},
-        {"jasper", "cubes/jasper_bil.img", 100, 100, 198, SHS_U16, SHS_BIL},
-        {"airport", "cubes/airport_bip.img", 100, 100, 205, SHS_U16, SHS_BIP},
+        {"sandiego", "cubes/sandiego_bip.img", 100, 100, 224, SHS_TYPE_I16, SHS_INTERLEAVE_BIP},
+        {"beach", "cubes/beach_bsq.img", 150, 150, 188, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ},
+        {"jasper", "cubes/jasper_bil.img", 100, 100, 198, SHS_TYPE_U16, SHS_INTERLEAVE_BIL},
+        {"airport", "cubes/airport_bip.img", 100, 100, 205, SHS_TYPE_U16, SHS_INTERLEAVE_BIP},
     };
     return cubes + which;
 }
@@ -616,7 +616,7 @@ static inline void run_ranks(int ranks, void (*body)(const shs_context *ctx, int
 static inline shs_cube slice_of(const shs_cube *cube, int first, int lines) {
     shs_cube part = *cube;
     size_t line = (size_t)cube->samples * (size_t)cube->bands * shs_type_size(cube->type);
-    assert_int_not_equal(cube->interleave, SHS_BSQ);
+    assert_int_not_equal(cube->interleave, SHS_INTERLEAVE_BSQ);
     part.pixels = (const unsigned char *)cube->pixels + (size_t)first * line;
     part.lines = lines;
     if (cube->mask) part.mask = cube->mask + (size_t)first * (size_t)cube->samples;

@@ -9,7 +9,8 @@
 #define MAP_BOUND BY_TYPE(1e-6, 1e-13)
 #define PRECISE_BOUND 1e-12
 
-static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
+static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32,
+                                 SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
 #define TYPES (int)(sizeof types / sizeof types[0])
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
@@ -53,7 +54,7 @@ static void map_free(shs_pixel_map *map) { free((void *)map->matrix), free((void
 static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_cube *p, int precise,
                       shs_interleave interleave) {
     shs_pixel_map map = random_map(p->bands, 3, 77);
-    shs_sink sink = new_sink(SHS_F64, interleave, p->lines, p->samples, 3);
+    shs_sink sink = new_sink(SHS_TYPE_F64, interleave, p->lines, p->samples, 3);
     plain_cube out;
     double *expected = NEW(double, 3 * pixels_of(p)), scale;
     scale = naive_map(p, 3, map.matrix, map.centre, map.offset, expected);
@@ -95,7 +96,7 @@ static void test_types_interleaves_and_byte_orders(void **state) {
 
 /* The same values in every type give the same answer, not only one within the bounds of its own. */
 static void test_one_answer_for_all_types(void **state) {
-    plain_cube p = random_values(SHS_U8, 31, 41, 9, 50);
+    plain_cube p = random_values(SHS_TYPE_U8, 31, 41, 9, 50);
     double *first = NEW(double, 81), *c = NEW(double, 81), mean[9], m[9];
     int t;
     (void)state;
@@ -131,7 +132,7 @@ static void test_band_lists(void **state) {
                 assert_int_equal(shs_cube_bands(&cube), lists[l].count);
                 used = plain_of(&cube);
                 check_moments(NULL, &cube, &used, NULL, 0);
-                check_map(NULL, &cube, &used, 0, SHS_BIP);
+                check_map(NULL, &cube, &used, 0, SHS_INTERLEAVE_BIP);
                 t2 = streamed(&cube, 4, &s);
                 check_moments(NULL, &t2, &used, NULL, 1);
                 assert_false(s.wrong);
@@ -159,7 +160,7 @@ static void check_strides(shs_type type, const ptrdiff_t *stride, size_t room, s
     q = plain_of(&cube);
     assert_memory_equal(q.x, p.x, values_of(&p) * sizeof *p.x);
     check_moments(NULL, &cube, &p, NULL, 0);
-    check_map(NULL, &cube, &p, 1, SHS_BIL);
+    check_map(NULL, &cube, &p, 1, SHS_INTERLEAVE_BIL);
     free(memory), free(p.x), free(q.x);
 }
 
@@ -194,7 +195,7 @@ static void test_block_sizes(void **state) {
                 assert_int_equal(s.passes, 1);
                 assert_int_equal(s.next_line, 29);
                 assert_int_equal(s.most_lines, blocks[k] && blocks[k] < 29 ? blocks[k] : 29);
-                check_map(NULL, &blockwise, &p, 1, SHS_BSQ);
+                check_map(NULL, &blockwise, &p, 1, SHS_INTERLEAVE_BSQ);
                 assert_int_equal(s.passes, 2);
                 assert_false(s.wrong);
             }
@@ -205,15 +206,15 @@ static void test_block_sizes(void **state) {
 
 /* The blocks that a sink is handed make up what a sink in memory gets. */
 static void test_streamed_sinks(void **state) {
-    static const shs_type out_types[] = {SHS_U8, SHS_I32, SHS_U32, SHS_F32, SHS_REAL};
-    plain_cube p = random_values(SHS_I16, 23, 31, 6, 90);
+    static const shs_type out_types[] = {SHS_TYPE_U8, SHS_TYPE_I32, SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_REAL};
+    plain_cube p = random_values(SHS_TYPE_I16, 23, 31, 6, 90);
     shs_pixel_map map = random_map(6, 4, 91);
     int t, interleave, k;
     (void)state;
     for (t = 0; t < 4; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (k = 0; k < 6; k++) {
-                shs_cube cube = cube_of(&p, SHS_I16, (shs_interleave)((interleave + k) % 3), 0), blockwise;
+                shs_cube cube = cube_of(&p, SHS_TYPE_I16, (shs_interleave)((interleave + k) % 3), 0), blockwise;
                 shs_sink whole = new_sink(out_types[t], (shs_interleave)interleave, 23, 31, 4), parts, into;
                 size_t bytes = 23 * 31 * 4 * shs_type_size(out_types[t]);
                 stream s;
@@ -270,7 +271,7 @@ static void check_missing(const shs_cube *cube, const unsigned char *valid) {
     for (i = 0; i < 3 * pixels_of(&p); i++)
         if (!valid[i / 3]) expected[i] = -77;
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-        shs_sink sink = new_sink(SHS_F64, (shs_interleave)interleave, p.lines, p.samples, 3);
+        shs_sink sink = new_sink(SHS_TYPE_F64, (shs_interleave)interleave, p.lines, p.samples, 3);
         plain_cube out;
         sink.has_nodata = 1, sink.nodata = -77;
         assert_ok(shs_cube_map(NULL, cube, &map, 0, &sink));
@@ -335,8 +336,8 @@ static void test_nodata(void **state) {
 /* A no-data value that the type cannot hold is never met: not when it is cut to the type's width either. */
 static void test_nodata_outside_the_type(void **state) {
     static const double outside[] = {-9999, 300, 256 + 77, 77.5, 1e30, -1, NOT_A_NUMBER, ENDLESS};
-    plain_cube p = random_values(SHS_U8, 20, 20, 3, 130);
-    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_U8, 20, 20, 3, 130);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     size_t k;
     (void)state;
     cube.has_nodata = 1;
@@ -350,14 +351,14 @@ static void test_nodata_outside_the_type(void **state) {
 
 /* A header says 0.1; the file holds the float that is nearest to it. */
 static void test_nodata_rounded_to_float(void **state) {
-    plain_cube p = random_values(SHS_F32, 20, 20, 3, 140);
+    plain_cube p = random_values(SHS_TYPE_F32, 20, 20, 3, 140);
     unsigned char *valid = random_mask(400, 5, 141);
     shs_cube cube;
     size_t i;
     (void)state;
     for (i = 0; i < 400; i++)
         if (!valid[i]) pixel_of(&p, i)[i % 3] = (double)0.1f;
-    cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     cube.has_nodata = 1, cube.nodata = 0.1;
     check_missing(&cube, valid);
     free(p.x), free(valid);
@@ -365,13 +366,13 @@ static void test_nodata_rounded_to_float(void **state) {
 }
 
 static void test_nan_and_infinity_are_missing(void **state) {
-    static const shs_type floating[] = {SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type floating[] = {SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     const double odd[] = {NOT_A_NUMBER, ENDLESS, -ENDLESS, 1e300, -1e39};
     int t, interleave;
     (void)state;
     for (t = 0; t < 3; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-            size_t kinds = floating[t] == SHS_F64 && sizeof(shs_real) == 4 ? 5 : 3; /* what a float cannot hold either */
+            size_t kinds = floating[t] == SHS_TYPE_F64 && sizeof(shs_real) == 4 ? 5 : 3; /* what a float cannot hold either */
             plain_cube p = random_values(floating[t], 24, 31, 5, 150);
             unsigned char *valid = random_mask(pixels_of(&p), 4, 151);
             shs_cube cube;
@@ -387,7 +388,7 @@ static void test_nan_and_infinity_are_missing(void **state) {
 
 /* The first hundreds of pixels, from which a shift may be taken, are all missing. */
 static void test_a_missing_beginning(void **state) {
-    plain_cube p = random_values(SHS_F32, 40, 50, 4, 160);
+    plain_cube p = random_values(SHS_TYPE_F32, 40, 50, 4, 160);
     unsigned char *valid = NEW(unsigned char, 2000);
     shs_cube cube;
     size_t i;
@@ -398,7 +399,7 @@ static void test_a_missing_beginning(void **state) {
         pixel_of(&p, i)[0] += 1048576;
         pixel_of(&p, i)[0] = (double)(float)pixel_of(&p, i)[0];
     }
-    cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     check_missing(&cube, valid);
     free(p.x), free(valid);
     cube_free(&cube);
@@ -407,14 +408,14 @@ static void test_a_missing_beginning(void **state) {
 /* Bands that hold nothing but NaN leave no pixel, unless the list of bands leaves them out. */
 static void test_bad_bands_dropped(void **state) {
     static const int good[] = {0, 2, 3, 5};
-    plain_cube p = random_values(SHS_F32, 20, 30, 6, 170), used;
+    plain_cube p = random_values(SHS_TYPE_F32, 20, 30, 6, 170), used;
     shs_cube cube;
     shs_moments moments;
     double mean[6];
     size_t i;
     (void)state;
     for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[1] = pixel_of(&p, i)[4] = NOT_A_NUMBER;
-    cube = cube_of(&p, SHS_F32, SHS_BSQ, 0);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
     assert_ok(shs_moments_create(NULL, 6, &moments));
     assert_ok(shs_moments_update(NULL, &cube, 0, &moments));
     assert_true(moments.count == 0);
@@ -433,7 +434,7 @@ static void test_nodata_of_outputs(void **state) {
         int sink, cube;
         double expected;
     } rules[] = {{1, 0, 9}, {1, 1, 9}, {0, 1, 7}, {0, 0, 0}};
-    plain_cube p = random_values(SHS_U8, 4, 5, 3, 180);
+    plain_cube p = random_values(SHS_TYPE_U8, 4, 5, 3, 180);
     unsigned char *mask = random_mask(20, 2, 181);
     shs_pixel_map map = random_map(3, 2, 182);
     int t, rule, rescale;
@@ -442,8 +443,8 @@ static void test_nodata_of_outputs(void **state) {
     for (t = 0; t < TYPES; t++)
         for (rule = 0; rule < 4; rule++)
             for (rescale = 0; rescale < 2; rescale++) {
-                shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
-                shs_sink sink = new_sink(types[t], SHS_BIP, 4, 5, 2);
+                shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
+                shs_sink sink = new_sink(types[t], SHS_INTERLEAVE_BIP, 4, 5, 2);
                 plain_cube out;
                 cube.mask = mask;
                 cube.has_nodata = rules[rule].cube, cube.nodata = 7;
@@ -484,7 +485,7 @@ static void check_finish(const shs_moments *m, const double *mean, const double 
 static void test_merge_in_any_order(void **state) {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const int firsts[] = {0, 7, 30, 41};
-    plain_cube p = random_values(SHS_F32, 41, 23, 8, 190);
+    plain_cube p = random_values(SHS_TYPE_F32, 41, 23, 8, 190);
     double mean[8], covariance[64];
     shs_cube cube;
     size_t i;
@@ -493,7 +494,7 @@ static void test_merge_in_any_order(void **state) {
     for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[i % 8] += (double)(1024 * (i / 300));
     for (i = 0; i < values_of(&p); i++) p.x[i] = (double)(float)p.x[i];
     naive_moments(&p, NULL, mean, covariance);
-    cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     for (precise = 0; precise < 2; precise++)
         for (o = 0; o < 6; o++) {
             shs_moments sum;
@@ -515,9 +516,9 @@ static void test_merge_in_any_order(void **state) {
 }
 
 static void test_split_anywhere(void **state) {
-    plain_cube p = random_values(SHS_I16, 19, 29, 6, 200);
+    plain_cube p = random_values(SHS_TYPE_I16, 19, 29, 6, 200);
     double mean[6], covariance[36];
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
     int at;
     (void)state;
     naive_moments(&p, NULL, mean, covariance);
@@ -537,9 +538,9 @@ static void test_split_anywhere(void **state) {
 
 /* Moments of no pixels are neutral on either side. */
 static void test_merge_with_nothing(void **state) {
-    plain_cube p = random_values(SHS_F32, 9, 11, 4, 210);
+    plain_cube p = random_values(SHS_TYPE_F32, 9, 11, 4, 210);
     double mean[4], covariance[16];
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     shs_moments some = moments_of(NULL, &cube, 1), nothing, both;
     (void)state;
     naive_moments(&p, NULL, mean, covariance);
@@ -580,14 +581,14 @@ static void test_8_bit_sums_are_exact(void **state) {
     (void)state;
     for (bright = 0; bright < 2; bright++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-            plain_cube p = random_values(SHS_U8, 150, 131, 19, 220);
+            plain_cube p = random_values(SHS_TYPE_U8, 150, 131, 19, 220);
             unsigned char *mask = random_mask(pixels_of(&p), 9, 221);
             shs_cube cube, blockwise;
             shs_moments m, more;
             stream s;
             size_t i;
             for (i = 0; i < values_of(&p) && bright; i++) p.x[i] = i / 200000 % 2 ? 0 : 255; /* the largest sums there can be */
-            cube = cube_of(&p, SHS_U8, (shs_interleave)interleave, 0);
+            cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)interleave, 0);
             m = moments_of(NULL, &cube, 0);
             check_exact(&m, &p, NULL);
             shs_moments_free(NULL, &m);
@@ -611,7 +612,7 @@ static void test_8_bit_sums_are_exact(void **state) {
 /* Small variations on a level of a million: what a plain sum of squares would drown in. What is left of a float then lies on
    a coarse grid, so its squares all round alike: at worst by 512 x 2^-25 (1024 on a device), of which a quarter is allowed. */
 static void test_large_offsets(void **state) {
-    static const shs_type some[] = {SHS_F32, SHS_F64, SHS_I32, SHS_U32};
+    static const shs_type some[] = {SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_I32, SHS_TYPE_U32};
     int t, precise;
     (void)state;
     for (t = 0; t < 4; t++)
@@ -628,12 +629,12 @@ static void test_large_offsets(void **state) {
                 p.x[i] = 1e6 + step * floor(100 * (double)shs_random_normal(&r) + 0.5) + (i % 5 == 4 ? p.x[i - 1] - 1e6 : 0);
             }
             naive_moments(&p, NULL, mean, covariance);
-            cube = cube_of(&p, some[t], SHS_BSQ, 0);
+            cube = cube_of(&p, some[t], SHS_INTERLEAVE_BSQ, 0);
             m = moments_of(NULL, &cube, precise);
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
             /* all of it once more: about the level that is known by now */
-            assert_ok(shs_moments_update(NULL, &cube, precise ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &m));
+            assert_ok(shs_moments_update(NULL, &cube, precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER, &m));
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
             shs_moments_free(NULL, &m);
@@ -652,7 +653,7 @@ static void test_finish_after_overflow(void **state) {
     if (sizeof(shs_real) == 4) skip(); /* a float holds nothing that large */
     p = new_plain(1, 4, 1);
     p.x[0] = 1e300, p.x[1] = 1, p.x[2] = 2, p.x[3] = 3;
-    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     m = moments_of(NULL, &cube, 0);
     assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, &mean, &variance, 1));
     assert_true(shs_eigh(NULL, 1, &variance, 1, 1, &mean, NULL, 1) == SHS_NOT_FINITE);
@@ -662,8 +663,8 @@ static void test_finish_after_overflow(void **state) {
 }
 
 static void test_finish(void **state) {
-    plain_cube p = random_values(SHS_F64, 10, 10, 3, 240);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), one = slice_of(&cube, 0, 1);
+    plain_cube p = random_values(SHS_TYPE_F64, 10, 10, 3, 240);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0), one = slice_of(&cube, 0, 1);
     shs_moments m = moments_of(NULL, &cube, 1);
     double mean[3], c[9], wide[15], sample[9], zero[9] = {0};
     int i, j;
@@ -703,9 +704,9 @@ static void test_finish(void **state) {
 
 static void check_thread_bits(shs_type type, int precise, int block_lines) {
     plain_cube p = random_values(type, 67, 71, 21, 250);
-    shs_cube cube = cube_of(&p, type, SHS_BIL, 0), used = cube;
+    shs_cube cube = cube_of(&p, type, SHS_INTERLEAVE_BIL, 0), used = cube;
     shs_pixel_map map = random_map(21, 5, 251);
-    shs_sink first = new_sink(SHS_F64, SHS_BIP, 67, 71, 5);
+    shs_sink first = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 67, 71, 5);
     shs_moments one = SHS_ZERO;
     stream s;
     int threads;
@@ -719,7 +720,7 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
             assert_ok(shs_cube_map(&ctx, &used, &map, precision_of(precise), &first));
         } else {
             shs_moments more = moments_of(&ctx, &used, precise);
-            shs_sink sink = new_sink(SHS_F64, SHS_BIP, 67, 71, 5);
+            shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 67, 71, 5);
             int j;
             sink.rescale = 1, sink.low = -1, sink.high = 1;
             assert_memory_equal(more.shift, one.shift, 21 * sizeof *one.shift);
@@ -738,7 +739,7 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
 }
 
 static void test_threads_give_the_same_bits(void **state) {
-    static const shs_type some[] = {SHS_U8, SHS_U16, SHS_F32, SHS_F64};
+    static const shs_type some[] = {SHS_TYPE_U8, SHS_TYPE_U16, SHS_TYPE_F32, SHS_TYPE_F64};
     int t, precise, blocks;
     (void)state;
     for (t = 0; t < 4; t++)
@@ -764,11 +765,11 @@ static void test_rounding_and_clamping(void **state) {
     int t, precise, i;
     (void)state;
     memcpy(p.x, values, sizeof values);
-    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     map.bands = map.outputs = 1, map.matrix = &identity;
-    for (t = SHS_U8; t <= SHS_U32; t++)
+    for (t = SHS_TYPE_U8; t <= SHS_TYPE_U32; t++)
         for (precise = 0; precise < 2; precise++) {
-            shs_sink sink = new_sink((shs_type)t, SHS_BSQ, 1, COUNT, 1);
+            shs_sink sink = new_sink((shs_type)t, SHS_INTERLEAVE_BSQ, 1, COUNT, 1);
             plain_cube out;
             assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
             out = sink_values(&sink, 1, COUNT, 1);
@@ -785,9 +786,9 @@ static void test_rounding_and_clamping(void **state) {
 }
 
 static void test_floating_sinks_keep_the_value(void **state) {
-    static const shs_type floating[] = {SHS_F32, SHS_F64, SHS_REAL};
-    plain_cube p = random_values(SHS_F32, 13, 17, 1, 260);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    static const shs_type floating[] = {SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
+    plain_cube p = random_values(SHS_TYPE_F32, 13, 17, 1, 260);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     shs_pixel_map map = SHS_ZERO;
     shs_wide identity = 1;
     int t, precise;
@@ -795,7 +796,7 @@ static void test_floating_sinks_keep_the_value(void **state) {
     map.bands = map.outputs = 1, map.matrix = &identity;
     for (t = 0; t < 3; t++)
         for (precise = 0; precise < 2; precise++) {
-            shs_sink sink = new_sink(floating[t], SHS_BSQ, 13, 17, 1);
+            shs_sink sink = new_sink(floating[t], SHS_INTERLEAVE_BSQ, 13, 17, 1);
             plain_cube out;
             assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
             out = sink_values(&sink, 13, 17, 1);
@@ -809,11 +810,11 @@ static void test_floating_sinks_keep_the_value(void **state) {
 
 /* Each output by itself from its smallest to its largest value; the second one is constant. */
 static void check_rescale(shs_type type, double low, double high, int precise) {
-    plain_cube p = random_values(SHS_F64, 23, 29, 4, 270), out;
+    plain_cube p = random_values(SHS_TYPE_F64, 23, 29, 4, 270), out;
     unsigned char *mask = random_mask(pixels_of(&p), 6, 271);
     shs_pixel_map map = random_map(4, 3, 272);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIL, 0);
-    shs_sink sink = new_sink(type, SHS_BIP, 23, 29, 3);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    shs_sink sink = new_sink(type, SHS_INTERLEAVE_BIP, 23, 29, 3);
     double *y = NEW(double, 3 * pixels_of(&p)), unit = is_integer_type(type) ? 0.5 : 0;
     size_t i;
     int k;
@@ -835,8 +836,8 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
                 continue;
             }
             assert_close(got, expected,
-                         unit + (high - low) *
-                                    (precise ? type == SHS_F32 ? 1e-6 : 1e-12 : BY_TYPE(2e-6, type == SHS_F32 ? 1e-6 : 1e-12)));
+                         unit + (high - low) * (precise ? type == SHS_TYPE_F32 ? 1e-6 : 1e-12
+                                                        : BY_TYPE(2e-6, type == SHS_TYPE_F32 ? 1e-6 : 1e-12)));
             assert_true(got >= low && got <= high);
             got_least = fmin(got_least, got), got_most = fmax(got_most, got);
         }
@@ -851,24 +852,24 @@ static void test_rescale(void **state) {
     int precise;
     (void)state;
     for (precise = 0; precise < 2; precise++) {
-        check_rescale(SHS_U8, 0, 255, precise);
-        check_rescale(SHS_U8, 20, 200, precise);
-        check_rescale(SHS_I16, -32768, 32767, precise);
-        check_rescale(SHS_U16, 0, 65535, precise);
-        check_rescale(SHS_I32, -1000, 1000, precise);
-        check_rescale(SHS_U32, 0, 100000, precise);
-        check_rescale(SHS_F32, -1, 1, precise);
-        check_rescale(SHS_F64, 0, 1, precise);
+        check_rescale(SHS_TYPE_U8, 0, 255, precise);
+        check_rescale(SHS_TYPE_U8, 20, 200, precise);
+        check_rescale(SHS_TYPE_I16, -32768, 32767, precise);
+        check_rescale(SHS_TYPE_U16, 0, 65535, precise);
+        check_rescale(SHS_TYPE_I32, -1000, 1000, precise);
+        check_rescale(SHS_TYPE_U32, 0, 100000, precise);
+        check_rescale(SHS_TYPE_F32, -1, 1, precise);
+        check_rescale(SHS_TYPE_F64, 0, 1, precise);
     }
 }
 
 /* low = high, one pixel, no pixel: no division by nothing. */
 static void test_rescale_of_little(void **state) {
-    plain_cube p = random_values(SHS_F64, 3, 4, 2, 280), out;
+    plain_cube p = random_values(SHS_TYPE_F64, 3, 4, 2, 280), out;
     unsigned char *mask = NEW(unsigned char, 12);
     shs_pixel_map map = random_map(2, 2, 281);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIL, 0);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 3, 4, 2);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 3, 4, 2);
     size_t i;
     int valid;
     (void)state;
@@ -900,10 +901,10 @@ static void test_shapes_of_maps(void **state) {
         for (precise = 0; precise < 2; precise++)
             for (plainly = 0; plainly < 2; plainly++) {
                 int bands = shapes[k][0], outputs = shapes[k][1];
-                plain_cube p = random_values(SHS_I16, 9, 71, bands, 290), out;
-                shs_cube cube = cube_of(&p, SHS_I16, (shs_interleave)(k % 3), 0);
+                plain_cube p = random_values(SHS_TYPE_I16, 9, 71, bands, 290), out;
+                shs_cube cube = cube_of(&p, SHS_TYPE_I16, (shs_interleave)(k % 3), 0);
                 shs_pixel_map map = random_map(bands, outputs, 291), used = map;
-                shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 9, 71, outputs);
+                shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 9, 71, outputs);
                 double *expected = NEW(double, pixels_of(&p) * (size_t)outputs), scale;
                 if (plainly) used.centre = used.offset = NULL;
                 scale = naive_map(&p, outputs, used.matrix, used.centre, used.offset, expected);
@@ -928,11 +929,11 @@ static int same_moments(const shs_moments *a, const shs_moments *b) {
 }
 
 static void test_failing_reads(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 15, 6, 300);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIL, 0);
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 300);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIL, 0);
     shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0);
     shs_pixel_map map = random_map(6, 2, 301);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 20, 15, 2);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
     int k;
     (void)state;
     sink.rescale = 1, sink.high = 255;
@@ -957,10 +958,10 @@ static void test_failing_reads(void **state) {
 }
 
 static void test_failing_writes(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 15, 6, 310);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIL, 0);
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 310);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIL, 0);
     shs_pixel_map map = random_map(6, 2, 311);
-    shs_sink memory = new_sink(SHS_U8, SHS_BIP, 20, 15, 2);
+    shs_sink memory = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
     int k, rescale;
     (void)state;
     for (rescale = 0; rescale < 2; rescale++)
@@ -983,11 +984,11 @@ static void test_failing_writes(void **state) {
 }
 
 static void test_cancelled_at_every_step(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 15, 6, 320);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIL, 0);
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 320);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIL, 0);
     shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0);
     shs_pixel_map map = random_map(6, 2, 321);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 20, 15, 2);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
     int k, calls;
     (void)state;
     sink.rescale = 1, sink.high = 255;
@@ -1034,11 +1035,11 @@ static void test_cancelled_at_every_step(void **state) {
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void test_each_allocation_fails(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 15, 6, 330);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIL, 1), used;
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 330);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIL, 1), used;
     shs_moments m, before = moments_of(NULL, &cube, 0), made;
     shs_pixel_map map = random_map(6, 2, 331);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 20, 15, 2);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
     unsigned char pattern[sizeof made];
     int k, blocks, failures = 0;
     size_t i;
@@ -1084,7 +1085,7 @@ static void test_each_allocation_fails(void **state) {
 
 /* The queries say what one call takes, and an arena of that size is enough. */
 static void test_workspaces(void **state) {
-    plain_cube p = random_values(SHS_U8, 40, 60, 23, 340);
+    plain_cube p = random_values(SHS_TYPE_U8, 40, 60, 23, 340);
     shs_pixel_map map = random_map(23, 5, 341);
     int t, threads, variant;
     (void)state;
@@ -1093,7 +1094,7 @@ static void test_workspaces(void **state) {
             for (variant = 0; variant < 8; variant++) {
                 int precise = variant & 1;
                 shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), 0), used = cube;
-                shs_sink sink = new_sink(SHS_U16, SHS_BIL, 40, 60, 5), target = sink;
+                shs_sink sink = new_sink(SHS_TYPE_U16, SHS_INTERLEAVE_BIL, 40, 60, 5), target = sink;
                 shs_context ctx = SHS_ZERO;
                 shs_moments m;
                 shs_arena arena;
@@ -1137,7 +1138,7 @@ static void test_memory_of_streams_is_bounded(void **state) {
     shs_cube cube = SHS_ZERO;
     shs_context ctx = SHS_ZERO;
     (void)state;
-    cube.type = SHS_U8, cube.lines = 6955 * 3, cube.samples = 781, cube.bands = 224, cube.interleave = SHS_BIL;
+    cube.type = SHS_TYPE_U8, cube.lines = 6955 * 3, cube.samples = 781, cube.bands = 224, cube.interleave = SHS_INTERLEAVE_BIL;
     cube.read_fn = read_nothing;
     ctx.threads = 2;
     cube.block_lines = 16;
@@ -1166,7 +1167,7 @@ static void reduce_moments(const shs_context *ctx, int rank, void *arg) {
 /* Ranks whose levels, and so their shifts, differ; every rank gets the sums of all, to the bit the same. */
 static void test_ranks_add_up(void **state) {
     static const int firsts[] = {0, 3, 16, 31};
-    plain_cube p = random_values(SHS_F32, 31, 17, 6, 350);
+    plain_cube p = random_values(SHS_TYPE_F32, 31, 17, 6, 350);
     rank_work w;
     shs_cube cube;
     double mean[6], covariance[36];
@@ -1175,7 +1176,7 @@ static void test_ranks_add_up(void **state) {
     (void)state;
     for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[2] = (double)(float)(pixel_of(&p, i)[2] + (double)(i / 100 * 1000));
     naive_moments(&p, NULL, mean, covariance);
-    cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     for (ranks = 1; ranks <= 3; ranks++) {
         memset(&w, 0, sizeof w);
         for (r = 0; r < ranks; r++) w.parts[r] = slice_of(&cube, firsts[r], (r == ranks - 1 ? 31 : firsts[r + 1]) - firsts[r]);
@@ -1199,9 +1200,9 @@ static void map_part(const shs_context *ctx, int rank, void *arg) {
 
 /* Stretched to bytes, the parts of the ranks fit together: least and largest value are those of all. */
 static void test_ranks_rescale_alike(void **state) {
-    plain_cube p = random_values(SHS_I16, 30, 17, 6, 360);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
-    shs_sink whole = new_sink(SHS_U8, SHS_BIP, 30, 17, 3);
+    plain_cube p = random_values(SHS_TYPE_I16, 30, 17, 6, 360);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
+    shs_sink whole = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 30, 17, 3);
     rank_work w;
     int r;
     (void)state;
@@ -1210,7 +1211,7 @@ static void test_ranks_rescale_alike(void **state) {
     whole.rescale = 1, whole.high = 255;
     for (r = 0; r < 2; r++) {
         w.parts[r] = slice_of(&cube, 12 * r, r ? 18 : 12);
-        w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 18, 17, 3);
+        w.sinks[r] = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 18, 17, 3);
         w.sinks[r].rescale = 1, w.sinks[r].high = 255;
     }
     assert_ok(shs_cube_map(NULL, &cube, &w.map, 1, &whole));
@@ -1230,8 +1231,8 @@ static int reduce_fails(void *user, shs_wide *values, size_t count, shs_reduce_o
 }
 
 static void test_failing_reduce(void **state) {
-    plain_cube p = random_values(SHS_I16, 5, 5, 3, 370);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_I16, 5, 5, 3, 370);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
     shs_context ctx = SHS_ZERO;
     shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0);
     faulty f;
@@ -1261,12 +1262,12 @@ static int reduce_breaks(void *user, shs_wide *values, size_t count, shs_reduce_
 /* Wherever the reduction breaks down the moments stay as they were, to the last bit; and without pixels there is nothing to
    divide. */
 static void test_reduce_breaks_midway(void **state) {
-    plain_cube p = random_values(SHS_F64, 5, 7, 3, 371);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_F64, 5, 7, 3, 371);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     shs_context ctx = SHS_ZERO;
     shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0), empty;
     shs_pixel_map map = random_map(3, 2, 372);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 5, 7, 2);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 5, 7, 2);
     shs_status status = SHS_REDUCE_FAILED;
     int k, left;
     (void)state;
@@ -1325,7 +1326,7 @@ static void test_long_strides(void **state) {
             }
             for (precise = 0; precise < 2; precise++) {
                 check_moments(NULL, &cube, &q, NULL, precise);
-                check_map(NULL, &cube, &q, precise, precise ? SHS_BIP : SHS_BSQ);
+                check_map(NULL, &cube, &q, precise, precise ? SHS_INTERLEAVE_BIP : SHS_INTERLEAVE_BSQ);
             }
             free(memory), free(q.x);
         }
@@ -1334,7 +1335,7 @@ static void test_long_strides(void **state) {
 /* Moments of one type of pixels go on with another's, whatever shift they began with: whole, or not, or beyond the type. */
 static void test_shift_of_another_type(void **state) {
     static const double levels[] = {-40000.25, -3.5, 0, 12.5, 127, 128, 300, 70000.75};
-    static const shs_type next[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32};
+    static const shs_type next[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32, SHS_TYPE_U32, SHS_TYPE_F32};
     int k, t;
     size_t i;
     (void)state;
@@ -1348,7 +1349,7 @@ static void test_shift_of_another_type(void **state) {
             memcpy(all.x, p.x, values_of(&p) * sizeof *p.x);
             memcpy(all.x + values_of(&p), more.x, values_of(&p) * sizeof *p.x);
             naive_moments(&all, NULL, mean, covariance);
-            first = cube_of(&p, SHS_F32, SHS_BIP, 0), second = cube_of(&more, next[t], SHS_BIP, 0);
+            first = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), second = cube_of(&more, next[t], SHS_INTERLEAVE_BIP, 0);
             moments = moments_of(NULL, &first, 0);
             assert_ok(shs_moments_update(NULL, &second, 0, &moments));
             assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, 3));
@@ -1363,8 +1364,8 @@ static void test_shift_of_another_type(void **state) {
 
 /* So many pixels that chunks are large, and more than are summed at a time: right, and cancelled in between. */
 static void test_large_chunks(void **state) {
-    plain_cube p = random_values(SHS_U8, 320, 330, 1, 376);
-    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_U8, 320, 330, 1, 376);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     shs_context ctx = SHS_ZERO;
     shs_moments m;
     watch w;
@@ -1384,21 +1385,21 @@ static void test_large_chunks(void **state) {
 
 /* 16-bit pixels whose differences are so large that integer sums have to be flushed several times a panel. */
 static void test_sums_flushed_within_a_panel(void **state) {
-    plain_cube p = random_values(SHS_I16, 20, 50, 7, 378);
+    plain_cube p = random_values(SHS_TYPE_I16, 20, 50, 7, 378);
     shs_cube cube;
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] / 6);
-    cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
     check_moments(NULL, &cube, &p, NULL, 0);
     cube_free(&cube), free(p.x);
 }
 
 /* Outputs that have no room in an int are refused before their matrix is looked at. */
 static void test_too_many_outputs(void **state) {
-    plain_cube p = random_values(SHS_U8, 2, 2, 1, 377);
-    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
-    shs_sink sink = new_sink(SHS_U8, SHS_BIP, 2, 2, 1);
+    plain_cube p = random_values(SHS_TYPE_U8, 2, 2, 1, 377);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 2, 2, 1);
     shs_pixel_map map = SHS_ZERO;
     shs_wide one = 1;
     (void)state;
@@ -1413,7 +1414,7 @@ static void test_too_many_outputs(void **state) {
 /* What every call must say of this cube. */
 static void check_cube_status(const shs_cube *cube, int bands, shs_status expected) {
     shs_pixel_map map = random_map(bands, 2, 380);
-    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 4, 5, 2);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 4, 5, 2);
     shs_moments m;
     size_t i;
     assert_ok(shs_moments_create(NULL, bands, &m));
@@ -1428,15 +1429,15 @@ static void check_cube_status(const shs_cube *cube, int bands, shs_status expect
 
 /* A cube without lines, in memory or as a stream, has bands and no pixels: it adds nothing, and nothing is written. */
 static void test_no_lines(void **state) {
-    plain_cube p = random_values(SHS_I16, 4, 5, 3, 391);
-    shs_cube good = cube_of(&p, SHS_I16, SHS_BIP, 0), c;
+    plain_cube p = random_values(SHS_TYPE_I16, 4, 5, 3, 391);
+    shs_cube good = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0), c;
     shs_pixel_map map = random_map(3, 2, 381);
     shs_sink nowhere = SHS_ZERO;
     size_t i;
     int how;
     (void)state;
     for (how = 0; how < 4; how++) {
-        shs_sink sink = new_sink(SHS_F32, SHS_BIP, 4, 5, 2);
+        shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 4, 5, 2);
         shs_moments m;
         stream s;
         c = how == 1 ? streamed(&good, 2, &s) : good;
@@ -1445,7 +1446,7 @@ static void test_no_lines(void **state) {
         if (how > 2) c.samples = 0;
         assert_int_equal(shs_cube_bands(&c), 3);
         assert_ok(shs_moments_create(NULL, 3, &m));
-        assert_ok(shs_moments_update(NULL, &c, how % 2 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO, &m));
+        assert_ok(shs_moments_update(NULL, &c, how % 2 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_AUTO, &m));
         assert_true(m.count == 0);
         sink.rescale = how % 2, sink.high = 1;
         assert_ok(shs_cube_map(NULL, &c, &map, 0, &sink));
@@ -1460,8 +1461,8 @@ static void test_no_lines(void **state) {
 
 static void test_bad_cubes(void **state) {
     static const int out_of_range[] = {0, 3}, negative[] = {-1, 0};
-    plain_cube p = random_values(SHS_I16, 4, 5, 3, 390);
-    shs_cube good = cube_of(&p, SHS_I16, SHS_BIP, 0), c;
+    plain_cube p = random_values(SHS_TYPE_I16, 4, 5, 3, 390);
+    shs_cube good = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0), c;
     stream s;
     (void)state;
     assert_int_equal(shs_cube_bands(&good), 3);
@@ -1488,10 +1489,10 @@ static void test_bad_cubes(void **state) {
 
 /* Sizes whose product no size_t holds: an error before the first pixel. */
 static void test_impossible_sizes(void **state) {
-    plain_cube p = random_values(SHS_I16, 4, 5, 3, 400);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
+    plain_cube p = random_values(SHS_TYPE_I16, 4, 5, 3, 400);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
     shs_moments m;
-    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 4, 5, 2);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 4, 5, 2);
     shs_pixel_map map = random_map(3, 2, 401);
     shs_status status;
     stream s;
@@ -1521,9 +1522,9 @@ static void test_impossible_sizes(void **state) {
 }
 
 static void test_bad_maps_sinks_and_moments(void **state) {
-    plain_cube p = random_values(SHS_I16, 4, 5, 3, 410);
-    shs_cube cube = cube_of(&p, SHS_I16, SHS_BIP, 0);
-    shs_sink good_sink = new_sink(SHS_F32, SHS_BIP, 4, 5, 2), sink = good_sink;
+    plain_cube p = random_values(SHS_TYPE_I16, 4, 5, 3, 410);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
+    shs_sink good_sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 4, 5, 2), sink = good_sink;
     shs_pixel_map good_map = random_map(3, 2, 411), map = good_map;
     shs_wide odd[6] = {1, 2, 3, NOT_A_NUMBER, 5, 6}, huge[6] = {1, 2, 3, ENDLESS, 5, 6};
     shs_moments m, other;

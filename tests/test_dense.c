@@ -44,7 +44,7 @@ static shs_real *new_matrix(int rows, int columns, int ld, uint64_t seed) {
     return A;
 }
 
-static int in_triangle(shs_uplo uplo, int i, int j) { return uplo == SHS_LOWER ? i >= j : i <= j; }
+static int in_triangle(shs_uplo uplo, int i, int j) { return uplo == SHS_UPLO_LOWER ? i >= j : i <= j; }
 
 /* Each |a - b| of the first `rows` rows within `factor` eps times the element of scale. */
 static void assert_matrix_close(int rows, int columns, const shs_real *A, int lda, const shs_real *B, int ldb,
@@ -222,8 +222,8 @@ static void check_gemv(shs_trans trans, int m, int n, shs_real alpha, shs_real b
     gather(ny, y, incy, expected);
     abs_x = magnitudes((size_t)nx, x1);
     scale = magnitudes((size_t)ny, expected);
-    assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, ny, 1, nx, alpha, A, lda, x1, nx, beta, expected, ny));
-    assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, ny, 1, nx, magnitude(alpha), abs_A, lda, abs_x, nx, magnitude(beta),
+    assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, ny, 1, nx, alpha, A, lda, x1, nx, beta, expected, ny));
+    assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, ny, 1, nx, magnitude(alpha), abs_A, lda, abs_x, nx, magnitude(beta),
                              scale, ny));
     assert_ok(shs_gemv(trans, m, n, alpha, A, lda, x, incx, beta, y, incy));
     gather(ny, y, incy, got);
@@ -251,17 +251,17 @@ static void gemv_checks_its_arguments(void **state) {
     shs_real A[12] = {0}, x[4] = {0}, y[4] = {1, 1, 1, 1};
     (void)state;
     assert_status(shs_gemv((shs_trans)2, -1, 3, 1, A, 4, x, 1, 0, y, 1), SHS_BAD_ENUM);
-    assert_status(shs_gemv(SHS_TRANS, -1, -1, 1, A, 4, x, 1, 0, y, 1), SHS_BAD_M);
-    assert_status(shs_gemv(SHS_TRANS, 4, -1, 1, NULL, 4, x, 1, 0, y, 1), SHS_BAD_N);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, NULL, 3, x, 1, 0, y, 1), SHS_BAD_A);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, A, 3, NULL, 1, 0, y, 1), SHS_BAD_LDA);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, A, 4, NULL, 0, 0, y, 1), SHS_BAD_X);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, A, 4, x, 0, 0, NULL, 1), SHS_BAD_INCX);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, A, 4, x, 1, 0, NULL, 0), SHS_BAD_Y);
-    assert_status(shs_gemv(SHS_TRANS, 4, 3, 1, A, 4, x, 1, 0, y, 0), SHS_BAD_INCY);
+    assert_status(shs_gemv(SHS_TRANS_YES, -1, -1, 1, A, 4, x, 1, 0, y, 1), SHS_BAD_M);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, -1, 1, NULL, 4, x, 1, 0, y, 1), SHS_BAD_N);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, NULL, 3, x, 1, 0, y, 1), SHS_BAD_A);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, A, 3, NULL, 1, 0, y, 1), SHS_BAD_LDA);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, A, 4, NULL, 0, 0, y, 1), SHS_BAD_X);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, A, 4, x, 0, 0, NULL, 1), SHS_BAD_INCX);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, A, 4, x, 1, 0, NULL, 0), SHS_BAD_Y);
+    assert_status(shs_gemv(SHS_TRANS_YES, 4, 3, 1, A, 4, x, 1, 0, y, 0), SHS_BAD_INCY);
     assert_true(y[0] == 1 && y[3] == 1);
-    assert_ok(shs_gemv(SHS_NO_TRANS, 0, 0, 1, NULL, 0, NULL, 1, 0, NULL, 1));
-    assert_ok(shs_gemv(SHS_NO_TRANS, 4, 0, 1, NULL, 4, NULL, 1, 0, y, 1)); /* an empty sum */
+    assert_ok(shs_gemv(SHS_TRANS_NO, 0, 0, 1, NULL, 0, NULL, 1, 0, NULL, 1));
+    assert_ok(shs_gemv(SHS_TRANS_NO, 4, 0, 1, NULL, 4, NULL, 1, 0, y, 1)); /* an empty sum */
     assert_true(y[0] == 0 && y[3] == 0);
 }
 
@@ -275,7 +275,7 @@ static void gemm_naive_matches_general_form(void **state) {
         shs_real *A = new_normal((size_t)(m * k + 1), 41), *B = new_normal((size_t)(k * n + 1), 42);
         shs_real *C = filled((size_t)(m * n), 7), *expected = filled((size_t)(m * n), 8);
         shs_gemm_naive(m, n, k, A, B, C);
-        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_NO_TRANS, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
+        assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_NO, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
         for (i = 0; i < m * n; i++) assert_close(C[i], expected[i], 10 * (double)REAL_EPS * k);
         free(A), free(B), free(C), free(expected);
     }
@@ -296,9 +296,9 @@ static void ger_matches_gemm_naive(void **state) {
             gather(n, y, incy, y1);
             abs_x = magnitudes((size_t)m, x1);
             abs_y = magnitudes((size_t)n, y1);
-            assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, factors[count % 4], x1, m, y1, n, 1, expected,
-                                     lda));
-            assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, SHS_TRANS, m, n, 1, 1, abs_x, m, abs_y, n, 1, scale, lda));
+            assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_YES, m, n, 1, factors[count % 4], x1, m, y1, n, 1,
+                                             expected, lda));
+            assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_YES, m, n, 1, 1, abs_x, m, abs_y, n, 1, scale, lda));
             assert_ok(shs_ger(m, n, factors[count % 4], x, incx, y, incy, A, lda));
             assert_matrix_close(m, n, A, lda, expected, lda, scale, lda, 8);
             free(A), free(expected), free(scale), free(x), free(y), free(x1), free(y1), free(abs_x), free(abs_y);
@@ -327,7 +327,7 @@ static shs_real *new_triangular(shs_uplo uplo, shs_diag diag, int n, int lda, ui
     for (j = 0; j < n; j++)
         for (i = 0; i < n; i++) {
             shs_real *a = SHS__AT(A, lda, i, j);
-            if (!in_triangle(uplo, i, j) || (i == j && diag == SHS_UNIT)) *a = not_a_number();
+            if (!in_triangle(uplo, i, j) || (i == j && diag == SHS_DIAG_UNIT)) *a = not_a_number();
             else if (i == j) *a = *a < 0 ? *a - 2 : *a + 2;
             else *a /= (shs_real)(2 * sqrt((double)n));
         }
@@ -339,9 +339,9 @@ static shs_real *full_triangular(shs_uplo uplo, shs_diag diag, int n, const shs_
     shs_real *F = filled((size_t)n * (size_t)n, 0);
     int j;
     for (j = 0; j < n; j++) {
-        int first = uplo == SHS_LOWER ? j : 0, last = uplo == SHS_LOWER ? n : j + 1;
+        int first = uplo == SHS_UPLO_LOWER ? j : 0, last = uplo == SHS_UPLO_LOWER ? n : j + 1;
         memcpy(SHS__AT(F, n, first, j), SHS__AT(A, lda, first, j), (size_t)(last - first) * sizeof *F);
-        if (diag == SHS_UNIT) *SHS__AT(F, n, j, j) = 1;
+        if (diag == SHS_DIAG_UNIT) *SHS__AT(F, n, j, j) = 1;
     }
     return F;
 }
@@ -349,17 +349,17 @@ static shs_real *full_triangular(shs_uplo uplo, shs_diag diag, int n, const shs_
 /* op(A) X (X op(A)) equals alpha B within rounding, for the triangular A in any of its forms. */
 static void assert_solves(shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m, int n, shs_real alpha,
                           const shs_real *A, int lda, const shs_real *X, const shs_real *B, int ldb) {
-    int order = side == SHS_LEFT ? m : n;
+    int order = side == SHS_SIDE_LEFT ? m : n;
     size_t room = (size_t)m * (size_t)n, mn = (size_t)ldb * (size_t)n, i;
     shs_real *F = full_triangular(uplo, diag, order, A, lda), *abs_F = magnitudes((size_t)order * (size_t)order, F);
     shs_real *abs_X = magnitudes(mn, X), *product = filled(room, 0), *scale = filled(room, 0);
     shs_real *wanted = filled(room, 0);
-    if (side == SHS_LEFT) {
-        assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, m, n, m, 1, F, order, X, ldb, 0, product, m));
-        assert_ok(shs_gemm_general_naive(trans, SHS_NO_TRANS, m, n, m, 1, abs_F, order, abs_X, ldb, 0, scale, m));
+    if (side == SHS_SIDE_LEFT) {
+        assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, m, n, m, 1, F, order, X, ldb, 0, product, m));
+        assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, m, n, m, 1, abs_F, order, abs_X, ldb, 0, scale, m));
     } else {
-        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, trans, m, n, n, 1, X, ldb, F, order, 0, product, m));
-        assert_ok(shs_gemm_general_naive(SHS_NO_TRANS, trans, m, n, n, 1, abs_X, ldb, abs_F, order, 0, scale, m));
+        assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, trans, m, n, n, 1, X, ldb, F, order, 0, product, m));
+        assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, trans, m, n, n, 1, abs_X, ldb, abs_F, order, 0, scale, m));
     }
     for (i = 0; i < room; i++) {
         wanted[i] = alpha * *SHS__AT(B, ldb, i % (size_t)m, i / (size_t)m);
@@ -375,16 +375,16 @@ static void trsv_leaves_no_residual(void **state) {
     (void)state;
     for (s = 0; s < SIZES; s++)
         for (form = 0; form < 8; form++, count++) {
-            shs_uplo uplo = form & 1 ? SHS_UPPER : SHS_LOWER;
-            shs_trans trans = form & 2 ? SHS_TRANS : SHS_NO_TRANS;
-            shs_diag diag = form & 4 ? SHS_UNIT : SHS_NON_UNIT;
+            shs_uplo uplo = form & 1 ? SHS_UPLO_UPPER : SHS_UPLO_LOWER;
+            shs_trans trans = form & 2 ? SHS_TRANS_YES : SHS_TRANS_NO;
+            shs_diag diag = form & 4 ? SHS_DIAG_UNIT : SHS_DIAG_NON_UNIT;
             int n = sizes[s], lda = n + 2, inc = incs[(count + s) % 4];
             shs_real *A = new_triangular(uplo, diag, n, lda, 17), *x = new_normal((size_t)(3 * n), 18);
             shs_real *b1 = filled((size_t)n, 0), *x1 = filled((size_t)n, 0);
             gather(n, x, inc, b1);
             assert_ok(shs_trsv(uplo, trans, diag, n, A, lda, x, inc));
             gather(n, x, inc, x1);
-            assert_solves(SHS_LEFT, uplo, trans, diag, n, 1, 1, A, lda, x1, b1, n);
+            assert_solves(SHS_SIDE_LEFT, uplo, trans, diag, n, 1, 1, A, lda, x1, b1, n);
             free(A), free(x), free(b1), free(x1);
         }
 }
@@ -392,18 +392,18 @@ static void trsv_leaves_no_residual(void **state) {
 static void trsv_checks_its_arguments(void **state) {
     shs_real A[9] = {1, 0, 0, 0, 1, 0, 0, 0, 0}, x[3] = {1, 2, 3};
     (void)state;
-    assert_status(shs_trsv((shs_uplo)2, SHS_TRANS, SHS_UNIT, -1, A, 3, x, 1), SHS_BAD_ENUM);
-    assert_status(shs_trsv(SHS_LOWER, (shs_trans)3, SHS_UNIT, 3, A, 3, x, 1), SHS_BAD_ENUM);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, (shs_diag)2, 3, A, 3, x, 1), SHS_BAD_ENUM);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, -1, NULL, 3, x, 1), SHS_BAD_N);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, 3, NULL, 2, x, 1), SHS_BAD_A);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, 3, A, 2, NULL, 1), SHS_BAD_LDA);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, 3, A, 3, NULL, 0), SHS_BAD_X);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, 3, A, 3, x, 0), SHS_BAD_INCX);
-    assert_status(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, 3, A, 3, x, 1), SHS_SINGULAR);
+    assert_status(shs_trsv((shs_uplo)2, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, A, 3, x, 1), SHS_BAD_ENUM);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, (shs_trans)3, SHS_DIAG_UNIT, 3, A, 3, x, 1), SHS_BAD_ENUM);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, (shs_diag)2, 3, A, 3, x, 1), SHS_BAD_ENUM);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, NULL, 3, x, 1), SHS_BAD_N);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 3, NULL, 2, x, 1), SHS_BAD_A);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 3, A, 2, NULL, 1), SHS_BAD_LDA);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 3, A, 3, NULL, 0), SHS_BAD_X);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 3, A, 3, x, 0), SHS_BAD_INCX);
+    assert_status(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, 3, A, 3, x, 1), SHS_SINGULAR);
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 3);
-    assert_ok(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_UNIT, 3, A, 3, x, 1));
-    assert_ok(shs_trsv(SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, 0, NULL, 0, NULL, 1));
+    assert_ok(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 3, A, 3, x, 1));
+    assert_ok(shs_trsv(SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, 0, NULL, 0, NULL, 1));
 }
 
 /* ---- gemm -------------------------------------------------------------------------------------------------------- */
@@ -512,10 +512,10 @@ static void syrk_elements_are_those_of_gemm(void **state) {
         int lda = t ? k : n;
         shs_trans trans = (shs_trans)t;
         assert_ok(shs_gemm(NULL, trans, (shs_trans)!t, n, n, k, (shs_real)0.7, A, lda, A, lda, 0, C, n));
-        assert_ok(shs_syrk(NULL, SHS_LOWER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
+        assert_ok(shs_syrk(NULL, SHS_UPLO_LOWER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
         for (j = 0; j < n; j++)
             assert_memory_equal(SHS__AT(D, n, j, j), SHS__AT(C, n, j, j), (size_t)(n - j) * sizeof *C);
-        assert_ok(shs_syrk(NULL, SHS_UPPER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
+        assert_ok(shs_syrk(NULL, SHS_UPLO_UPPER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
         assert_memory_equal(SHS__AT(D, n, 0, n - 1), SHS__AT(C, n, 0, n - 1), (size_t)n * sizeof *C);
     }
     free(A), free(C), free(D);
@@ -527,12 +527,12 @@ static void gemm_lets_nan_through(void **state) {
     int i, j;
     (void)state;
     A[7 * M + 33] = not_a_number();
-    assert_ok(shs_gemm(NULL, SHS_NO_TRANS, SHS_NO_TRANS, M, N, K, 1, A, M, B, K, 0, C, M));
+    assert_ok(shs_gemm(NULL, SHS_TRANS_NO, SHS_TRANS_NO, M, N, K, 1, A, M, B, K, 0, C, M));
     for (j = 0; j < N; j++)
         for (i = 0; i < M; i++) assert_int_equal(is_nan((double)C[j * M + i]), i == 33);
-    assert_ok(shs_gemm(NULL, SHS_NO_TRANS, SHS_NO_TRANS, M, N, 0, 1, A, M, B, 0, 1, C, M)); /* beta 1: stays */
+    assert_ok(shs_gemm(NULL, SHS_TRANS_NO, SHS_TRANS_NO, M, N, 0, 1, A, M, B, 0, 1, C, M)); /* beta 1: stays */
     assert_true(is_nan((double)C[33]));
-    assert_ok(shs_gemm(NULL, SHS_NO_TRANS, SHS_NO_TRANS, M, N, 0, 1, NULL, M, NULL, 0, 0, C, M));
+    assert_ok(shs_gemm(NULL, SHS_TRANS_NO, SHS_TRANS_NO, M, N, 0, 1, NULL, M, NULL, 0, 0, C, M));
     for (i = 0; i < M * N; i++) assert_true(C[i] == 0);
     free(A), free(B), free(C);
 }
@@ -543,27 +543,27 @@ static void gemm_checks_its_arguments(void **state) {
     int naive;
     (void)state;
     broken.threads = -1;
-    assert_status(shs_gemm(&broken, (shs_trans)5, SHS_TRANS, 4, 3, 2, 1, A, 4, B, 2, 0, C, 4), SHS_BAD_CONTEXT);
+    assert_status(shs_gemm(&broken, (shs_trans)5, SHS_TRANS_YES, 4, 3, 2, 1, A, 4, B, 2, 0, C, 4), SHS_BAD_CONTEXT);
     for (naive = 0; naive < 2; naive++) {
 #define GEMM(ta, tb, m, n, k, A, lda, B, ldb, C, ldc)                                                                  \
     (naive ? shs_gemm_general_naive(ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc)                                             \
            : shs_gemm(NULL, ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc))
-        assert_status(GEMM((shs_trans)2, SHS_NO_TRANS, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
-        assert_status(GEMM(SHS_NO_TRANS, (shs_trans)2, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, -1, -1, 2, A, 4, B, 2, C, 4), SHS_BAD_M);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, -1, -1, A, 4, B, 2, C, 4), SHS_BAD_N);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, -1, NULL, 4, B, 2, C, 4), SHS_BAD_K);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, NULL, 3, B, 2, C, 4), SHS_BAD_A);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 3, NULL, 2, C, 4), SHS_BAD_LDA);
-        assert_status(GEMM(SHS_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 1, B, 2, C, 4), SHS_BAD_LDA);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 4, NULL, 1, C, 4), SHS_BAD_B);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 4, B, 1, NULL, 4), SHS_BAD_LDB);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_TRANS, 4, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_LDB);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 4, B, 2, NULL, 3), SHS_BAD_C);
-        assert_status(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 3, 2, A, 4, B, 2, C, 3), SHS_BAD_LDC);
+        assert_status(GEMM((shs_trans)2, SHS_TRANS_NO, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
+        assert_status(GEMM(SHS_TRANS_NO, (shs_trans)2, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, -1, -1, 2, A, 4, B, 2, C, 4), SHS_BAD_M);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, -1, -1, A, 4, B, 2, C, 4), SHS_BAD_N);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, -1, NULL, 4, B, 2, C, 4), SHS_BAD_K);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, NULL, 3, B, 2, C, 4), SHS_BAD_A);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, A, 3, NULL, 2, C, 4), SHS_BAD_LDA);
+        assert_status(GEMM(SHS_TRANS_YES, SHS_TRANS_NO, 4, 3, 2, A, 1, B, 2, C, 4), SHS_BAD_LDA);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, A, 4, NULL, 1, C, 4), SHS_BAD_B);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, A, 4, B, 1, NULL, 4), SHS_BAD_LDB);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_YES, 4, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_LDB);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, A, 4, B, 2, NULL, 3), SHS_BAD_C);
+        assert_status(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 3, 2, A, 4, B, 2, C, 3), SHS_BAD_LDC);
         assert_true(C[0] == 7);
-        assert_ok(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 0, 3, 2, NULL, 0, B, 2, NULL, 0));
-        assert_ok(GEMM(SHS_NO_TRANS, SHS_NO_TRANS, 4, 0, 2, A, 4, NULL, 2, NULL, 4));
+        assert_ok(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 0, 3, 2, NULL, 0, B, 2, NULL, 0));
+        assert_ok(GEMM(SHS_TRANS_NO, SHS_TRANS_NO, 4, 0, 2, A, 4, NULL, 2, NULL, 4));
 #undef GEMM
     }
 }
@@ -616,17 +616,17 @@ static void syrk_checks_its_arguments(void **state) {
 #define SYRK(uplo, trans, n, k, A, lda, C, ldc)                                                                        \
     (naive ? shs_syrk_naive(uplo, trans, n, k, 1, A, lda, 0, C, ldc)                                                   \
            : shs_syrk(NULL, uplo, trans, n, k, 1, A, lda, 0, C, ldc))
-        assert_status(SYRK((shs_uplo)2, SHS_NO_TRANS, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
-        assert_status(SYRK(SHS_LOWER, (shs_trans)2, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, -1, -1, A, 4, C, 4), SHS_BAD_N);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, 4, -1, NULL, 4, C, 4), SHS_BAD_K);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, 4, 2, NULL, 3, C, 4), SHS_BAD_A);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, 4, 2, A, 3, NULL, 4), SHS_BAD_LDA);
-        assert_status(SYRK(SHS_LOWER, SHS_TRANS, 4, 2, A, 1, NULL, 4), SHS_BAD_LDA);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, 4, 2, A, 4, NULL, 3), SHS_BAD_C);
-        assert_status(SYRK(SHS_LOWER, SHS_NO_TRANS, 4, 2, A, 4, C, 3), SHS_BAD_LDC);
+        assert_status(SYRK((shs_uplo)2, SHS_TRANS_NO, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
+        assert_status(SYRK(SHS_UPLO_LOWER, (shs_trans)2, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, -1, -1, A, 4, C, 4), SHS_BAD_N);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 4, -1, NULL, 4, C, 4), SHS_BAD_K);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 4, 2, NULL, 3, C, 4), SHS_BAD_A);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 4, 2, A, 3, NULL, 4), SHS_BAD_LDA);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_YES, 4, 2, A, 1, NULL, 4), SHS_BAD_LDA);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 4, 2, A, 4, NULL, 3), SHS_BAD_C);
+        assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 4, 2, A, 4, C, 3), SHS_BAD_LDC);
         assert_true(C[0] == 7);
-        assert_ok(SYRK(SHS_LOWER, SHS_NO_TRANS, 0, 2, NULL, 0, NULL, 0));
+        assert_ok(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, 0, 2, NULL, 0, NULL, 0));
 #undef SYRK
     }
 }
@@ -634,11 +634,11 @@ static void syrk_checks_its_arguments(void **state) {
 /* ---- trsm -------------------------------------------------------------------------------------------------------- */
 
 static void check_trsm(int form, int m, int n, shs_real alpha, int gap, int naive) {
-    shs_side side = form & 1 ? SHS_RIGHT : SHS_LEFT;
-    shs_uplo uplo = form & 2 ? SHS_UPPER : SHS_LOWER;
-    shs_trans trans = form & 4 ? SHS_TRANS : SHS_NO_TRANS;
-    shs_diag diag = form & 8 ? SHS_UNIT : SHS_NON_UNIT;
-    int order = side == SHS_LEFT ? m : n, lda = order + gap, ldb = m + gap, j;
+    shs_side side = form & 1 ? SHS_SIDE_RIGHT : SHS_SIDE_LEFT;
+    shs_uplo uplo = form & 2 ? SHS_UPLO_UPPER : SHS_UPLO_LOWER;
+    shs_trans trans = form & 4 ? SHS_TRANS_YES : SHS_TRANS_NO;
+    shs_diag diag = form & 8 ? SHS_DIAG_UNIT : SHS_DIAG_NON_UNIT;
+    int order = side == SHS_SIDE_LEFT ? m : n, lda = order + gap, ldb = m + gap, j;
     shs_real *A = new_triangular(uplo, diag, order, lda, 51), *B = new_matrix(m, n, ldb, 52);
     shs_real *X = copy_of((size_t)ldb * (size_t)n, B);
     if (naive) assert_ok(shs_trsm_naive(side, uplo, trans, diag, m, n, alpha, A, lda, X, ldb));
@@ -674,22 +674,23 @@ static void trsm_checks_its_arguments(void **state) {
 #define TRSM(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                                     \
     (naive ? shs_trsm_naive(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                      \
            : shs_trsm(NULL, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb))
-        assert_status(TRSM((shs_side)2, SHS_LOWER, SHS_TRANS, SHS_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
-        assert_status(TRSM(SHS_LEFT, (shs_uplo)2, SHS_TRANS, SHS_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, (shs_trans)2, SHS_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, (shs_diag)2, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, -1, -1, 1, A, 4, B, 4), SHS_BAD_M);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, -1, 1, NULL, 4, B, 4), SHS_BAD_N);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, 3, 1, NULL, 3, B, 4), SHS_BAD_A);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, 3, 1, A, 3, NULL, 4), SHS_BAD_LDA);
-        assert_status(TRSM(SHS_RIGHT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, 3, 1, A, 2, NULL, 4), SHS_BAD_LDA);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, 3, 1, A, 4, NULL, 3), SHS_BAD_B);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_UNIT, 4, 3, 1, A, 4, B, 3), SHS_BAD_LDB);
-        assert_status(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, 4, 3, 1, A, 4, B, 4), SHS_SINGULAR);
+        assert_status(TRSM((shs_side)2, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
+        assert_status(TRSM(SHS_SIDE_LEFT, (shs_uplo)2, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, (shs_trans)2, SHS_DIAG_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, (shs_diag)2, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, -1, 1, A, 4, B, 4), SHS_BAD_M);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, -1, 1, NULL, 4, B, 4), SHS_BAD_N);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, 3, 1, NULL, 3, B, 4), SHS_BAD_A);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, 3, 1, A, 3, NULL, 4), SHS_BAD_LDA);
+        assert_status(TRSM(SHS_SIDE_RIGHT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, 3, 1, A, 2, NULL, 4), SHS_BAD_LDA);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, 3, 1, A, 4, NULL, 3), SHS_BAD_B);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, 4, 3, 1, A, 4, B, 3), SHS_BAD_LDB);
+        assert_status(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, 4, 3, 1, A, 4, B, 4), SHS_SINGULAR);
         assert_true(B[0] == 7);
-        assert_ok(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, 0, 3, 1, NULL, 0, NULL, 0));
+        assert_ok(TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, 0, 3, 1, NULL, 0, NULL, 0));
         B[3] = not_a_number();
-        assert_ok(TRSM(SHS_LEFT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, 4, 3, 0, A, 4, B, 4)); /* neither is read */
+        assert_ok(
+            TRSM(SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, 4, 3, 0, A, 4, B, 4)); /* neither is read */
         assert_true(B[0] == 0 && B[3] == 0);
         B[0] = 7;
 #undef TRSM
@@ -702,7 +703,7 @@ static void trsm_checks_its_arguments(void **state) {
 static shs_real *new_positive_definite(shs_uplo uplo, int n, int lda, uint64_t seed) {
     shs_real *M = new_normal((size_t)n * (size_t)n, seed), *A = filled((size_t)lda * (size_t)n, not_a_number());
     int i;
-    assert_ok(shs_syrk_naive(uplo, SHS_NO_TRANS, n, n, 1 / (shs_real)n, M, n, 0, A, lda));
+    assert_ok(shs_syrk_naive(uplo, SHS_TRANS_NO, n, n, 1 / (shs_real)n, M, n, 0, A, lda));
     for (i = 0; i < n; i++) *SHS__AT(A, lda, i, i) += 1;
     free(M);
     return A;
@@ -714,10 +715,10 @@ static void check_cholesky(shs_uplo uplo, int n, int gap, int naive) {
     shs_real *product = filled((size_t)n * (size_t)n, 0), *scale = filled((size_t)n * (size_t)n, 0);
     if (naive) assert_ok(shs_cholesky_naive(uplo, n, F, lda));
     else assert_ok(shs_cholesky(NULL, uplo, n, F, lda));
-    L = full_triangular(uplo, SHS_NON_UNIT, n, F, lda);
+    L = full_triangular(uplo, SHS_DIAG_NON_UNIT, n, F, lda);
     abs_L = magnitudes((size_t)n * (size_t)n, L);
-    assert_ok(shs_syrk_naive(uplo, (shs_trans)(uplo == SHS_UPPER), n, n, 1, L, n, 0, product, n));
-    assert_ok(shs_syrk_naive(uplo, (shs_trans)(uplo == SHS_UPPER), n, n, 1, abs_L, n, 0, scale, n));
+    assert_ok(shs_syrk_naive(uplo, (shs_trans)(uplo == SHS_UPLO_UPPER), n, n, 1, L, n, 0, product, n));
+    assert_ok(shs_syrk_naive(uplo, (shs_trans)(uplo == SHS_UPLO_UPPER), n, n, 1, abs_L, n, 0, scale, n));
     for (j = 0; j < n; j++)
         for (i = 0; i < lda; i++)
             if (i < n && in_triangle(uplo, i, j))
@@ -760,15 +761,15 @@ static void cholesky_checks_its_arguments(void **state) {
     shs_real A[4] = {4, 1, 1, 3};
     (void)state;
     assert_status(shs_cholesky(NULL, (shs_uplo)2, -1, A, 2), SHS_BAD_ENUM);
-    assert_status(shs_cholesky(NULL, SHS_LOWER, -1, NULL, 2), SHS_BAD_N);
-    assert_status(shs_cholesky(NULL, SHS_LOWER, 2, NULL, 1), SHS_BAD_A);
-    assert_status(shs_cholesky(NULL, SHS_LOWER, 2, A, 1), SHS_BAD_LDA);
+    assert_status(shs_cholesky(NULL, SHS_UPLO_LOWER, -1, NULL, 2), SHS_BAD_N);
+    assert_status(shs_cholesky(NULL, SHS_UPLO_LOWER, 2, NULL, 1), SHS_BAD_A);
+    assert_status(shs_cholesky(NULL, SHS_UPLO_LOWER, 2, A, 1), SHS_BAD_LDA);
     assert_status(shs_cholesky_naive((shs_uplo)2, -1, A, 2), SHS_BAD_ENUM);
-    assert_status(shs_cholesky_naive(SHS_LOWER, -1, NULL, 2), SHS_BAD_N);
-    assert_status(shs_cholesky_naive(SHS_LOWER, 2, NULL, 1), SHS_BAD_A);
-    assert_status(shs_cholesky_naive(SHS_LOWER, 2, A, 1), SHS_BAD_LDA);
+    assert_status(shs_cholesky_naive(SHS_UPLO_LOWER, -1, NULL, 2), SHS_BAD_N);
+    assert_status(shs_cholesky_naive(SHS_UPLO_LOWER, 2, NULL, 1), SHS_BAD_A);
+    assert_status(shs_cholesky_naive(SHS_UPLO_LOWER, 2, A, 1), SHS_BAD_LDA);
     assert_true(A[0] == 4);
-    assert_ok(shs_cholesky(NULL, SHS_LOWER, 0, NULL, 0));
+    assert_ok(shs_cholesky(NULL, SHS_UPLO_LOWER, 0, NULL, 0));
 }
 
 /* ---- threads and memory ------------------------------------------------------------------------------------------ */
@@ -780,16 +781,18 @@ enum { ORDER = 333, DEPTH = 2 * SHS__SLAB_DEPTH + 1 };
 /* One call of each routine that takes a context, of about the same size. */
 static shs_status run_blocked(const shs_context *ctx, int which, const shs_real *A, const shs_real *T, shs_real *C) {
     switch (which) {
-    case GEMM: return shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, ORDER, ORDER, ORDER, 1, A, ORDER, T, ORDER, 1, C, ORDER);
-    case SYRK: return shs_syrk(ctx, SHS_LOWER, SHS_TRANS, ORDER, ORDER, 1, A, ORDER, 1, C, ORDER);
-    case GEMM_DEEP: return shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, 9, 8, DEPTH, 1, A, DEPTH, T, DEPTH, 1, C, ORDER);
-    case SYRK_DEEP: return shs_syrk(ctx, SHS_UPPER, SHS_TRANS, 9, DEPTH, 1, A, DEPTH, 1, C, ORDER);
+    case GEMM: return shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, ORDER, ORDER, ORDER, 1, A, ORDER, T, ORDER, 1, C, ORDER);
+    case SYRK: return shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_YES, ORDER, ORDER, 1, A, ORDER, 1, C, ORDER);
+    case GEMM_DEEP: return shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, 9, 8, DEPTH, 1, A, DEPTH, T, DEPTH, 1, C, ORDER);
+    case SYRK_DEEP: return shs_syrk(ctx, SHS_UPLO_UPPER, SHS_TRANS_YES, 9, DEPTH, 1, A, DEPTH, 1, C, ORDER);
     case TRSM_LEFT:
-        return shs_trsm(ctx, SHS_LEFT, SHS_UPPER, SHS_TRANS, SHS_NON_UNIT, ORDER, ORDER, 1, T, ORDER, C, ORDER);
+        return shs_trsm(ctx, SHS_SIDE_LEFT, SHS_UPLO_UPPER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, ORDER, ORDER, 1, T, ORDER, C,
+                        ORDER);
     case TRSM_RIGHT:
-        return shs_trsm(ctx, SHS_RIGHT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, ORDER, ORDER, 1, T, ORDER, C, ORDER);
-    case CHOLESKY_LOWER: return shs_cholesky(ctx, SHS_LOWER, ORDER, C, ORDER);
-    default: return shs_cholesky(ctx, SHS_UPPER, ORDER, C, ORDER);
+        return shs_trsm(ctx, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, ORDER, ORDER, 1, T, ORDER, C,
+                        ORDER);
+    case CHOLESKY_LOWER: return shs_cholesky(ctx, SHS_UPLO_LOWER, ORDER, C, ORDER);
+    default: return shs_cholesky(ctx, SHS_UPLO_UPPER, ORDER, C, ORDER);
     }
 }
 
@@ -799,8 +802,8 @@ static size_t blocked_workspace(const shs_context *ctx, int which) {
     case SYRK: return shs_syrk_workspace(ctx, ORDER, ORDER);
     case GEMM_DEEP: return shs_gemm_workspace(ctx, 9, 8, DEPTH);
     case SYRK_DEEP: return shs_syrk_workspace(ctx, 9, DEPTH);
-    case TRSM_LEFT: return shs_trsm_workspace(ctx, SHS_LEFT, ORDER, ORDER);
-    case TRSM_RIGHT: return shs_trsm_workspace(ctx, SHS_RIGHT, ORDER, ORDER);
+    case TRSM_LEFT: return shs_trsm_workspace(ctx, SHS_SIDE_LEFT, ORDER, ORDER);
+    case TRSM_RIGHT: return shs_trsm_workspace(ctx, SHS_SIDE_RIGHT, ORDER, ORDER);
     default: return shs_cholesky_workspace(ctx, ORDER);
     }
 }
@@ -879,12 +882,12 @@ static void empty_products_need_no_memory(void **state) {
     (void)state;
     shs_arena_init(&arena, NULL, 0);
     shs_arena_attach(&arena, &ctx);
-    assert_ok(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, 2, 2, 0, 1, NULL, 2, NULL, 0, 2, C, 2));
-    assert_ok(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, 2, 2, 2, 0, C, 2, C, 2, 2, C, 2));
+    assert_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 0, 1, NULL, 2, NULL, 0, 2, C, 2));
+    assert_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 2, 0, C, 2, C, 2, 2, C, 2));
     assert_true(C[0] == 4 && C[3] == 16);
-    assert_ok(shs_syrk(&ctx, SHS_LOWER, SHS_NO_TRANS, 2, 0, 1, NULL, 2, 2, C, 2));
+    assert_ok(shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, 2, 0, 1, NULL, 2, 2, C, 2));
     assert_true(C[0] == 8 && C[1] == 16 && C[2] == 12 && C[3] == 32);
-    assert_status(shs_gemm(&ctx, SHS_NO_TRANS, SHS_NO_TRANS, 2, 2, 2, 1, C, 2, C, 2, 0, C, 2), SHS_NO_MEMORY);
+    assert_status(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 2, 1, C, 2, C, 2, 0, C, 2), SHS_NO_MEMORY);
     assert_true(shs_gemm_workspace(&ctx, 0, 0, 0) < 65536);
 }
 

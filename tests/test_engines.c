@@ -247,7 +247,7 @@ static shs_status pixels_range(void *session, const shs_pixel_map *map, int prec
     return SHS_OK;
 }
 
-/* Into sinks in memory of SHS_F64 by pixel, which is what the tests ask for. */
+/* Into sinks in memory of SHS_TYPE_F64 by pixel, which is what the tests ask for. */
 static shs_status pixels_map(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
                              const shs_wide *low, const shs_wide *high, shs_wide missing) {
     pixels *s = (pixels *)session;
@@ -304,8 +304,8 @@ static shs_status pixels_sweep(void *session, shs_contrast contrast, int c, cons
         sums[0] += 1;
         for (d = 0; d < c; d++) {
             double y = projected(s, i, W + d * m), g, slope;
-            if (contrast == SHS_POW3) g = y * y * y, slope = 3 * y * y;
-            else if (contrast == SHS_TANH) g = tanh(y), slope = 1 - g * g;
+            if (contrast == SHS_CONTRAST_POW3) g = y * y * y, slope = 3 * y * y;
+            else if (contrast == SHS_CONTRAST_TANH) g = tanh(y), slope = 1 - g * g;
             else g = y * exp(-y * y / 2), slope = (1 - y * y) * exp(-y * y / 2);
             sums[1 + d] += slope;
             for (a = 0; a < m; a++) sums[1 + c + d * m + a] += g * pixel_of(&s->z, i)[a];
@@ -406,7 +406,7 @@ static shs_status call_approximate(const shs_context *ctx, const scene *s, resul
 
 static shs_sink sink_in(results *r) {
     shs_sink sink = SHS_ZERO;
-    sink.pixels = r->pixels, sink.type = SHS_F64, sink.interleave = SHS_BIP;
+    sink.pixels = r->pixels, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
     return sink;
 }
 
@@ -421,8 +421,8 @@ static shs_status call_moments(const shs_context *ctx, const scene *s, results *
     shs_moments m;
     shs_status status = shs_moments_create(NULL, BANDS, &m);
     assert_ok(status);
-    status = shs_moments_update(ctx, &s->cube, SHS_PRECISE_NEVER, &m);
-    if (status == SHS_OK) status = shs_moments_update(ctx, &s->cube, SHS_PRECISE_ALWAYS, &m); /* onto a known shift */
+    status = shs_moments_update(ctx, &s->cube, SHS_PRECISION_NEVER, &m);
+    if (status == SHS_OK) status = shs_moments_update(ctx, &s->cube, SHS_PRECISION_ALWAYS, &m); /* onto a known shift */
     if (status == SHS_OK) assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, r->values, r->moments, BANDS));
     shs_moments_free(NULL, &m);
     return status;
@@ -434,7 +434,7 @@ static shs_status call_pca_run(const shs_context *ctx, const scene *s, results *
     shs_pca pca = SHS_ZERO;
     shs_sink sink = sink_in(r);
     shs_status status;
-    o.precise = SHS_PRECISE_ALWAYS;
+    o.precise = SHS_PRECISION_ALWAYS;
     status = shs_pca_run(ctx, &s->cube, &o, &sink, &pca);
     keep_pca(ctx, status, &pca, r);
     return status;
@@ -443,7 +443,7 @@ static shs_status call_pca_run(const shs_context *ctx, const scene *s, results *
 static shs_status call_rescaled(const shs_context *ctx, const scene *s, results *r) {
     shs_pca_options o = SHS_ZERO;
     shs_sink sink = sink_in(r);
-    sink.rescale = 1, sink.low = -1, sink.high = 3, o.precise = SHS_PRECISE_ALWAYS;
+    sink.rescale = 1, sink.low = -1, sink.high = 3, o.precise = SHS_PRECISION_ALWAYS;
     return shs_pca_run(ctx, &s->cube, &o, &sink, NULL);
 }
 
@@ -464,8 +464,9 @@ static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, s
     shs_ica ica = SHS_ZERO;
     shs_sink sink = sink_in(r);
     shs_status status;
-    o.components = 3, o.contrast = contrast, o.route = route, o.approach = SHS_SYMMETRIC, o.order = SHS_BY_EXTRACTION;
-    o.precise = SHS_PRECISE_ALWAYS;
+    o.components = 3, o.contrast = contrast, o.route = route, o.approach = SHS_APPROACH_SYMMETRIC,
+    o.order = SHS_ORDER_EXTRACTION;
+    o.precise = SHS_PRECISION_ALWAYS;
     status = shs_ica_run(ctx, &s->cube, &o, &sink, &ica);
     if (status == SHS_OK) {
         assert_int_equal(ica.used_moments, route == SHS_ROUTE_MOMENTS);
@@ -477,10 +478,10 @@ static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, s
 }
 
 static shs_status call_ica_moments(const shs_context *ctx, const scene *s, results *r) {
-    return call_ica(ctx, s, r, SHS_POW3, SHS_ROUTE_MOMENTS);
+    return call_ica(ctx, s, r, SHS_CONTRAST_POW3, SHS_ROUTE_MOMENTS);
 }
 static shs_status call_ica_sweeps(const shs_context *ctx, const scene *s, results *r) {
-    return call_ica(ctx, s, r, SHS_TANH, SHS_ROUTE_SWEEP);
+    return call_ica(ctx, s, r, SHS_CONTRAST_TANH, SHS_ROUTE_SWEEP);
 }
 
 /* bound: how far results may be apart, relative to the largest; 0: to the last bit. */
@@ -509,10 +510,10 @@ static void scene_create(scene *s) {
     s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
     s->picture = new_normal(SIDE * SIDE, 3);
-    s->image.pixels = s->picture, s->image.type = SHS_REAL, s->image.width = s->image.height = SIDE;
+    s->image.pixels = s->picture, s->image.type = SHS_TYPE_REAL, s->image.width = s->image.height = SIDE;
     s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.5, 4);
     for (i = 0; i < BANDS; i++) pixel_of(&s->plain, 17)[i] = NOT_A_NUMBER;
-    s->cube = cube_of(&s->plain, SHS_F64, SHS_BIP, 0);
+    s->cube = cube_of(&s->plain, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
 }
 
 static void scene_free(scene *s) {
@@ -768,7 +769,7 @@ static shs_status map_in_float(void *session, const shs_pixel_map *map, int prec
 }
 
 static void test_engine_without_double(void **state) {
-    static const shs_precision precisions[] = {SHS_PRECISE_AUTO, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER};
+    static const shs_precision precisions[] = {SHS_PRECISION_AUTO, SHS_PRECISION_ALWAYS, SHS_PRECISION_NEVER};
     scene s;
     results *here = NEW(results, 1), *r = NEW(results, 1);
     int k;
@@ -781,7 +782,7 @@ static void test_engine_without_double(void **state) {
         plan told;
         shs_engine e = engine_of(&told);
         shs_sink sink;
-        int refused = precisions[k] == SHS_PRECISE_ALWAYS && sizeof(shs_wide) > sizeof(shs_real);
+        int refused = precisions[k] == SHS_PRECISION_ALWAYS && sizeof(shs_wide) > sizeof(shs_real);
         e.pixels_moments = moments_in_float, e.pixels_range = range_in_float, e.pixels_map = map_in_float;
         ctx.engine = &e;
         memset(r, 0, sizeof *r);
@@ -814,10 +815,11 @@ static void test_nowhere_to_go(void **state) {
     scene_create(&s);
     e.pixels_sweep = pixels_stand_still;
     ctx.engine = &e;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
         shs_ica_options o = SHS_ZERO;
         shs_ica ica;
-        o.components = 3, o.contrast = SHS_TANH, o.approach = (shs_ica_approach)approach, o.order = SHS_BY_EXTRACTION;
+        o.components = 3, o.contrast = SHS_CONTRAST_TANH, o.approach = (shs_ica_approach)approach,
+        o.order = SHS_ORDER_EXTRACTION;
         assert_ok(shs_ica_fit(&ctx, &s.cube, &o, &ica));
         assert_false(ica.converged);
         for (d = 0; d < 3; d++) {

@@ -189,9 +189,9 @@ static void test_hilbert(void **state) {
 /* Bands whose covariance is nearly that of Hilbert: scores of anomalies are finite and not negative. */
 static void test_hilbert_pixels(void **state) {
     enum { B = 10 };
-    plain_cube p = random_values(SHS_F64, 30, 40, B, 10), scores;
+    plain_cube p = random_values(SHS_TYPE_F64, 30, 40, B, 10), scores;
     shs_cube cube;
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 30, 40, 1);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 30, 40, 1);
     size_t i;
     int a, b, rank = 0;
     (void)state;
@@ -201,7 +201,7 @@ static void test_hilbert_pixels(void **state) {
         for (a = 0; a < B; a++)
             for (b = 0, pixel[a] = 0; b < B; b++) pixel[a] += x[b] / (a + b + 1);
     }
-    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     assert_ok(shs_rx(NULL, &cube, NULL, &sink, &rank));
     assert_true(rank >= 3 && rank <= B);
     scores = sink_values(&sink, 30, 40, 1);
@@ -217,12 +217,12 @@ static void test_pixel_scales(void **state) {
     size_t j;
     (void)state;
     for (k = 0; k < 2; k++) {
-        shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), scaled;
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), scaled;
         shs_pca_options o = SHS_ZERO;
         shs_pca pca, big;
-        o.precise = SHS_PRECISE_ALWAYS;
+        o.precise = SHS_PRECISION_ALWAYS;
         for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp((double)(float)p.x[j], powers[k]);
-        scaled = cube_of(&q, SHS_F32, SHS_BIL, 0);
+        scaled = cube_of(&q, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
         assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
         assert_ok(shs_pca_fit(NULL, &scaled, &o, &big));
         for (i = 0; i < 5; i++)
@@ -237,9 +237,9 @@ static void test_pixel_scales(void **state) {
 /* Start vectors whose squares leave the range are passed over: the rotation is orthonormal all the same. */
 static void test_huge_start(void **state) {
     enum { C = 3 };
-    static const shs_ica_approach approaches[] = {SHS_DEFLATION, SHS_SYMMETRIC};
+    static const shs_ica_approach approaches[] = {SHS_APPROACH_DEFLATION, SHS_APPROACH_SYMMETRIC};
     plain_cube p = mixed_cube(20, 30, 4, C, 0.01, 12);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     shs_wide start[C * C];
     int k, i, j, q;
     (void)state;
@@ -265,7 +265,7 @@ static void test_sizes_that_cannot_be(void **state) {
     static const unsigned char pixel = 0;
     shs_cube cube = SHS_ZERO;
     (void)state;
-    cube.pixels = &pixel, cube.type = SHS_U8, cube.lines = cube.samples = 1, cube.bands = INT_MAX;
+    cube.pixels = &pixel, cube.type = SHS_TYPE_U8, cube.lines = cube.samples = 1, cube.bands = INT_MAX;
     assert_true(shs_moments_update_workspace(NULL, &cube, 0) == SIZE_MAX);
     assert_true(shs_moments_update_workspace(NULL, &cube, 1) == SIZE_MAX);
 }

@@ -41,37 +41,38 @@ typedef struct scene {
 typedef shs_status (*call_fn)(const shs_context *ctx, scene *s);
 
 static shs_status call_gemm(const shs_context *ctx, scene *s) {
-    return shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, N, M, P, 1, s->D, P, s->Y, P, 0, OUT(s, 0, shs_real), N);
+    return shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, N, M, P, 1, s->D, P, s->Y, P, 0, OUT(s, 0, shs_real), N);
 }
 
 static shs_status call_syrk(const shs_context *ctx, scene *s) {
-    return shs_syrk(ctx, SHS_LOWER, SHS_TRANS, N, P, 1, s->D, P, 0, OUT(s, 0, shs_real), N);
+    return shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_YES, N, P, 1, s->D, P, 0, OUT(s, 0, shs_real), N);
 }
 
 /* Six slabs over two workers and more. */
 static shs_status call_gemm_deep(const shs_context *ctx, scene *s) {
-    return shs_gemm(ctx, SHS_NO_TRANS, SHS_TRANS, 3, 2, DEEP, 1, s->deep, 3, s->deep, 2, 0, OUT(s, 0, shs_real), 3);
+    return shs_gemm(ctx, SHS_TRANS_NO, SHS_TRANS_YES, 3, 2, DEEP, 1, s->deep, 3, s->deep, 2, 0, OUT(s, 0, shs_real), 3);
 }
 
 static shs_status call_syrk_deep(const shs_context *ctx, scene *s) {
-    return shs_syrk(ctx, SHS_UPPER, SHS_NO_TRANS, 3, DEEP, 1, s->deep, 3, 0, OUT(s, 0, shs_real), 3);
+    return shs_syrk(ctx, SHS_UPLO_UPPER, SHS_TRANS_NO, 3, DEEP, 1, s->deep, 3, 0, OUT(s, 0, shs_real), 3);
 }
 
 static shs_status call_trsm_right(const shs_context *ctx, scene *s) {
-    return shs_trsm(ctx, SHS_RIGHT, SHS_LOWER, SHS_TRANS, SHS_NON_UNIT, N, P, 1, s->triangle, P, OUT(s, 0, shs_real), N);
+    return shs_trsm(ctx, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, N, P, 1, s->triangle, P,
+                    OUT(s, 0, shs_real), N);
 }
 
 static void prepare_trsm(scene *s) { memcpy(OUT(s, 0, shs_real), s->D, P * N * sizeof *s->D); }
 
 static shs_status call_trsm(const shs_context *ctx, scene *s) {
-    return shs_trsm(ctx, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, P, N, 1, s->triangle, P, OUT(s, 0, shs_real),
-                    P);
+    return shs_trsm(ctx, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, P, N, 1, s->triangle, P,
+                    OUT(s, 0, shs_real), P);
 }
 
 static void prepare_cholesky(scene *s) { memcpy(OUT(s, 0, shs_real), s->triangle, P * P * sizeof *s->triangle); }
 
 static shs_status call_cholesky(const shs_context *ctx, scene *s) {
-    return shs_cholesky(ctx, SHS_LOWER, P, OUT(s, 0, shs_real), P);
+    return shs_cholesky(ctx, SHS_UPLO_LOWER, P, OUT(s, 0, shs_real), P);
 }
 
 static shs_status call_eigh(const shs_context *ctx, scene *s) {
@@ -264,19 +265,19 @@ static shs_status ica_with(const shs_context *ctx, scene *s, shs_contrast contra
 }
 
 static shs_status call_ica_moments(const shs_context *ctx, scene *s) {
-    return ica_with(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+    return ica_with(ctx, s, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
 }
 
 static shs_status call_ica_sweep(const shs_context *ctx, scene *s) {
-    return ica_with(ctx, s, SHS_TANH, SHS_DEFLATION, SHS_ROUTE_SWEEP);
+    return ica_with(ctx, s, SHS_CONTRAST_TANH, SHS_APPROACH_DEFLATION, SHS_ROUTE_SWEEP);
 }
 
 static shs_status call_ica_symmetric(const shs_context *ctx, scene *s) {
-    return ica_with(ctx, s, SHS_GAUSS, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    return ica_with(ctx, s, SHS_CONTRAST_GAUSS, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
 }
 
 static shs_status call_ica_run(const shs_context *ctx, scene *s) {
-    shs_ica_options o = ica_options(SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_ica_options o = ica_options(SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
     s->written.outputs = 3;
     return ica_made(ctx, s, shs_ica_run(ctx, &s->lines, &o, &s->sink, OUT(s, 1, shs_ica)));
 }
@@ -352,8 +353,8 @@ static const struct {
 static void fill_matrices(scene *s) {
     int i, j;
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
-    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, N, P, 1, s->D, P, s->D, P, 0, s->gram, N));
-    assert_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, N, M, P, 1, s->D, P, s->Y, P, 0, s->dty, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, N, P, 1, s->D, P, s->D, P, 0, s->gram, N));
+    assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, M, P, 1, s->D, P, s->Y, P, 0, s->dty, N));
     for (i = 0; i < M; i++) s->norms2[i] = shs_dot(P, s->Y + P * i, 1, s->Y + P * i, 1);
     for (j = 0; j < P; j++)
         for (i = 0; i < P; i++) {
@@ -364,10 +365,10 @@ static void fill_matrices(scene *s) {
 
 /* The moments, components and sources of a cube, for the calls that take them. */
 static void make_cube(scene *s) {
-    shs_ica_options o = ica_options(SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_ica_options o = ica_options(SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
     int i, j;
     s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.1, 9);
-    s->cube = cube_of(&s->plain, SHS_F32, SHS_BIL, 0);
+    s->cube = cube_of(&s->plain, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     memset(&s->moments, 0, sizeof s->moments), memset(&s->pca, 0, sizeof s->pca), memset(&s->ica, 0, sizeof s->ica);
     assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
     assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
@@ -391,13 +392,13 @@ static void scene_create(scene *s) {
     s->pixels = (unsigned char *)malloc(40 * 30);
     for (i = 0; i < 40 * 30; i++) s->pixels[i] = (unsigned char)(i * 7);
     memset(&s->image, 0, sizeof s->image);
-    s->image.pixels = s->pixels, s->image.type = SHS_U8, s->image.width = 40, s->image.height = 30;
+    s->image.pixels = s->pixels, s->image.type = SHS_TYPE_U8, s->image.width = 40, s->image.height = 30;
     assert_ok(shs_codes_create(NULL, M, S, &s->codes));
     assert_ok(shs_omp(NULL, P, N, s->D, M, s->Y, S, &s->codes));
     make_cube(s);
     s->out = (unsigned char *)malloc(SLOTS * SLOT);
     memset(&s->memory, 0, sizeof s->memory);
-    s->memory.pixels = s->out, s->memory.type = SHS_F32, s->memory.interleave = SHS_BIP;
+    s->memory.pixels = s->out, s->memory.type = SHS_TYPE_F32, s->memory.interleave = SHS_INTERLEAVE_BIP;
     s->out_codes.m = M, s->out_codes.stride = S;
     s->out_codes.used = OUT(s, 0, int), s->out_codes.atoms = OUT(s, 1, int), s->out_codes.coefs = OUT(s, 2, shs_real);
 }

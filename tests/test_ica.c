@@ -22,7 +22,7 @@ static void g_skew(shs_wide y, shs_wide *g, shs_wide *slope) { *g = y * y, *slop
 static void plain_steps(shs_contrast contrast, shs_ica_approach approach, int m, size_t n, const double *z, int steps, double *W) {
     static const shs_contrast_fn contrasts[] = {g_pow3, g_tanh, g_gauss, g_skew};
     double *S = NEW(double, m *m), *G = NEW(double, m *m);
-    shs_ica_naive(contrasts[contrast], approach == SHS_SYMMETRIC, m, (ptrdiff_t)n, z, steps, W, S, G);
+    shs_ica_naive(contrasts[contrast], approach == SHS_APPROACH_SYMMETRIC, m, (ptrdiff_t)n, z, steps, W, S, G);
     free(S), free(G);
 }
 
@@ -142,7 +142,7 @@ static double turn_of(int m, const double *a, const double *b) {
 static double plain_turns(shs_ica_approach approach, shs_contrast contrast, int m, size_t n, const double *z, const double *W,
                           double *turns) {
     double *y = NEW(double, n *(size_t)m), *I = NEW(double, m *m), *next = NEW(double, m *m), most = 0;
-    int j, k, c = approach == SHS_SYMMETRIC ? m : 1;
+    int j, k, c = approach == SHS_APPROACH_SYMMETRIC ? m : 1;
     size_t i;
     for (j = 0; j < m; j += c) {
         int left = m - j;
@@ -161,7 +161,7 @@ static double fixed_point_error(const shs_ica *ica, shs_contrast contrast, size_
     int m = ica->components, k;
     double *W = NEW(double, m *m), *turns = NEW(double, m), most;
     for (k = 0; k < m; k++) memcpy(W + ica->component[k].extraction * m, ica->rotation + k * m, (size_t)m * sizeof *W);
-    most = plain_turns(SHS_DEFLATION, contrast, m, n, z, W, turns);
+    most = plain_turns(SHS_APPROACH_DEFLATION, contrast, m, n, z, W, turns);
     free(W), free(turns);
     return sqrt(2 * most);
 }
@@ -209,7 +209,7 @@ static void check_golden_symmetric(int which, int m) {
     double *kurtosis = read_golden("ica_%s_symm_kurtosis.csv", golden(which)->name, (size_t)m), *C = covariance_of(&cube);
     int route, k;
     for (route = SHS_ROUTE_AUTO; route <= SHS_ROUTE_SWEEP; route++) {
-        shs_ica_options o = options_of(m, SHS_POW3, SHS_SYMMETRIC, (shs_ica_route)route);
+        shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, (shs_ica_route)route);
         shs_ica ica;
         double match;
         o.tolerance = 1e-8;
@@ -241,7 +241,7 @@ static void check_golden_deflation(int which, int m) {
     int route, start;
     for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++)
         for (start = 0; start < 2; start++) {
-            shs_ica_options o = options_of(m, SHS_POW3, SHS_DEFLATION, (shs_ica_route)route);
+            shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, (shs_ica_route)route);
             shs_ica ica;
             double *z, error;
             o.random_start = start, o.seed = 5;
@@ -249,7 +249,7 @@ static void check_golden_deflation(int which, int m) {
             check_result(&ica);
             assert_true(ica.converged);
             z = whitened(&ica, &p);
-            error = fixed_point_error(&ica, SHS_POW3, pixels_of(&p), z);
+            error = fixed_point_error(&ica, SHS_CONTRAST_POW3, pixels_of(&p), z);
             assert_true(error * error / 2 <= 1e-6);
             shs_ica_free(NULL, &ica);
             o.tolerance = 1e-13;
@@ -257,7 +257,7 @@ static void check_golden_deflation(int which, int m) {
             assert_true(ica.converged);
             print_message("%s, deflation, route %d, %s start: fixed points to %.2g by default", golden(which)->name, route,
                           start ? "random" : "identity", error);
-            error = fixed_point_error(&ica, SHS_POW3, pixels_of(&p), z);
+            error = fixed_point_error(&ica, SHS_CONTRAST_POW3, pixels_of(&p), z);
             print_message(", %.2g at tolerance 1e-13; worst |correlation| with MDP's %.5f\n", error,
                           worst_match(&ica, C, unmixing));
             assert_true(error <= BY_TYPE(BY_ENGINE(1e-5, 1e-4), 1e-6)); /* the sums of a float build are of single precision */
@@ -275,12 +275,12 @@ static void test_golden_deflation_jasper(void **state) { (void)state, check_gold
 static void check_routes(int which, int m) {
     shs_cube cube = load_golden(which);
     int approach, precise;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (precise = 0; precise < 2; precise++) {
-            shs_ica_options o = options_of(m, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS);
+            shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS);
             shs_ica moments, sweep;
             double difference;
-            o.order = SHS_BY_EXTRACTION, o.precise = precision_of(precise);
+            o.order = SHS_ORDER_EXTRACTION, o.precise = precision_of(precise);
             moments = fit(NULL, &cube, &o);
             o.route = SHS_ROUTE_SWEEP;
             sweep = fit(NULL, &cube, &o);
@@ -315,8 +315,8 @@ static double plain_power(shs_contrast contrast, int m, size_t n, const double *
     int j, t;
     for (j = 0; j < m; j++) W[j * m + j] = 1;
     for (t = 0; t < most && turn > 1e-8; t++) {
-        turn = plain_turns(SHS_SYMMETRIC, contrast, m, n, z, W, turns);
-        if (turn > 1e-8) plain_steps(contrast, SHS_SYMMETRIC, m, n, z, 1, W);
+        turn = plain_turns(SHS_APPROACH_SYMMETRIC, contrast, m, n, z, W, turns);
+        if (turn > 1e-8) plain_steps(contrast, SHS_APPROACH_SYMMETRIC, m, n, z, 1, W);
     }
     for (j = 0; j < m && turn <= 1e-8; j++) power += pow(kurtosis_of(m, n, z, W + j * m), 2);
     free(W), free(turns);
@@ -330,9 +330,10 @@ static void check_fixed_points(const char *name, const shs_cube *cube, int m, in
     size_t n = pixels_of(&p);
     double *W = NEW(double, m *m), *turns = NEW(double, m), *z;
     int contrast, approach, route, k;
-    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
-        for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
-            for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++) {
+    for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
+        for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
+            for (route = contrast == SHS_CONTRAST_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP;
+                 route++) {
                 shs_ica_options o = options_of(m, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
                 shs_ica ica = fit(NULL, cube, &o);
                 double worst = 0, power = 0, plain = 0;
@@ -350,7 +351,8 @@ static void check_fixed_points(const char *name, const shs_cube *cube, int m, in
                             "turns it by %g",
                             name, contrast, approach, route, k, c->converged, (double)c->change, turns[c->extraction]);
                 }
-                if (approach == SHS_SYMMETRIC && most_plain) plain = plain_power((shs_contrast)contrast, m, n, z, most_plain);
+                if (approach == SHS_APPROACH_SYMMETRIC && most_plain)
+                    plain = plain_power((shs_contrast)contrast, m, n, z, most_plain);
                 print_message("%s, %d components, contrast %d, approach %d, route %d: %d iterations, turn %.1e, squared "
                               "kurtoses %.6g (plain: %.6g)\n",
                               name, m, contrast, approach, route, ica.component[0].iterations, worst, power, plain);
@@ -366,8 +368,8 @@ static shs_cube components_of(int which, int count) {
     shs_cube cube = load_golden(which), components;
     shs_pca_options o = SHS_ZERO;
     shs_pca pca;
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, cube.lines, cube.samples, count);
-    o.components = count, o.precise = SHS_PRECISE_ALWAYS;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, cube.lines, cube.samples, count);
+    o.components = count, o.precise = SHS_PRECISION_ALWAYS;
     assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
     shs_pca_free(NULL, &pca);
@@ -405,7 +407,7 @@ static void test_rare_targets(void **state) {
             double *x = pixel_of(&p, (size_t)shs_random_below(&r, pixels_of(&p)));
             for (b = 0; b < 12; b++) x[b] += b % 2 ? 40 : -25;
         }
-        cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+        cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
         check_fixed_points("rare targets", &cube, 8, 300);
         free(p.x);
         cube_free(&cube);
@@ -421,7 +423,7 @@ static void test_stabilised_step(void **state) {
     (void)state;
     for (plain = 0; plain < 2; plain++)
         for (seed = 0; seed < RUNS; seed++) {
-            shs_ica_options o = options_of(8, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+            shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
             shs_ica ica;
             o.random_start = 1, o.seed = (uint64_t)seed, o.restarts = -1, o.plain_steps = plain;
             ica = fit(NULL, &cube, &o);
@@ -438,7 +440,7 @@ static void test_stabilised_step(void **state) {
                   failed[1], failed[0]);
     assert_int_equal(failed[0], 0);
     if (stuck >= 0) { /* where plain steps get stuck, a fresh start helps, and is reported */
-        shs_ica_options o = options_of(8, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+        shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
         shs_ica ica;
         int restarts = 0;
         o.random_start = 1, o.seed = (uint64_t)stuck, o.plain_steps = 1;
@@ -460,12 +462,12 @@ static plain_cube test_scene(void) { return mixed_cube(41, 43, 7, 4, 0.02, 1); }
 
 static void check_naive(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route, int iterations, int precise) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIL, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
     shs_ica_options o = options_of(4, contrast, approach, route);
     shs_ica ica;
     double *z, *W = NEW(double, 16), difference;
     int k;
-    o.iterations = iterations, o.tolerance = -1, o.plain_steps = 1, o.restarts = -1, o.order = SHS_BY_EXTRACTION,
+    o.iterations = iterations, o.tolerance = -1, o.plain_steps = 1, o.restarts = -1, o.order = SHS_ORDER_EXTRACTION,
     o.precise = precision_of(precise);
     ica = fit(NULL, &cube, &o);
     check_result(&ica);
@@ -489,15 +491,15 @@ static void test_against_the_naive_iteration(void **state) {
     static const int iterations[] = {1, 4, 30};
     int contrast, approach, i, precise;
     (void)state;
-    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
-        for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
+        for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
             for (i = 0; i < 3; i++)
                 for (precise = 0; precise < 2; precise++) {
                     /* The scene is symmetric: where there is no skew to find, the steps follow rounding in the end. */
-                    if (contrast == SHS_SKEW && iterations[i] > 4) continue;
+                    if (contrast == SHS_CONTRAST_SKEW && iterations[i] > 4) continue;
                     check_naive((shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_SWEEP, iterations[i], precise);
-                    if (contrast == SHS_POW3)
-                        check_naive(SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS, iterations[i], precise);
+                    if (contrast == SHS_CONTRAST_POW3)
+                        check_naive(SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS, iterations[i], precise);
                 }
 }
 
@@ -505,7 +507,7 @@ static void test_against_the_naive_iteration(void **state) {
 static void test_skew(void **state) {
     plain_cube p = new_plain(40, 50, 5);
     shs_cube cube;
-    shs_ica_options o = options_of(3, SHS_SKEW, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_ica_options o = options_of(3, SHS_CONTRAST_SKEW, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
     shs_ica ica;
     double *z;
     shs_random r;
@@ -518,7 +520,7 @@ static void test_skew(void **state) {
             double s = -log(1 - (double)shs_random_uniform(&r)); /* exponential: skewness 2 */
             for (b = 0; b < 5; b++) pixel_of(&p, i)[b] += s * cos(1.0 + b * (k + 1) + k * k) * (3 - k);
         }
-    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     ica = fit(NULL, &cube, &o);
     assert_true(ica.converged);
     z = NEW(double, pixels_of(&p) * 3);
@@ -535,11 +537,11 @@ static void test_skew(void **state) {
 /* With all defaults every contrast ends at a fixed point of its own step. */
 static void test_every_contrast_converges(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BSQ, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1);
     int contrast;
     (void)state;
-    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
-        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_DEFLATION, SHS_ROUTE_AUTO);
+    for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
+        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
         shs_ica ica = fit(NULL, &cube, &o);
         double *z = whitened(&ica, &p);
         check_result(&ica);
@@ -564,14 +566,14 @@ static double normal_log_cosh(void) {
 
 static void test_kurtosis_and_negentropy(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     double normal = normal_log_cosh(), *y = NEW(double, 4 * pixels_of(&p));
     int approach, precise, k;
     size_t i, n = pixels_of(&p);
     (void)state;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (precise = 0; precise < 2; precise++) {
-            shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
             double bound = BY_TYPE(1e-5, 1e-9);
             o.precise = precision_of(precise);
@@ -599,20 +601,20 @@ static void test_kurtosis_and_negentropy(void **state) {
 
 static void test_orders(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     shs_ica results[3];
     int order, k, l;
     (void)state;
-    for (order = SHS_BY_KURTOSIS; order <= SHS_BY_EXTRACTION; order++) {
-        shs_ica_options o = options_of(4, SHS_TANH, SHS_DEFLATION, SHS_ROUTE_AUTO);
+    for (order = SHS_ORDER_KURTOSIS; order <= SHS_ORDER_EXTRACTION; order++) {
+        shs_ica_options o = options_of(4, SHS_CONTRAST_TANH, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
         o.order = (shs_ica_order)order;
         results[order] = fit(NULL, &cube, &o);
         check_result(results + order);
         for (k = 1; k < 4; k++) {
             const shs_ica_component *a = results[order].component + k - 1, *b = a + 1;
-            if (order == SHS_BY_KURTOSIS) assert_true(fabs((double)a->kurtosis) >= fabs((double)b->kurtosis));
-            if (order == SHS_BY_NEGENTROPY) assert_true(a->negentropy >= b->negentropy);
-            if (order == SHS_BY_EXTRACTION) assert_int_equal(b->extraction, k);
+            if (order == SHS_ORDER_KURTOSIS) assert_true(fabs((double)a->kurtosis) >= fabs((double)b->kurtosis));
+            if (order == SHS_ORDER_NEGENTROPY) assert_true(a->negentropy >= b->negentropy);
+            if (order == SHS_ORDER_EXTRACTION) assert_int_equal(b->extraction, k);
         }
     }
     for (order = 0; order < 2; order++) /* the same components, put in another order */
@@ -630,19 +632,19 @@ static void test_orders(void **state) {
 
 static void test_whitening(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     double mean[7], C[49];
     int sample, m, k;
     (void)state;
     naive_moments(&p, NULL, mean, C);
     for (sample = 0; sample < 2; sample++)
         for (m = 1; m <= 7; m += 3) {
-            shs_ica_options o = options_of(m, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
             shs_pca_options q = SHS_ZERO;
             shs_ica ica;
             shs_pca pca;
             double *VC, *VCV, *Vt, factor = sample ? 1 - 1 / (double)pixels_of(&p) : 1;
-            o.divisor = q.divisor = (shs_divisor)sample, o.precise = q.precise = SHS_PRECISE_ALWAYS;
+            o.divisor = q.divisor = (shs_divisor)sample, o.precise = q.precise = SHS_PRECISION_ALWAYS;
             ica = fit(NULL, &cube, &o);
             check_result(&ica);
             assert_int_equal(ica.components, m);
@@ -662,7 +664,8 @@ static void test_whitening(void **state) {
 
 static void test_number_of_components(void **state) {
     plain_cube p = mixed_cube(41, 43, 9, 4, 0.1, 2), low = mixed_cube(41, 43, 9, 3, 0, 3);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), deficient = cube_of(&low, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0),
+             deficient = cube_of(&low, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     shs_pca pca;
     int k, precise;
     (void)state;
@@ -695,11 +698,11 @@ static void test_number_of_components(void **state) {
 
 static void test_not_converging_is_said(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int approach, k;
     (void)state;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
-        shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
+        shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
         shs_ica ica;
         int stuck = 0;
         o.iterations = 1, o.restarts = -1, o.tolerance = 1e-12;
@@ -721,14 +724,14 @@ static void test_not_converging_is_said(void **state) {
 /* From its own solution nothing is left to do. */
 static void test_given_start(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int approach, contrast, k;
     (void)state;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
-        for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
+        for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++) {
             shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica first, again;
-            o.order = SHS_BY_EXTRACTION;
+            o.order = SHS_ORDER_EXTRACTION;
             first = fit(NULL, &cube, &o);
             assert_true(first.converged);
             o.start = first.rotation;
@@ -745,15 +748,15 @@ static void test_given_start(void **state) {
 /* A start that spans less than it should is mended, or refused; it never ends in NaN. */
 static void test_odd_starts(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     double zeros[16] = {0}, same[16], odd[16] = {0}, pattern[16];
     int approach, which, i;
     (void)state;
     for (i = 0; i < 16; i++) same[i] = 1, pattern[i] = i % 5 == 0;
     odd[3] = NOT_A_NUMBER, odd[5] = odd[10] = odd[15] = odd[0] = 1;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (which = 0; which < 4; which++) {
-            shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
             shs_status status;
             o.start = which == 0 ? zeros : which == 1 ? same : which == 2 ? odd : pattern;
@@ -771,18 +774,19 @@ static void test_odd_starts(void **state) {
 
 static void test_seeds_and_threads(void **state) {
     plain_cube p = mixed_cube(71, 67, 9, 4, 0.02, 4);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), blockwise;
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), blockwise;
     int contrast, approach, route, precise, threads;
     stream s;
     (void)state;
     blockwise = streamed(&cube, 9, &s);
-    for (contrast = SHS_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
-        for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
-            for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
+    for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
+        for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
+            for (route = contrast == SHS_CONTRAST_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
                 for (precise = 0; precise < 2; precise++) {
                     shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
                     shs_ica first = SHS_ZERO, more;
-                    shs_sink a = new_sink(SHS_F32, SHS_BIP, 71, 67, 4), b = new_sink(SHS_F32, SHS_BIP, 71, 67, 4);
+                    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4),
+                             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4);
                     o.random_start = 1, o.seed = 12345, o.precise = precision_of(precise);
                     for (threads = 1; threads <= 3; threads++) {
                         shs_context ctx = SHS_ZERO;
@@ -808,19 +812,19 @@ static void test_seeds_and_threads(void **state) {
 /* ---- layouts, offsets, missing pixels ---------------------------------------------------------------------------- */
 
 static void test_layouts_give_one_answer(void **state) {
-    static const shs_type types[] = {SHS_F64, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32};
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32, SHS_TYPE_U32, SHS_TYPE_F32};
     plain_cube p = test_scene();
     int approach, route, t, blocks;
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(64 * p.x[i]);
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++) {
             shs_ica first = SHS_ZERO;
             for (t = 0; t < 6; t++)
                 for (blocks = 0; blocks < 2; blocks++) {
                     shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), (t + blocks) & 1), used = cube;
-                    shs_ica_options o = options_of(4, SHS_POW3, (shs_ica_approach)approach, (shs_ica_route)route);
+                    shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, (shs_ica_route)route);
                     shs_ica ica;
                     stream s;
                     if (blocks) used = streamed(&cube, 6 + t, &s);
@@ -845,10 +849,10 @@ static void test_large_offsets(void **state) {
     size_t i;
     (void)state;
     for (shifted = 0; shifted < 2; shifted++) {
-        shs_ica_options o = options_of(4, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+        shs_ica_options o = options_of(4, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
         shs_cube cube;
         for (i = 0; i < values_of(&p); i++) p.x[i] = shifted ? p.x[i] + 1e6 : floor(16 * p.x[i]) / 16;
-        cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+        cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
         results[shifted] = fit(NULL, &cube, &o);
         cube_free(&cube);
     }
@@ -873,12 +877,12 @@ static void test_missing_pixels(void **state) {
         if (mask[i] && i % 7 != 3 && i % 11 != 7) memcpy(pixel_of(&kept, count++), pixel_of(&p, i), 7 * sizeof(double));
     }
     kept.samples = (int)count;
-    cube = cube_of(&p, SHS_F64, SHS_BIL, 0), clean = cube_of(&kept, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0), clean = cube_of(&kept, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     cube.mask = mask, cube.has_nodata = 1, cube.nodata = -5;
-    for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++) {
-        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    for (contrast = SHS_CONTRAST_POW3; contrast <= SHS_CONTRAST_TANH; contrast++) {
+        shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
         shs_ica a = fit(NULL, &cube, &o), b = fit(NULL, &clean, &o);
-        shs_sink sink = new_sink(SHS_F64, SHS_BIP, 41, 43, 4);
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 41, 43, 4);
         double *y = NEW(double, 4 * count);
         assert_true(a.count == (shs_wide)count && b.count == (shs_wide)count);
         assert_true(rotation_difference(4, a.rotation, b.rotation) <= BY_TYPE(1e-4, 1e-9));
@@ -903,15 +907,16 @@ static void test_missing_pixels(void **state) {
 
 static void test_transform_and_inverse(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int m, precise;
     (void)state;
     for (m = 1; m <= 7; m += 3)
         for (precise = 0; precise < 2; precise++) {
-            shs_ica_options o = options_of(m, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_ica_options o = options_of(m, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
             shs_pca_options q = SHS_ZERO;
-            shs_sink sources = new_sink(SHS_F64, SHS_BSQ, 41, 43, m), back = new_sink(SHS_F64, SHS_BIL, 41, 43, 7);
-            shs_sink denoised = new_sink(SHS_F64, SHS_BIP, 41, 43, 7);
+            shs_sink sources = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 41, 43, m),
+                     back = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 41, 43, 7);
+            shs_sink denoised = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 41, 43, 7);
             shs_cube between = sink_cube(&sources, 41, 43, m);
             shs_ica ica;
             shs_pca pca;
@@ -941,14 +946,15 @@ static void test_transform_and_inverse(void **state) {
    are already whitened. */
 static void test_run(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     int contrast, again;
     (void)state;
-    for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++)
+    for (contrast = SHS_CONTRAST_POW3; contrast <= SHS_CONTRAST_TANH; contrast++)
         for (again = 0; again < 2; again++) {
-            shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_DEFLATION, SHS_ROUTE_AUTO);
+            shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
             shs_ica ica = fit(NULL, &cube, &o), made;
-            shs_sink a = new_sink(SHS_F64, SHS_BSQ, 41, 43, 4), b = new_sink(SHS_F64, SHS_BSQ, 41, 43, 4);
+            shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 41, 43, 4),
+                     b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 41, 43, 4);
             assert_ok(shs_ica_transform(NULL, &ica, &cube, &a));
             assert_ok(shs_ica_run(NULL, &cube, &o, &b, again ? NULL : &made));
             if (!again) {
@@ -966,10 +972,10 @@ static void test_run(void **state) {
 /* ---- too little to work on --------------------------------------------------------------------------------------- */
 
 static void check_status(const plain_cube *p, int components, shs_status expected) {
-    shs_cube cube = cube_of(p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int approach;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++) {
-        shs_ica_options o = options_of(components, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
+        shs_ica_options o = options_of(components, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
         shs_ica ica;
         unsigned char pattern[sizeof ica];
         memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&ica, pattern, sizeof pattern);
@@ -1001,10 +1007,10 @@ static void test_too_little(void **state) {
 
 static void test_bad_arguments(void **state) {
     plain_cube p = mixed_cube(6, 7, 4, 2, 1, 8);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0), c = cube, other = cube;
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), c = cube, other = cube;
     unsigned char *nothing = NEW(unsigned char, 42), pattern[sizeof(shs_ica)];
     shs_ica ica = fit(NULL, &cube, NULL), made, empty = SHS_ZERO;
-    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 6, 7, 4);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 6, 7, 4);
     shs_ica_options good = SHS_ZERO, o = good;
     shs_context ctx = SHS_ZERO;
     size_t i;
@@ -1060,16 +1066,16 @@ static shs_status call_fit(const shs_context *ctx, scene *s, shs_contrast contra
 }
 
 static shs_status call_moments(const shs_context *ctx, scene *s) {
-    return call_fit(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_MOMENTS);
+    return call_fit(ctx, s, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
 }
 static shs_status call_sweep(const shs_context *ctx, scene *s) {
-    return call_fit(ctx, s, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_SWEEP);
+    return call_fit(ctx, s, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_SWEEP);
 }
 static shs_status call_symmetric(const shs_context *ctx, scene *s) {
-    return call_fit(ctx, s, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_MOMENTS);
+    return call_fit(ctx, s, SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_MOMENTS);
 }
 static shs_status call_tanh(const shs_context *ctx, scene *s) {
-    return call_fit(ctx, s, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
+    return call_fit(ctx, s, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
 }
 static shs_status call_transform(const shs_context *ctx, scene *s) {
     return shs_ica_transform(ctx, &s->ica, &s->blockwise, &s->sink);
@@ -1079,7 +1085,7 @@ static shs_status call_inverse(const shs_context *ctx, scene *s) {
 }
 
 static shs_status call_run(const shs_context *ctx, scene *s) {
-    shs_ica_options o = options_of(3, SHS_POW3, SHS_DEFLATION, SHS_ROUTE_AUTO);
+    shs_ica_options o = options_of(3, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
     o.iterations = 12;
     s->c.outputs = 3;
     return shs_ica_run(ctx, &s->blockwise, &o, &s->sink, &s->made);
@@ -1103,10 +1109,10 @@ static const struct {
 static void scene_create(scene *s) {
     memset(s, 0, sizeof *s);
     s->p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.1, 9);
-    s->cube = cube_of(&s->p, SHS_F32, SHS_BIL, 1);
+    s->cube = cube_of(&s->p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
     s->ica = fit(NULL, &s->cube, NULL);
     assert_int_equal(s->ica.components, BANDS);
-    s->memory = new_sink(SHS_F32, SHS_BIP, LINES, SAMPLES, BANDS);
+    s->memory = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, LINES, SAMPLES, BANDS);
 }
 
 static void scene_free(scene *s) {
@@ -1191,18 +1197,19 @@ static void rank_clean(rank_work *w, int ranks) {
 
 static void test_ranks_give_one_answer(void **state) {
     plain_cube p = test_scene();
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int ranks, contrast, approach, route, r;
     (void)state;
     for (ranks = 1; ranks <= 3; ranks++)
-        for (contrast = SHS_POW3; contrast <= SHS_TANH; contrast++)
-            for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
-                for (route = contrast == SHS_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++) {
+        for (contrast = SHS_CONTRAST_POW3; contrast <= SHS_CONTRAST_TANH; contrast++)
+            for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
+                for (route = contrast == SHS_CONTRAST_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP;
+                     route++) {
                     rank_work w;
                     shs_ica one;
                     rank_setup(&w, &cube, ranks);
                     w.o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
-                    w.o.precise = SHS_PRECISE_ALWAYS, w.o.random_start = 1, w.o.seed = 3;
+                    w.o.precise = SHS_PRECISION_ALWAYS, w.o.random_start = 1, w.o.seed = 3;
                     one = fit(NULL, &cube, &w.o);
                     run_ranks(ranks, rank_body, &w);
                     for (r = 0; r < ranks; r++) {
@@ -1223,7 +1230,7 @@ static void test_a_failing_rank_ends_both(void **state) {
     static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
     static const shs_status others[] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
     plain_cube p = mixed_cube(20, 23, 4, 3, 0.1, 10);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int sweep, fault, k;
     (void)state;
     for (sweep = 0; sweep < 2; sweep++)
@@ -1232,8 +1239,8 @@ static void test_a_failing_rank_ends_both(void **state) {
                 rank_work w;
                 int through;
                 rank_setup(&w, &cube, 2);
-                w.o =
-                    options_of(3, SHS_POW3, sweep ? SHS_SYMMETRIC : SHS_DEFLATION, sweep ? SHS_ROUTE_SWEEP : SHS_ROUTE_MOMENTS);
+                w.o = options_of(3, SHS_CONTRAST_POW3, sweep ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION,
+                                 sweep ? SHS_ROUTE_SWEEP : SHS_ROUTE_MOMENTS);
                 w.o.iterations = 8;
                 *(fault == 0 ? w.fail_read + 1 : fault == 1 ? w.fail_allocation + 1 : w.cancel + 1) = k;
                 run_ranks(2, rank_body, &w);
@@ -1261,9 +1268,10 @@ static void test_run_everywhere(void **state) {
     for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * PANEL_PIXELS + 5;
     for (kind = 0; kind < 3; kind++)
         for (to = 0; to < 3; to++) {
-            shs_cube whole = cube_of(&p, SHS_I32, SHS_BIP, 0), cube = whole;
-            shs_ica_options o = options_of(3, SHS_TANH, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
-            shs_sink a = new_sink(SHS_F64, SHS_BIP, 41, 43, 3), b = new_sink(SHS_F64, SHS_BIP, 41, 43, 3), into;
+            shs_cube whole = cube_of(&p, SHS_TYPE_I32, SHS_INTERLEAVE_BIP, 0), cube = whole;
+            shs_ica_options o = options_of(3, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 41, 43, 3),
+                     b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 41, 43, 3), into;
             shs_ica ica;
             stream s;
             collector c;
@@ -1285,13 +1293,13 @@ static void test_run_everywhere(void **state) {
    another, of pixels that are kept. */
 static void test_route_by_cost(void **state) {
     plain_cube p = mixed_cube(20, 30, 24, 5, 1, 8);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int approach, more;
     (void)state;
-    for (approach = SHS_DEFLATION; approach <= SHS_SYMMETRIC; approach++)
+    for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (more = 0; more < 2; more++) {
-            int most = approach == SHS_SYMMETRIC ? 20 : 11;
-            shs_ica_options o = options_of(most + more, SHS_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
+            int most = approach == SHS_APPROACH_SYMMETRIC ? 20 : 11;
+            shs_ica_options o = options_of(most + more, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
             o.iterations = 1, o.restarts = -1;
             ica = fit(NULL, &cube, &o);
@@ -1305,9 +1313,10 @@ static void test_route_by_cost(void **state) {
 /* By default: all components. Many of them are not worth their fourth moments. */
 static void test_defaults_and_many_components(void **state) {
     plain_cube p = test_scene(), wide = mixed_cube(20, 30, 34, 5, 1, 8);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0), many = cube_of(&wide, SHS_F64, SHS_BIP, 0);
-    shs_ica_options o = options_of(0, SHS_POW3, SHS_SYMMETRIC, SHS_ROUTE_AUTO);
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 41, 43, 7);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0),
+             many = cube_of(&wide, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_ica_options o = options_of(0, SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 41, 43, 7);
     shs_ica a, b;
     (void)state;
     assert_ok(shs_ica_run(NULL, &cube, NULL, &sink, &a));

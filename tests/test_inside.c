@@ -23,7 +23,7 @@ static void test_conversions(void **state) {
     unsigned char memory[16 * 8];
     int t, k, i;
     (void)state;
-    for (t = SHS_REAL; t < SHS_TYPE_COUNT; t++)
+    for (t = SHS_TYPE_REAL; t < SHS_TYPE_COUNT; t++)
         for (k = 0; k < 6; k++) {
             shs__span span;
             int each = k & 1;

@@ -61,10 +61,10 @@ static void test_word_tiles(void **state) {
 
 #ifdef __FAST_MATH__
 static double value_at(shs_type type, const void *values, int i) {
-    return type == SHS_U8    ? ((const uint8_t *)values)[i]
-           : type == SHS_I16 ? ((const int16_t *)values)[i]
-           : type == SHS_U16 ? ((const uint16_t *)values)[i]
-           : type == SHS_F32 ? (double)((const float *)values)[i]
+    return type == SHS_TYPE_U8    ? ((const uint8_t *)values)[i]
+           : type == SHS_TYPE_I16 ? ((const int16_t *)values)[i]
+           : type == SHS_TYPE_U16 ? ((const uint16_t *)values)[i]
+           : type == SHS_TYPE_F32 ? (double)((const float *)values)[i]
                              : (double)((const shs_real *)values)[i];
 }
 #endif
@@ -77,7 +77,7 @@ static void assert_same_values(shs_type type, int n, const void *got, const void
     for (i = 0; i < n; i++) {
         double a = value_at(type, got, i), b = value_at(type, expected, i);
         if (memcmp((const char *)got + (size_t)i * size, (const char *)expected + (size_t)i * size, size) == 0) continue;
-        assert_close(a, b, type == SHS_F32 || type == SHS_REAL ? 4 * (double)SHS__EPS * (1 + fabs(b)) : 1);
+        assert_close(a, b, type == SHS_TYPE_F32 || type == SHS_TYPE_REAL ? 4 * (double)SHS__EPS * (1 + fabs(b)) : 1);
     }
 #else
     assert_memory_equal(got, expected, (size_t)n * shs_type_size(type));
@@ -89,7 +89,7 @@ static void test_store_rounds_like_its_twin(void **state) {
     static const double edges[] = {0,     -0.0, 0.5,     -0.5,  0.49999997, 1.5,   2.5,    -1.5,     -2.5,   254.5,   255,
                                    255.5, 256,  32766.5, 32767, 32767.5,    32768, -32768, -32768.5, -32769, 65534.5, 65535,
                                    65536, 1e9,  -1e9,    3e38,  -3e38,      1e-30, 12.25,  100.5,    77};
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_F32, SHS_REAL};
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_F32, SHS_TYPE_REAL};
     enum { N = sizeof edges / sizeof *edges };
     shs_wide y[N + 16];
     unsigned char got[N * 8], expected[N * 8], none[N * 8];
@@ -193,7 +193,7 @@ static void test_tanh_and_exp_are_accurate(void **state) {
     (void)state;
     for (i = 0; i < STEPS; i += 16) {
         for (l = 0; l < 16; l++) y[l] = x[l] = (l % 2 ? -1 : 1) * size_at(i + l);
-        (void)k->apply(SHS_TANH, 16, y);
+        (void)k->apply(SHS_CONTRAST_TANH, 16, y);
         for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
         for (l = 0; l < 16; l++) y[l] = x[l] = shs__abs(x[l]);
         k->decay(16, y);
@@ -201,7 +201,7 @@ static void test_tanh_and_exp_are_accurate(void **state) {
     }
     for (i = 0; i < STEPS; i += 16) { /* where they bend */
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)12 / STEPS;
-        (void)k->apply(SHS_TANH, 16, y);
+        (void)k->apply(SHS_CONTRAST_TANH, 16, y);
         for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)BY_TYPE(110, 750) / STEPS;
         k->decay(16, y);
@@ -222,7 +222,7 @@ static void test_contrasts_of_special_values(void **state) {
     memcpy(&not_a_number, &bits, sizeof bits);
     nan = (shs_real)not_a_number;
     y[0] = infinity, y[1] = -infinity, y[2] = nan, y[3] = 0, y[4] = (shs_real)-0.0, y[5] = SHS__REAL_MAX;
-    (void)k->apply(SHS_TANH, 16, y);
+    (void)k->apply(SHS_CONTRAST_TANH, 16, y);
     assert_close(y[0], 1, 0);
     assert_close(y[1], -1, 0);
     assert_close(y[3], 0, 0);
@@ -244,7 +244,7 @@ static void test_contrasts_of_special_values(void **state) {
 /* Sums of slopes, of fourth powers, of log cosh and of products, for every number of values. */
 static void test_sums_of_contrasts(void **state) {
     const shs__contrast_kernels *k = shs__kernels_contrast();
-    static const shs_contrast contrasts[] = {SHS_POW3, SHS_TANH, SHS_GAUSS, SHS_SKEW};
+    static const shs_contrast contrasts[] = {SHS_CONTRAST_POW3, SHS_CONTRAST_TANH, SHS_CONTRAST_GAUSS, SHS_CONTRAST_SKEW};
     shs_real *x = new_normal(128, 9), y[128];
     int n, i, c;
     (void)state;

@@ -13,11 +13,11 @@ static shs_image new_image(shs_type type, int width, int height, int channels, s
     shs_random_seed(&r, seed);
     for (i = 0; i < count; i++) {
         double value = i % stride < values ? (double)shs_random_below(&r, 256) : (double)NAN;
-        if (type != SHS_U8) value += (double)shs_random_uniform(&r);
+        if (type != SHS_TYPE_U8) value += (double)shs_random_uniform(&r);
         switch (type) {
-        case SHS_U8: ((unsigned char *)pixels)[i] = (unsigned char)(i % stride < values ? value : 255); break;
-        case SHS_F32: ((float *)pixels)[i] = (float)value; break;
-        case SHS_F64: ((double *)pixels)[i] = value; break;
+        case SHS_TYPE_U8: ((unsigned char *)pixels)[i] = (unsigned char)(i % stride < values ? value : 255); break;
+        case SHS_TYPE_F32: ((float *)pixels)[i] = (float)value; break;
+        case SHS_TYPE_F64: ((double *)pixels)[i] = value; break;
         default: ((shs_real *)pixels)[i] = (shs_real)value; break;
         }
     }
@@ -38,9 +38,9 @@ static double pixel(const shs_image *image, int x, int y, int c) {
     size_t stride = image->row_stride ? image->row_stride : (size_t)image->width * (size_t)channels_of(image);
     size_t at = (size_t)y * stride + (size_t)x * (size_t)channels_of(image) + (size_t)c;
     switch (image->type) {
-    case SHS_U8: return ((const unsigned char *)image->pixels)[at];
-    case SHS_F32: return (double)((const float *)image->pixels)[at];
-    case SHS_F64: return ((const double *)image->pixels)[at];
+    case SHS_TYPE_U8: return ((const unsigned char *)image->pixels)[at];
+    case SHS_TYPE_F32: return (double)((const float *)image->pixels)[at];
+    case SHS_TYPE_F64: return ((const double *)image->pixels)[at];
     default: return (double)((const shs_real *)image->pixels)[at];
     }
 }
@@ -62,7 +62,7 @@ static int grid_axis(int length, int patch, int step, int *positions) {
 }
 
 static void check_grid(int width, int height, int pw, int ph, int sx, int sy) {
-    shs_image image = new_image(SHS_U8, width, height, 1, 0, 1);
+    shs_image image = new_image(SHS_TYPE_U8, width, height, 1, 0, 1);
     shs_patches set = SHS_ZERO;
     int *xs = (int *)malloc((size_t)width * sizeof *xs), *ys = (int *)malloc((size_t)height * sizeof *ys), nx, ny, i,
         p = 0;
@@ -95,11 +95,11 @@ static void test_grid_positions(void **state) {
 }
 
 static void test_distinct_positions(void **state) {
-    shs_image image = new_image(SHS_U8, 37, 21, 3, 0, 2);
+    shs_image image = new_image(SHS_TYPE_U8, 37, 21, 3, 0, 2);
     shs_patches set = SHS_ZERO;
     int p = 0, i, x, y;
     (void)state;
-    set.mode = SHS_PATCHES_DISTINCT, set.width = 5, set.height = 4;
+    set.mode = SHS_PATCH_MODE_DISTINCT, set.width = 5, set.height = 4;
     set.step_x = set.step_y = 2; /* not for this mode */
     assert_int_equal(shs_patches_count(&image, &set, &p), 7 * 5);
     assert_int_equal(p, 60);
@@ -112,13 +112,13 @@ static void test_distinct_positions(void **state) {
 }
 
 static void test_random_positions(void **state) {
-    shs_image image = new_image(SHS_U8, 30, 20, 1, 0, 3);
+    shs_image image = new_image(SHS_TYPE_U8, 30, 20, 1, 0, 3);
     unsigned char *taken = (unsigned char *)malloc(23 * 13);
     shs_patches set = SHS_ZERO;
     int moved = 0, round;
     size_t i;
     (void)state;
-    set.mode = SHS_PATCHES_RANDOM, set.seed = 9;
+    set.mode = SHS_PATCH_MODE_RANDOM, set.seed = 9;
     for (round = 0; round < 3; round++) {
         size_t expected = round == 0 ? 40 : 23 * 13; /* all of them when there are fewer than asked for */
         set.count = round == 0 ? 40 : round == 1 ? 23 * 13 : 100000;
@@ -190,7 +190,7 @@ static void check_patch(const shs_image *image, const shs_patches *set, const si
     else assert_close(s->norms[i], 1, 0);
 }
 
-static const shs_type types[] = {SHS_U8, SHS_F32, SHS_F64, SHS_REAL};
+static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
 
 static shs_patches set_of(int mode, int k) {
     shs_patches set = SHS_ZERO;
@@ -211,7 +211,7 @@ static void test_get(void **state) {
         for (channels = 0; channels <= 3; channels += 3)
             for (gap = 0; gap <= 7; gap += 7) {
                 shs_image image = new_image(types[type], 29, 17, channels, (size_t)gap, 5);
-                for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+                for (mode = SHS_PATCH_MODE_GRID; mode <= SHS_PATCH_MODE_RANDOM; mode++)
                     for (k = 0; k < 4; k++) {
                         shs_patches set = set_of(mode, k);
                         signals s = get_all(NULL, &image, &set);
@@ -225,8 +225,8 @@ static void test_get(void **state) {
 
 /* A range of the set, into columns with a gap, without means and norms. */
 static void test_get_range(void **state) {
-    shs_image image = new_image(SHS_F32, 40, 30, 3, 2, 6);
-    shs_patches set = set_of(SHS_PATCHES_GRID, 2);
+    shs_image image = new_image(SHS_TYPE_F32, 40, 30, 3, 2, 6);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 2);
     signals s = get_all(NULL, &image, &set);
     size_t count = s.count - 20, i, l, ld = (size_t)s.p + 4;
     shs_real *Y = (shs_real *)malloc(ld * count * sizeof *Y);
@@ -251,7 +251,7 @@ static void test_constant_image(void **state) {
     size_t i;
     (void)state;
     memset(pixels, 77, 12 * 9);
-    image.pixels = pixels, image.type = SHS_U8, image.width = 12, image.height = 9;
+    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = 12, image.height = 9;
     set.unit_norm = 1;
     s = get_all(NULL, &image, &set);
     for (i = 0; i < s.count; i++) assert_close(s.means[i], 77, 1e-4);
@@ -304,7 +304,7 @@ static void test_round_trips(void **state) {
             for (channels = 1; channels <= 3; channels += 2) {
                 shs_image image =
                     new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
-                for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+                for (mode = SHS_PATCH_MODE_GRID; mode <= SHS_PATCH_MODE_RANDOM; mode++)
                     for (k = 0; k < 4; k++) {
                         shs_patches set = set_of(mode, k);
                         check_round_trip(&image, &set);
@@ -317,8 +317,8 @@ static void test_round_trips(void **state) {
 
 /* Without means and norms the patches are put as they are; the pixels of the image are not read. */
 static void test_put_plain(void **state) {
-    shs_image image = new_image(SHS_U8, 11, 7, 1, 0, 8);
-    shs_patches set = set_of(SHS_PATCHES_DISTINCT, 3);
+    shs_image image = new_image(SHS_TYPE_U8, 11, 7, 1, 0, 8);
+    shs_patches set = set_of(SHS_PATCH_MODE_DISTINCT, 3);
     shs_real *Z = (shs_real *)malloc(20 * 4 * sizeof *Z), *sum = (shs_real *)malloc(77 * sizeof *sum);
     shs_real *weight = (shs_real *)malloc(77 * sizeof *weight);
     int i, x, y;
@@ -422,7 +422,7 @@ static void test_approximate(void **state) {
     for (type = 0; type < 4; type++)
         for (channels = 1; channels <= 3; channels += 2) {
             shs_image image = new_image(types[type], 61, 43, channels, (size_t)(2 * type), 13);
-            for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+            for (mode = SHS_PATCH_MODE_GRID; mode <= SHS_PATCH_MODE_RANDOM; mode++)
                 for (k = 0; k < 4; k++) {
                     shs_patches set = set_of(mode, k);
                     shs_omp_options coding = SHS_ZERO;
@@ -438,8 +438,8 @@ static void test_approximate(void **state) {
 
 /* Limits of their own for every patch, by its number in the set. */
 static void test_approximate_limits_each(void **state) {
-    shs_image image = new_image(SHS_U8, 50, 40, 1, 0, 14);
-    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_image image = new_image(SHS_TYPE_U8, 50, 40, 1, 0, 14);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
     size_t count, i;
     int *sparsity;
@@ -523,10 +523,10 @@ static void check_threads(const shs_image *image, const shs_patches *set) {
 }
 
 static void test_threads(void **state) {
-    shs_image image = new_image(SHS_F32, 71, 53, 3, 0, 17);
+    shs_image image = new_image(SHS_TYPE_F32, 71, 53, 3, 0, 17);
     int mode, k;
     (void)state;
-    for (mode = SHS_PATCHES_GRID; mode <= SHS_PATCHES_RANDOM; mode++)
+    for (mode = SHS_PATCH_MODE_GRID; mode <= SHS_PATCH_MODE_RANDOM; mode++)
         for (k = 0; k < 4; k += 3) {
             shs_patches set = set_of(mode, k);
             set.count = 900;
@@ -544,8 +544,8 @@ static int cancel_later(void *user, const char *phase, size_t step, size_t steps
 }
 
 static void test_cancel(void **state) {
-    shs_image image = new_image(SHS_U8, 90, 80, 1, 0, 18);
-    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_image image = new_image(SHS_TYPE_U8, 90, 80, 1, 0, 18);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
     shs_real *D = new_dictionary(15, 40, 19), *out = (shs_real *)malloc(7200 * sizeof *out);
     shs_context ctx = SHS_ZERO;
@@ -569,8 +569,8 @@ static void test_cancel(void **state) {
 }
 
 static void test_workspace(void **state) {
-    shs_image image = new_image(SHS_U8, 90, 80, 3, 0, 20);
-    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_image image = new_image(SHS_TYPE_U8, 90, 80, 3, 0, 20);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
     shs_real *D = new_dictionary(45, 60, 21), *out = (shs_real *)malloc(21600 * sizeof *out);
     shs_real *expected = (shs_real *)malloc(21600 * sizeof *out);
@@ -608,7 +608,7 @@ static void test_memory_promise(void **state) {
     shs_omp_options coding = SHS_ZERO;
     unsigned char one = 0;
     (void)state;
-    image.pixels = &one, image.type = SHS_U8, image.width = image.height = 3000, image.channels = 3;
+    image.pixels = &one, image.type = SHS_TYPE_U8, image.width = image.height = 3000, image.channels = 3;
     coding.sparsity = 10;
     ctx.threads = 2;
     assert_in_range(shs_patches_approximate_workspace(&ctx, &image, &set, 256, &coding), 1,
@@ -618,8 +618,8 @@ static void test_memory_promise(void **state) {
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 static void test_bad_images(void **state) {
-    shs_image good = new_image(SHS_F32, 20, 15, 3, 0, 22), bad[9];
-    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_image good = new_image(SHS_TYPE_F32, 20, 15, 3, 0, 22), bad[9];
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
     shs_real *Y = new_normal(45 * 10, 23), *D = new_dictionary(45, 10, 24), *out = new_normal(900, 25),
              *kept = new_normal(900, 25);
@@ -628,7 +628,7 @@ static void test_bad_images(void **state) {
     (void)state;
     for (k = 0; k < 9; k++) bad[k] = good;
     bad[0].pixels = NULL, bad[1].width = 0, bad[2].height = -3, bad[3].channels = -1, bad[4].row_stride = 59;
-    bad[5].type = SHS_I16, bad[6].type = SHS_TYPE_COUNT, bad[7].type = (shs_type)-1, bad[8].width = -20;
+    bad[5].type = SHS_TYPE_I16, bad[6].type = SHS_TYPE_COUNT, bad[7].type = (shs_type)-1, bad[8].width = -20;
     for (k = 0; k < 9; k++) {
         assert_int_equal(shs_patches_count(bad + k, &set, &p), k == 0 ? shs_patches_count(&good, &set, NULL) : 0);
         assert_status(shs_patches_get(NULL, bad + k, &set, 0, 10, Y, 45, NULL, NULL), SHS_BAD_IMAGE);
@@ -653,8 +653,8 @@ static void test_bad_images(void **state) {
 }
 
 static void test_bad_sets(void **state) {
-    shs_image image = new_image(SHS_F32, 20, 15, 1, 0, 27);
-    shs_patches good = set_of(SHS_PATCHES_GRID, 0), bad[8];
+    shs_image image = new_image(SHS_TYPE_F32, 20, 15, 1, 0, 27);
+    shs_patches good = set_of(SHS_PATCH_MODE_GRID, 0), bad[8];
     shs_omp_options coding = SHS_ZERO;
     shs_real *Y = new_normal(15 * 10, 28), *kept = new_normal(15 * 10, 28), *D = new_dictionary(15, 10, 29);
     shs_real *out = new_normal(300, 30), *weight = new_normal(300, 31), *kept_out = new_normal(300, 30),
@@ -693,8 +693,8 @@ static void test_bad_sets(void **state) {
 }
 
 static void test_bad_arguments(void **state) {
-    shs_image image = new_image(SHS_F32, 20, 15, 1, 0, 32);
-    shs_patches set = set_of(SHS_PATCHES_GRID, 0);
+    shs_image image = new_image(SHS_TYPE_F32, 20, 15, 1, 0, 32);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO, bad = SHS_ZERO;
     shs_real *Y = new_normal(15 * 10, 33), *D = new_dictionary(15, 10, 34), *out = new_normal(300, 35),
              *kept = new_normal(300, 35);
@@ -737,7 +737,7 @@ static void test_not_finite(void **state) {
     shs_real *D = new_dictionary(64, 10, 37), *out = new_normal(600, 38), *kept = new_normal(600, 38);
     int i, k;
     (void)state;
-    image.pixels = pixels, image.type = SHS_F32, image.width = 30, image.height = 20;
+    image.pixels = pixels, image.type = SHS_TYPE_F32, image.width = 30, image.height = 20;
     for (i = 0; i < 600; i++) pixels[i] = (float)(i % 13);
     coding.sparsity = 2;
     for (k = 0; k < 2; k++) {
@@ -752,7 +752,7 @@ static void test_not_finite(void **state) {
 
 /* Cancelled after the first of two blocks of patches: nothing is written. */
 static void test_cancelled_between_blocks(void **state) {
-    shs_image image = new_image(SHS_U8, 150, 120, 1, 0, 40);
+    shs_image image = new_image(SHS_TYPE_U8, 150, 120, 1, 0, 40);
     shs_patches set = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
     shs_real *D = new_dictionary(4, 6, 41), *out = new_normal(18000, 42), *kept = new_normal(18000, 42);
@@ -780,7 +780,7 @@ static shs_noise noise_of(const float *clean, int width, int height, double sigm
     assert_non_null(noisy);
     shs_random_seed(&r, 91);
     for (i = 0; i < count; i++) noisy[i] = clean[i] + (float)(sigma * (double)shs_random_normal(&r));
-    image.pixels = noisy, image.type = SHS_F32, image.width = width, image.height = height;
+    image.pixels = noisy, image.type = SHS_TYPE_F32, image.width = width, image.height = height;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     free(noisy);
     return noise;
@@ -872,12 +872,12 @@ static void test_noise_of_channels(void **state) {
     (void)state;
     assert_non_null(bytes);
     for (i = 0; i < 3 * SIDE * SIDE; i++) x[i] = 50 + (shs_real)(4 + i % 3) * x[i];
-    image.pixels = x, image.type = SHS_REAL, image.width = image.height = SIDE, image.channels = 3;
+    image.pixels = x, image.type = SHS_TYPE_REAL, image.width = image.height = SIDE, image.channels = 3;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     assert_close(noise.sigma, sqrt((16 + 25 + 36) / 3.0), 0.5);
     assert_true(noise.patches > 8000 && !noise.guess);
     for (i = 0; i < SIDE * SIDE; i++) bytes[i] = i % SIDE < SIDE / 2 ? 255 : (unsigned char)(2 * (double)x[3 * i]);
-    image.pixels = bytes, image.type = SHS_U8, image.channels = 1;
+    image.pixels = bytes, image.type = SHS_TYPE_U8, image.channels = 1;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     assert_close(noise.sigma, 8, 0.15 * 8);
     assert_status(shs_noise_sigma(NULL, &image, NULL), SHS_BAD_OUTPUT);
@@ -886,7 +886,7 @@ static void test_noise_of_channels(void **state) {
     image.height = SIDE, image.pixels = NULL;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_IMAGE);
     x[77] = (shs_real)NAN;
-    image.pixels = x, image.type = SHS_REAL;
+    image.pixels = x, image.type = SHS_TYPE_REAL;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_IMAGE_NOT_FINITE);
     free(x), free(bytes);
 }

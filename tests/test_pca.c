@@ -80,7 +80,7 @@ static plain_cube smooth_cube(int lines, int samples, int bands, int rank, uint6
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-static shs_cube cube_f64(const plain_cube *p) { return cube_of(p, SHS_F64, SHS_BIP, 0); }
+static shs_cube cube_f64(const plain_cube *p) { return cube_of(p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0); }
 
 static void check_signs(int n, int k, const double *vectors) {
     int i, j;
@@ -154,7 +154,9 @@ static void check_golden(int which) {
         double worst_value = 0, worst_each = 0, worst_vector = 0;
         assert_int_equal(pca.components, o.components ? o.components : B);
         assert_true(pca.count == (shs_wide)cube.lines * cube.samples);
-        for (i = 0; i < B; i++) assert_close(pca.mean[i], mean[i], (o.precise == SHS_PRECISE_ALWAYS ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * fabs(mean[i]));
+        for (i = 0; i < B; i++)
+            assert_close(pca.mean[i], mean[i],
+                         (o.precise == SHS_PRECISION_ALWAYS ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * fabs(mean[i]));
         for (k = 0; k < pca.eigenvalue_count; k++) {
             double d = fabs(pca.eigenvalues[k] - values[k]);
             worst_value = fmax(worst_value, d / values[0]);
@@ -170,10 +172,10 @@ static void check_golden(int which) {
         }
         print_message("%s, %d components, precise %d: eigenvalues %.2g of the first, %.2g of itself, vectors %.2g\n", name,
                       pca.components, runs[run].precise, worst_value, worst_each, worst_vector);
-        assert_true(worst_value <= (o.precise == SHS_PRECISE_ALWAYS ? 1e-12 : BY_TYPE(1e-7, 1e-12)));
+        assert_true(worst_value <= (o.precise == SHS_PRECISION_ALWAYS ? 1e-12 : BY_TYPE(1e-7, 1e-12)));
         /* A device sums 1024 products in float, where the tenth eigenvalue is 4e-5 of the first. */
-        assert_true(worst_each <= (o.precise == SHS_PRECISE_ALWAYS ? 1e-4 : BY_TYPE(BY_ENGINE(1e-4, 1e-3), 1e-4)));
-        assert_true(worst_vector <= (o.precise == SHS_PRECISE_ALWAYS ? 1e-9 : BY_TYPE(1e-3, 1e-9)));
+        assert_true(worst_each <= (o.precise == SHS_PRECISION_ALWAYS ? 1e-4 : BY_TYPE(BY_ENGINE(1e-4, 1e-3), 1e-4)));
+        assert_true(worst_vector <= (o.precise == SHS_PRECISION_ALWAYS ? 1e-9 : BY_TYPE(1e-3, 1e-9)));
         shs_pca_free(NULL, &pca);
     }
     free(mean), free(values), free(vectors);
@@ -190,7 +192,9 @@ static plain_cube foreign(const shs_cube *cube, shs_type type) {
     plain_cube p = plain_of(cube);
     size_t i;
     for (i = 0; i < values_of(&p); i++)
-        p.x[i] = type == SHS_F32 ? (double)(float)(p.x[i] * 1e-4) : type == SHS_F64 ? p.x[i] * 0.1 + 1e4 : p.x[i] * 1000 + 7;
+        p.x[i] = type == SHS_TYPE_F32   ? (double)(float)(p.x[i] * 1e-4)
+                 : type == SHS_TYPE_F64 ? p.x[i] * 0.1 + 1e4
+                                        : p.x[i] * 1000 + 7;
     return p;
 }
 
@@ -220,7 +224,8 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
     size_t n = pixels_of(&p);
     double *mean = NEW(double, B), *C = NEW(double, B * B), *values = NEW(double, B), *V = NEW(double, B * B);
     double *forward = NEW(double, B * B), *Y = NEW(double, n * (size_t)B);
-    shs_sink exact = new_sink(SHS_F64, SHS_BSQ, p.lines, p.samples, B), bytes = new_sink(SHS_U8, SHS_BSQ, p.lines, p.samples, B);
+    shs_sink exact = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, p.lines, p.samples, B),
+             bytes = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BSQ, p.lines, p.samples, B);
     cube = cube_of(&p, type, interleave, 0);
     naive_moments(&p, NULL, mean, C);
     assert_ok(shs_eigh(NULL, B, C, B, B, values, V, B));
@@ -249,8 +254,10 @@ static void test_defaults_are_those_of_double(void **state) {
         shs_type type;
         shs_interleave interleave;
     } cases[] = {
-        {JASPER, SHS_U16, SHS_BIL},   {BEACH, SHS_I16, SHS_BSQ}, {SANDIEGO, SHS_I16, SHS_BIP}, {AIRPORT, SHS_U16, SHS_BIP},
-        {SANDIEGO, SHS_F64, SHS_BIP}, {BEACH, SHS_F32, SHS_BIL}, {AIRPORT, SHS_F32, SHS_BIP},  {JASPER, SHS_I32, SHS_BSQ},
+        {JASPER, SHS_TYPE_U16, SHS_INTERLEAVE_BIL},   {BEACH, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ},
+        {SANDIEGO, SHS_TYPE_I16, SHS_INTERLEAVE_BIP}, {AIRPORT, SHS_TYPE_U16, SHS_INTERLEAVE_BIP},
+        {SANDIEGO, SHS_TYPE_F64, SHS_INTERLEAVE_BIP}, {BEACH, SHS_TYPE_F32, SHS_INTERLEAVE_BIL},
+        {AIRPORT, SHS_TYPE_F32, SHS_INTERLEAVE_BIP},  {JASPER, SHS_TYPE_I32, SHS_INTERLEAVE_BSQ},
     };
     int k;
     (void)state;
@@ -261,7 +268,7 @@ static void test_defaults_are_those_of_double(void **state) {
 static void check_grass(const shs_cube *cube, shs_interleave interleave) {
     shs_pca_options o = options_of(4, 0, 0, 1);
     shs_pca pca = fit(NULL, cube, &o);
-    shs_sink sink = new_sink(SHS_U8, interleave, 100, 100, 4);
+    shs_sink sink = new_sink(SHS_TYPE_U8, interleave, 100, 100, 4);
     plain_cube out;
     int k;
     size_t i;
@@ -290,9 +297,9 @@ static void test_grass_planes(void **state) {
     shs_cube cube = load_golden(AIRPORT), blockwise;
     stream s;
     (void)state;
-    check_grass(&cube, SHS_BSQ);
+    check_grass(&cube, SHS_INTERLEAVE_BSQ);
     blockwise = streamed(&cube, 16, &s);
-    check_grass(&blockwise, SHS_BIL);
+    check_grass(&blockwise, SHS_INTERLEAVE_BIL);
     cube_free(&cube);
 }
 
@@ -372,7 +379,8 @@ static void test_number_of_components(void **state) {
 
 static void test_from_moments(void **state) {
     plain_cube p = mixed_cube(31, 23, 7, 4, 1, 4);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 0), top = slice_of(&cube, 0, 12), rest = slice_of(&cube, 12, 19);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), top = slice_of(&cube, 0, 12),
+             rest = slice_of(&cube, 12, 19);
     shs_pca_options o = options_of(0, 0, 1, 1);
     shs_pca direct = fit(NULL, &cube, &o), merged;
     shs_moments m;
@@ -403,8 +411,9 @@ static void test_transform_and_inverse(void **state) {
             for (k = 1; k <= 8; k += k < 3 ? 2 : 5) {
                 shs_pca_options o = options_of(k, correlation, 0, precise);
                 shs_pca pca = fit(NULL, &cube, &o);
-                shs_sink components = new_sink(SHS_F64, SHS_BIL, 23, 31, k), back = new_sink(SHS_F64, SHS_BSQ, 23, 31, 8);
-                shs_sink denoised = new_sink(SHS_F64, SHS_BIP, 23, 31, 8);
+                shs_sink components = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 23, 31, k),
+                         back = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 8);
+                shs_sink denoised = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 23, 31, 8);
                 shs_cube between = sink_cube(&components, 23, 31, k);
                 double *y = NEW(double, pixels_of(&p) * 8), *x = NEW(double, values_of(&p)), scale;
                 double bound = precise ? 1e-12 : BY_TYPE(2e-6, 1e-12);
@@ -436,21 +445,22 @@ static void test_transform_and_inverse(void **state) {
 /* Fit and transform in one call are the two calls, to the bit. */
 static void test_run(void **state) {
     plain_cube p = mixed_cube(23, 31, 8, 4, 1, 21);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIL, 1), blockwise;
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1), blockwise;
     int rescale, precise;
     (void)state;
     for (rescale = 0; rescale < 2; rescale++)
         for (precise = 0; precise < 2; precise++) {
             shs_pca_options o = options_of(3, 0, 0, precise);
             shs_pca pca = fit(NULL, &cube, &o), made;
-            shs_sink a = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3), b = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3), c;
+            shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3),
+                     b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3), c;
             stream s;
             a.rescale = b.rescale = rescale, a.low = b.low = -1, a.high = b.high = 1;
             assert_ok(shs_pca_transform(NULL, &pca, &cube, &a));
             assert_ok(shs_pca_run(NULL, &cube, &o, &b, &made));
             assert_true(same_bits(&pca, &made));
             assert_memory_equal(a.pixels, b.pixels, 23 * 31 * 3 * sizeof(double));
-            c = new_sink(SHS_F64, SHS_BSQ, 23, 31, 3);
+            c = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
             c.rescale = rescale, c.low = -1, c.high = 1;
             blockwise = streamed(&cube, 23, &s);
             assert_ok(shs_pca_run(NULL, &blockwise, &o, &c, NULL));
@@ -469,13 +479,14 @@ static void test_denoise(void **state) {
     shs_pca_options all = options_of(0, 0, 0, 1), three = options_of(3, 0, 0, 1);
     shs_cube cube, whole;
     shs_pca a, b;
-    shs_sink first = new_sink(SHS_F64, SHS_BIP, 23, 31, 8), second = new_sink(SHS_F64, SHS_BIP, 23, 31, 8);
-    shs_sink integers = new_sink(SHS_U16, SHS_BSQ, 23, 31, 8);
+    shs_sink first = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 23, 31, 8),
+             second = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 23, 31, 8);
+    shs_sink integers = new_sink(SHS_TYPE_U16, SHS_INTERLEAVE_BSQ, 23, 31, 8);
     plain_cube x, y;
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] * 100);
-    cube = cube_f64(&p), whole = cube_of(&p, SHS_U16, SHS_BIL, 1);
+    cube = cube_f64(&p), whole = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIL, 1);
     a = fit(NULL, &cube, &all), b = fit(NULL, &cube, &three);
     assert_ok(shs_pca_denoise(NULL, &a, 3, &cube, &first));
     assert_ok(shs_pca_denoise(NULL, &b, 0, &cube, &second));
@@ -507,7 +518,7 @@ static void test_missing_pixels(void **state) {
         valid[i] = i % 7 != 3;
         if (!valid[i]) pixel_of(&p, i)[i % 6] = -1;
     }
-    cube = cube_of(&p, SHS_F32, SHS_BSQ, 1);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 1);
     cube.has_nodata = 1, cube.nodata = -1;
     q = plain_of(&cube);
     naive_moments(&q, valid, mean, C);
@@ -516,7 +527,7 @@ static void test_missing_pixels(void **state) {
     check_components(&pca, &q, mean, C, 1e-12);
     for (call = 0; call < 4; call++) {
         int outputs = call == 3 ? 1 : 6;
-        shs_sink sink = new_sink(SHS_F32, SHS_BIP, 19, 29, outputs);
+        shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 19, 29, outputs);
         sink.rescale = call == 1, sink.low = 1, sink.high = 2;
         assert_ok(call == 3   ? shs_rx(NULL, &cube, &o, &sink, &rank)
                   : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
@@ -541,7 +552,7 @@ static void check_deficient(int lines, int samples, int bands, int dimensions, d
     plain_cube p = mixed_cube(lines, samples, bands, 3, 1, 8), out;
     double *mean = NEW(double, bands), *C = NEW(double, bands * bands), *y = NEW(double, values_of(&p)), scale;
     shs_pca_options o = options_of(0, 0, 0, 1);
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, lines, samples, bands);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, lines, samples, bands);
     shs_cube cube;
     shs_pca pca;
     size_t i;
@@ -595,13 +606,13 @@ static void test_constant_bands(void **state) {
 /* A constant component becomes low. */
 static void test_rescaled_constant(void **state) {
     plain_cube p = new_plain(6, 7, 3), out;
-    shs_sink sink = new_sink(SHS_I16, SHS_BSQ, 6, 7, 3);
+    shs_sink sink = new_sink(SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 6, 7, 3);
     shs_cube cube;
     shs_pca pca;
     size_t i;
     (void)state;
     for (i = 0; i < 126; i++) p.x[i] = i % 3 == 1 ? (double)(i / 3) : 5;
-    cube = cube_of(&p, SHS_U8, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     pca = fit(NULL, &cube, NULL);
     sink.rescale = 1, sink.low = -100, sink.high = 200;
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
@@ -636,7 +647,7 @@ static void test_rx(void **state) {
     for (run = 0; run < 8; run++) {
         shs_pca_options o = options_of(0, 0, run & 1, run & 1);
         double *expected = naive_rx(&p, o.divisor == SHS_DIVISOR_N_LESS_1);
-        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 33, 41, 1);
         int rank = -1;
         stream s;
         used = blocks[run / 2] ? streamed(&cube, blocks[run / 2], &s) : cube;
@@ -644,7 +655,7 @@ static void test_rx(void **state) {
         if (run != 2) assert_int_equal(rank, 8);
         out = sink_values(&sink, 33, 41, 1);
         check_near("scores", pixels_of(&p), out.x, expected,
-                   (o.precise == SHS_PRECISE_ALWAYS ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
+                   (o.precise == SHS_PRECISION_ALWAYS ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
         free(expected), free(out.x);
         sink_free(&sink);
     }
@@ -662,7 +673,7 @@ static void test_rx_of_deficient_cubes(void **state) {
         shs_pca_options o = options_of(0, 0, 0, precise), three = options_of(3, 0, 0, 1);
         shs_pca pca = fit(NULL, &cube, &three);
         double *y = NEW(double, 3 * pixels_of(&p)), *expected = NEW(double, pixels_of(&p)), sum = 0;
-        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 33, 41, 1);
         int rank = -1, k;
         size_t i;
         naive_map(&p, 3, pca.forward, pca.mean, NULL, y);
@@ -689,15 +700,15 @@ static void test_rx_of_deficient_cubes(void **state) {
 /* All pixels alike: there is no space to measure in, and that is said. */
 static void test_rx_of_a_constant_cube(void **state) {
     plain_cube p = new_plain(5, 6, 4);
-    shs_cube cube = cube_of(&p, SHS_U8, SHS_BIL, 0);
-    shs_sink sink = new_sink(SHS_F32, SHS_BSQ, 5, 6, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIL, 0);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 5, 6, 1);
     int rank = -1;
     size_t i;
     (void)state;
     assert_status(shs_rx(NULL, &cube, NULL, &sink, &rank), SHS_ZERO_VARIANCE);
     cube_free(&cube);
     for (i = 0; i < values_of(&p); i++) p.x[i] = 0.1; /* no float holds it */
-    cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     assert_status(shs_rx(NULL, &cube, NULL, &sink, &rank), SHS_ZERO_VARIANCE);
     assert_int_equal(rank, -1);
     for (i = 0; i < 30 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
@@ -738,7 +749,7 @@ static void test_rx_finds_aircraft(void **state) {
     (void)state;
     for (precise = 0; precise < 2; precise++) {
         shs_pca_options o = options_of(0, 0, 0, precise);
-        shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 100, 100, 1);
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 100, 100, 1);
         int rank = 0;
         double area;
         assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
@@ -777,7 +788,7 @@ static void check_mnf(const shs_pca *mnf, int B, const double *C, const double *
 }
 
 static void test_mnf(void **state) {
-    static const shs_type some[] = {SHS_F64, SHS_F32, SHS_I16};
+    static const shs_type some[] = {SHS_TYPE_F64, SHS_TYPE_F32, SHS_TYPE_I16};
     int t, masked, blocks;
     (void)state;
     for (t = 0; t < 3; t++)
@@ -810,7 +821,8 @@ static void test_mnf(void **state) {
 static void test_mnf_round_trip(void **state) {
     plain_cube p = smooth_cube(31, 29, 6, 2, 12), got;
     shs_cube cube = cube_f64(&p), between;
-    shs_sink components = new_sink(SHS_F64, SHS_BIP, 31, 29, 6), back = new_sink(SHS_F64, SHS_BIP, 31, 29, 6);
+    shs_sink components = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 31, 29, 6),
+             back = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 31, 29, 6);
     shs_pca mnf, two;
     shs_pca_options o = options_of(2, 0, 0, 0);
     double mean[6], C[36];
@@ -844,7 +856,7 @@ static void test_mnf_round_trip(void **state) {
 static void test_mnf_denoises(void **state) {
     plain_cube p = smooth_cube(40, 50, 12, 2, 13), clean = p, got;
     shs_cube cube = cube_f64(&p);
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 40, 50, 12);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 40, 50, 12);
     shs_pca mnf;
     size_t i, b;
     double before = 0, after = 0;
@@ -992,12 +1004,12 @@ static const struct {
 static void scene_create(scene *s) {
     memset(s, 0, sizeof *s);
     s->p = smooth_cube(LINES, SAMPLES, BANDS, 2, 16);
-    s->cube = cube_of(&s->p, SHS_F32, SHS_BIL, 1);
+    s->cube = cube_of(&s->p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
     assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
     assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
     s->noise = naive_noise(&s->p, NULL);
     s->pca = fit(NULL, &s->cube, NULL);
-    s->memory = new_sink(SHS_F32, SHS_BIP, LINES, SAMPLES, BANDS);
+    s->memory = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, LINES, SAMPLES, BANDS);
 }
 
 static void scene_free(scene *s) {
@@ -1035,14 +1047,16 @@ static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty
 
 static void test_threads_give_the_same_bits(void **state) {
     plain_cube p = smooth_cube(61, 71, 23, 5, 17);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     int mnf, precise, threads;
     (void)state;
     for (mnf = 0; mnf < 2; mnf++)
         for (precise = 0; precise < 2; precise++) {
             shs_pca first = SHS_ZERO, more;
-            shs_sink a = new_sink(SHS_F64, SHS_BIP, 61, 71, 23), b = new_sink(SHS_F64, SHS_BIP, 61, 71, 23);
-            shs_sink ra = new_sink(SHS_F64, SHS_BIP, 61, 71, 1), rb = new_sink(SHS_F64, SHS_BIP, 61, 71, 1);
+            shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 61, 71, 23),
+                     b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 61, 71, 23);
+            shs_sink ra = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 61, 71, 1),
+                     rb = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 61, 71, 1);
             shs_pca_options o = options_of(0, 0, 0, precise);
             for (threads = 1; threads <= 3; threads++) {
                 shs_context ctx = SHS_ZERO;
@@ -1106,7 +1120,7 @@ static void rank_setup(rank_work *w, int which, const shs_cube *cube, int ranks)
     for (r = 0; r < ranks; r++) {
         w->fail_read[r] = w->fail_allocation[r] = w->cancel[r] = -1;
         w->parts[r] = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
-        w->sinks[r] = new_sink(SHS_F64, SHS_BIP, w->parts[r].lines, cube->samples, 1);
+        w->sinks[r] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, w->parts[r].lines, cube->samples, 1);
     }
 }
 
@@ -1125,7 +1139,7 @@ static void rank_clean(rank_work *w, int ranks) {
 
 static void test_ranks_give_one_answer(void **state) {
     plain_cube p = smooth_cube(25, 31, 6, 3, 18);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     shs_pca_options o = options_of(0, 0, 0, 1);
     int ranks, which, r;
     (void)state;
@@ -1133,7 +1147,7 @@ static void test_ranks_give_one_answer(void **state) {
         for (which = 0; which < 3; which++) {
             rank_work w;
             shs_pca one;
-            shs_sink sink = new_sink(SHS_F64, SHS_BIP, 25, 31, 1);
+            shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 25, 31, 1);
             size_t done = 0;
             assert_ok(which == 1 ? shs_mnf_fit(NULL, &cube, &o, &one) : shs_pca_fit(NULL, &cube, &o, &one));
             assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
@@ -1165,7 +1179,7 @@ static void test_ranks_give_one_answer(void **state) {
 /* Whatever happens to the second rank, both return, and each says what it was. */
 static void test_a_failing_rank_ends_both(void **state) {
     plain_cube p = smooth_cube(24, 13, 4, 2, 19);
-    shs_cube cube = cube_of(&p, SHS_F64, SHS_BIP, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int which, fault, k;
     (void)state;
     for (which = 0; which < 4; which++)
@@ -1202,7 +1216,7 @@ static void test_a_failing_rank_ends_both(void **state) {
 
 static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status expected) {
     shs_pca made;
-    shs_sink sink = new_sink(SHS_F64, SHS_BIP, 6, 7, 1);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 6, 7, 1);
     int rank = -7;
     memset(&made, UNTOUCHED, sizeof made);
     assert_status(shs_pca_fit(NULL, cube, o, &made), expected);
@@ -1216,10 +1230,10 @@ static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status
 
 static void test_bad_arguments(void **state) {
     plain_cube p = smooth_cube(6, 7, 4, 2, 20);
-    shs_cube cube = cube_of(&p, SHS_F32, SHS_BIP, 0), c = cube, other = cube;
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), c = cube, other = cube;
     unsigned char *nothing = NEW(unsigned char, 42);
     shs_pca pca = fit(NULL, &cube, NULL), empty = SHS_ZERO;
-    shs_sink sink = new_sink(SHS_F32, SHS_BIP, 6, 7, 4);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 6, 7, 4);
     shs_pca_options o = SHS_ZERO;
     shs_moments m;
     (void)state;
@@ -1262,7 +1276,8 @@ static void test_bad_arguments(void **state) {
 static void test_rx_rescaled(void **state) {
     plain_cube p = mixed_cube(33, 41, 9, 3, 0, 13), out, plain;
     shs_cube cube = cube_f64(&p);
-    shs_sink sink = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1), stretched = new_sink(SHS_F64, SHS_BSQ, 33, 41, 1);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 33, 41, 1),
+             stretched = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 33, 41, 1);
     shs_pca_options o = options_of(4, 0, 0, 0);
     double low = ENDLESS, high = -ENDLESS;
     size_t i;
@@ -1309,7 +1324,7 @@ static void check_second_rank_fails(void (*work)(const shs_context *ctx, int ran
     memset(&w, 0, sizeof w);
     w.cube = &cube, w.pca = &pca;
     for (r = 0; r < 2; r++) {
-        w.sinks[r] = new_sink(SHS_U8, SHS_BIP, 12, 13, 5);
+        w.sinks[r] = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 12, 13, 5);
         w.sinks[r].rescale = 1, w.sinks[r].high = 255;
     }
     run_ranks(2, work, &w);

@@ -13,22 +13,22 @@ typedef struct scene {
 
 static double draw(shs_random *r, shs_type type, int wild) {
     double u = (double)shs_random_uniform(r);
-    if (type == SHS_U8) return (double)(int)(u * 256);
-    if (type == SHS_I16) return wild ? (double)(int)(u * 65536) - 32768 : (double)(int)(u * 3000) - 500;
-    if (type == SHS_U16) return wild ? (double)(int)(u * 65536) : 30000 + (double)(int)(u * 4000);
-    if (type == SHS_I32 || type == SHS_U32) return (double)(int)(u * 100000);
+    if (type == SHS_TYPE_U8) return (double)(int)(u * 256);
+    if (type == SHS_TYPE_I16) return wild ? (double)(int)(u * 65536) - 32768 : (double)(int)(u * 3000) - 500;
+    if (type == SHS_TYPE_U16) return wild ? (double)(int)(u * 65536) : 30000 + (double)(int)(u * 4000);
+    if (type == SHS_TYPE_I32 || type == SHS_TYPE_U32) return (double)(int)(u * 100000);
     return (double)(float)(u * 10 - 3);
 }
 
 static void put(void *to, shs_type type, size_t at, double value) {
     switch (type) {
-    case SHS_U8: ((uint8_t *)to)[at] = (uint8_t)value; break;
-    case SHS_I16: ((int16_t *)to)[at] = (int16_t)value; break;
-    case SHS_U16: ((uint16_t *)to)[at] = (uint16_t)value; break;
-    case SHS_I32: ((int32_t *)to)[at] = (int32_t)value; break;
-    case SHS_U32: ((uint32_t *)to)[at] = (uint32_t)value; break;
-    case SHS_F32: ((float *)to)[at] = (float)value; break;
-    case SHS_F64: ((double *)to)[at] = value; break;
+    case SHS_TYPE_U8: ((uint8_t *)to)[at] = (uint8_t)value; break;
+    case SHS_TYPE_I16: ((int16_t *)to)[at] = (int16_t)value; break;
+    case SHS_TYPE_U16: ((uint16_t *)to)[at] = (uint16_t)value; break;
+    case SHS_TYPE_I32: ((int32_t *)to)[at] = (int32_t)value; break;
+    case SHS_TYPE_U32: ((uint32_t *)to)[at] = (uint32_t)value; break;
+    case SHS_TYPE_F32: ((float *)to)[at] = (float)value; break;
+    case SHS_TYPE_F64: ((double *)to)[at] = value; break;
     default: ((shs_real *)to)[at] = (shs_real)value;
     }
 }
@@ -52,8 +52,8 @@ static void make_scene(scene *s, shs_type type, shs_interleave interleave, int b
         size_t line = k / SAMPLES, sample = k % SAMPLES;
         s->mask[k] = !missing || k % 3 != 1;
         for (b = 0; b < (size_t)bands; b++) {
-            size_t at = interleave == SHS_BSQ   ? b * pixels + k
-                        : interleave == SHS_BIL ? (line * (size_t)bands + b) * SAMPLES + sample
+            size_t at = interleave == SHS_INTERLEAVE_BSQ   ? b * pixels + k
+                        : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)bands + b) * SAMPLES + sample
                                                 : k * (size_t)bands + b;
             double value = draw(&r, type, wild);
             s->values[k * (size_t)bands + b] = value;
@@ -69,12 +69,12 @@ static void free_scene(scene *s) {
     free(s->mask);
 }
 
-static const shs_precision precisions[] = {SHS_PRECISE_AUTO, SHS_PRECISE_ALWAYS, SHS_PRECISE_NEVER};
+static const shs_precision precisions[] = {SHS_PRECISION_AUTO, SHS_PRECISION_ALWAYS, SHS_PRECISION_NEVER};
 
 /* Sums and products about the shift that was chosen. Those of integers are exact wherever integers are multiplied, and in
    double; those of bytes always. Unless double is never wanted all others are double's, in the float build too. */
 static void check_moments(const scene *s, int bands, int exact, shs_precision precise) {
-    const int never = precise == SHS_PRECISE_NEVER;
+    const int never = precise == SHS_PRECISION_NEVER;
     shs_moments m;
     int i, j;
     size_t k, pixels = (size_t)SAMPLES * LINES;
@@ -107,7 +107,8 @@ static void check_moments(const scene *s, int bands, int exact, shs_precision pr
 
 static void test_moments_of_every_type(void **state) {
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 53};
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32,
+                                     SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     size_t t, n, p;
     int layout, variant;
     (void)state;
@@ -116,10 +117,10 @@ static void test_moments_of_every_type(void **state) {
             for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
-                    int whole = (types[t] == SHS_I16 || types[t] == SHS_U16) && variant < 2 &&
+                    int whole = (types[t] == SHS_TYPE_I16 || types[t] == SHS_TYPE_U16) && variant < 2 &&
                                 test_multiplies_pairs();
                     make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
-                    for (p = 0; p < 3; p++) check_moments(&s, sizes[n], types[t] == SHS_U8 || whole, precisions[p]);
+                    for (p = 0; p < 3; p++) check_moments(&s, sizes[n], types[t] == SHS_TYPE_U8 || whole, precisions[p]);
                     free_scene(&s);
                 }
 }
@@ -127,7 +128,7 @@ static void test_moments_of_every_type(void **state) {
 /* Bands taken from last to first, and the other byte order, of the same values: the same numbers to the last bit wherever
    integers are multiplied. */
 static void test_moments_of_integers_however_they_lie(void **state) {
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16};
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_U16};
     static const int sizes[] = {1, 3, 4, 7, 8, 12, 17, 40, 53};
     int backwards[MOST_BANDS], t, n, layout, missing, swap, b, i, j;
     (void)state;
@@ -138,7 +139,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                 scene plain;
                 shs_moments expected;
                 for (b = 0; b < bands; b++) backwards[b] = bands - 1 - b;
-                make_scene(&plain, types[t], SHS_BIP, bands, 0, missing);
+                make_scene(&plain, types[t], SHS_INTERLEAVE_BIP, bands, 0, missing);
                 assert_ok(shs_moments_create(NULL, bands, &expected));
                 assert_ok(shs_moments_update(NULL, &plain.cube, 0, &expected));
                 for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
@@ -158,7 +159,7 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                         assert_ok(shs_moments_create(NULL, bands, &m));
                         assert_ok(shs_moments_update(NULL, &s.cube, 0, &m));
                         assert_true(m.count == expected.count);
-                        for (j = 0; j < bands && (types[t] == SHS_U8 || test_multiplies_pairs()); j++) {
+                        for (j = 0; j < bands && (types[t] == SHS_TYPE_U8 || test_multiplies_pairs()); j++) {
                             assert_true(m.sum[bands - 1 - j] == expected.sum[j]);
                             for (i = j; i < bands; i++)
                                 assert_true(m.products[(bands - 1 - i) * bands + bands - 1 - j] ==
@@ -216,18 +217,19 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
     for (o = 0; o < outputs; o++)
         for (k = 0; k < pixels; k++) {
             size_t line = k / SAMPLES, sample = k % SAMPLES;
-            size_t at = interleave == SHS_BSQ   ? (size_t)o * pixels + k
-                        : interleave == SHS_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
+            size_t at = interleave == SHS_INTERLEAVE_BSQ   ? (size_t)o * pixels + k
+                        : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
                                                 : k * (size_t)outputs + (size_t)o;
             double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, got;
-            double bound = (precise == SHS_PRECISE_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
-            if (type == SHS_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
-            else if (type == SHS_I16) got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
-            else if (type == SHS_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
-            else if (type == SHS_I32) got = ((int32_t *)out)[at], bound += 0.5;
-            else if (type == SHS_U32) got = ((uint32_t *)out)[at], y = y < 0 ? 0 : y, bound += 0.5;
-            else if (type == SHS_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
-            else if (type == SHS_F64) got = ((double *)out)[at];
+            double bound = (precise == SHS_PRECISION_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
+            if (type == SHS_TYPE_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
+            else if (type == SHS_TYPE_I16)
+                got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
+            else if (type == SHS_TYPE_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
+            else if (type == SHS_TYPE_I32) got = ((int32_t *)out)[at], bound += 0.5;
+            else if (type == SHS_TYPE_U32) got = ((uint32_t *)out)[at], y = y < 0 ? 0 : y, bound += 0.5;
+            else if (type == SHS_TYPE_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
+            else if (type == SHS_TYPE_F64) got = ((double *)out)[at];
             else got = (double)((shs_real *)out)[at], bound += (double)REAL_EPS * fabs(y);
             assert_close(got, y, bound);
         }
@@ -239,14 +241,15 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
 
 static void test_maps_of_every_order(void **state) {
     static const int outputs[] = {1, 2, 5, 8, 10, 16, 17, 50};
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_U32, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32,
+                                     SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     int in, out, variant;
     size_t n, t, p;
     (void)state;
     for (in = 0; in < SHS_INTERLEAVE_COUNT; in++)
         for (variant = 0; variant < 2; variant++) {
             scene s;
-            make_scene(&s, variant ? SHS_F32 : SHS_I16, (shs_interleave)in, 23, 0, variant);
+            make_scene(&s, variant ? SHS_TYPE_F32 : SHS_TYPE_I16, (shs_interleave)in, 23, 0, variant);
             for (n = 0; n < sizeof outputs / sizeof *outputs; n++)
                 for (out = 0; out < SHS_INTERLEAVE_COUNT; out++)
                     for (t = (size_t)first_of((int)n + in + out + test_instance, 4); t < sizeof types / sizeof *types;
@@ -275,14 +278,14 @@ static void test_squares_of_every_size(void **state) {
                     shs_sink sink = SHS_ZERO;
                     shs_random r;
                     scene s;
-                    make_scene(&s, variant % 2 ? SHS_F32 : SHS_U16, (shs_interleave)layout, bands, 0, variant % 2);
+                    make_scene(&s, variant % 2 ? SHS_TYPE_F32 : SHS_TYPE_U16, (shs_interleave)layout, bands, 0, variant % 2);
                     shs_random_seed(&r, 3);
                     for (b = 0; b < bands; b++)
                         for (o = 0; o < outputs; o++)
                             M[b * outputs + o] = variant / 2 && b < o ? 0 : shs_random_normal(&r);
                     for (o = 0; o < outputs; o++) offset[o] = shs_random_normal(&r);
                     map.bands = bands, map.outputs = outputs, map.matrix = M, map.offset = offset;
-                    sink.pixels = out, sink.type = SHS_F64, sink.has_nodata = 1, sink.nodata = -1;
+                    sink.pixels = out, sink.type = SHS_TYPE_F64, sink.has_nodata = 1, sink.nodata = -1;
                     assert_ok(test_map_squares(&s.cube, &map, &sink));
                     for (k = 0; k < pixels; k++) {
                         double sum = 0, size = 0;

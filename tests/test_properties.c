@@ -223,7 +223,7 @@ static void factor_and_solve(trial *t) {
     for (i = 0; i < n; i++) A[i * lda + i] = (shs_real)(4 * n);
     STEP(t, shs_cholesky(t->ctx, uplo, n, A, lda));
     keep_columns(t, 0, n, (size_t)n, sizeof *A, A, lda);
-    STEP(t, shs_trsm(t->ctx, side, uplo, trans, SHS_NON_UNIT, side ? m : n, side ? n : m, 1, A, lda, B, ldb));
+    STEP(t, shs_trsm(t->ctx, side, uplo, trans, SHS_DIAG_NON_UNIT, side ? m : n, side ? n : m, 1, A, lda, B, ldb));
     keep_columns(t, 1, side ? m : n, (size_t)(side ? n : m), sizeof *B, B, ldb);
     free(A), free(B);
 }
@@ -334,8 +334,8 @@ static void code_one(trial *t) {
     least = least_of(s, n);
     dty = OUTPUT(t, shs_real, n);
     STEP(t, shs_normalize_columns(p, n, D, ldd, NULL));
-    STEP(t, shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, n, n, p, 1, D, ldd, D, ldd, 0, G, ldg));
-    STEP(t, shs_gemv(SHS_TRANS, p, n, 1, D, ldd, y, 1, 0, dty, 1));
+    STEP(t, shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, n, n, p, 1, D, ldd, D, ldd, 0, G, ldg));
+    STEP(t, shs_gemv(SHS_TRANS_YES, p, n, 1, D, ldd, y, 1, 0, dty, 1));
     for (way = 0; way < 2; way++) {
         size_t bytes = way ? shs_omp_one_direct_workspace(p, n, LIMITS(s, 0)) : shs_omp_one_workspace(n, LIMITS(s, 0));
         unsigned char *room = OUTPUT(t, unsigned char, bytes + 64);
@@ -447,7 +447,8 @@ static void take_patches(trial *t) {
 
 /* A cube of the problem, in memory. */
 static shs_cube new_cube(trial *t, int most_bands) {
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_I32, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32,
+                                     SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     int lines = pick(t, 2, 24), samples = pick(t, 2, 60), bands = pick(t, 2, most_bands), swapped = one_in(t, 4);
     plain_cube p = mixed_cube(lines, samples, bands, least_of(bands, 4), 1, shs_random_bits(&t->problem));
     shs_cube cube = cube_of(&p, types[pick(t, 0, 6)], (shs_interleave)pick(t, 0, 2), swapped);
@@ -504,12 +505,12 @@ static void keep_pca(trial *t, int part, const shs_pca *pca) {
 
 /* The same components with and without the model, in a sink of any interleave; each type has its part. */
 static void find_components(trial *t) {
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_F32, SHS_F64};
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_F32, SHS_TYPE_F64};
     shs_cube cube = new_cube(t, 40);
     shs_pca_options o = SHS_ZERO;
     shs_pca pca = SHS_ZERO, *model = wanted(t) ? &pca : NULL;
     int type = pick(t, 0, 3), components = pick(t, 1, cube.bands), rank, rank_wanted = wanted(t);
-    shs_sink sink = any_sink(t, types[type], &cube, components), scores = any_sink(t, SHS_F32, &cube, 1);
+    shs_sink sink = any_sink(t, types[type], &cube, components), scores = any_sink(t, SHS_TYPE_F32, &cube, 1);
     shs_pca mnf = SHS_ZERO;
     o.components = components, o.divisor = (shs_divisor)one_in(t, 2), o.correlation = one_in(t, 4), o.precise = (shs_precision)one_in(t, 3);
     if (one_in(t, 2)) sink.rescale = 1, sink.high = 255;
@@ -543,9 +544,9 @@ static void find_sources(trial *t) {
     shs_ica ica = SHS_ZERO, *model = wanted(t) ? &ica : NULL;
     int components = pick(t, 1, least_of(cube.bands, 4));
     size_t w = sizeof(shs_wide), B = (size_t)cube.bands, K = (size_t)components;
-    shs_sink sink = any_sink(t, SHS_F32, &cube, components);
+    shs_sink sink = any_sink(t, SHS_TYPE_F32, &cube, components);
     o.components = components, o.contrast = (shs_contrast)pick(t, 0, 2), o.approach = (shs_ica_approach)pick(t, 0, 1);
-    o.route = o.contrast == SHS_POW3 ? (shs_ica_route)pick(t, 1, 2) : SHS_ROUTE_AUTO, o.iterations = 15,
+    o.route = o.contrast == SHS_CONTRAST_POW3 ? (shs_ica_route)pick(t, 1, 2) : SHS_ROUTE_AUTO, o.iterations = 15,
     o.restarts = pick(t, -1, 1);
     o.random_start = one_in(t, 2), o.seed = shs_random_bits(&t->problem), o.order = (shs_ica_order)pick(t, 0, 2);
     STEP(t, shs_ica_run(t->ctx, &cube, &o, &sink, model));
@@ -676,7 +677,7 @@ static void test_cubes_are_not_copied(void **state) {
     int type, interleave;
     (void)state;
     map.bands = BANDS, map.outputs = 3, map.matrix = matrix;
-    sink.pixels = &sink, sink.type = SHS_U8, sink.rescale = 1, sink.high = 255;
+    sink.pixels = &sink, sink.type = SHS_TYPE_U8, sink.rescale = 1, sink.high = 255;
     for (type = 0; type < SHS_TYPE_COUNT; type++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
             shs_cube cube = SHS_ZERO;

@@ -175,7 +175,7 @@ static int open_world(void **state) {
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = p.x[i] * fabs(p.x[i]) / 50; /* not normal */
-    pixels = cube_of(&p, SHS_F32, SHS_BIP, 0);
+    pixels = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     signals = new_normal(P * M, 5);
     assert_ok(shs_pca_fit(NULL, &pixels, NULL, &components));
     o.components = BANDS;
@@ -214,7 +214,7 @@ static world *new_world(int call, int ranks, const int *part) {
         s->ksvd.iterations = 4, s->ksvd.coding.sparsity = 3, s->ksvd.parallel_atoms = 5;
         s->ksvd.prune_coherence = (shs_real)0.8;
         s->ica.components = 3, s->ica.iterations = 30;
-        s->sink = new_sink(SHS_F32, SHS_BIP, part[r] ? part[r] : 1, SAMPLES, BANDS);
+        s->sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, part[r] ? part[r] : 1, SAMPLES, BANDS);
         s->wants = 1;
         fill_normal(P * N, s->D, 11);
     }
@@ -433,8 +433,8 @@ static void tweak_ica(share *s, shs_context *ctx, int how) {
     switch (how) {
     case 0: s->ica.components = 2; break;
     case 1: s->ica.eigenvalue_at_least = 1; break;
-    case 2: s->ica.contrast = SHS_TANH; break;
-    case 3: s->ica.approach = SHS_SYMMETRIC; break;
+    case 2: s->ica.contrast = SHS_CONTRAST_TANH; break;
+    case 3: s->ica.approach = SHS_APPROACH_SYMMETRIC; break;
     case 4: s->ica.route = SHS_ROUTE_SWEEP; break;
     case 5: s->ica.iterations = 31; break;
     case 6: s->ica.tolerance = (shs_wide)1e-3; break;
@@ -443,7 +443,7 @@ static void tweak_ica(share *s, shs_context *ctx, int how) {
     case 9: s->ica.random_start = 1; break;
     case 10: s->ica.start = start; break;
     case 11: s->ica.seed = 3; break;
-    case 12: s->ica.order = SHS_BY_EXTRACTION; break;
+    case 12: s->ica.order = SHS_ORDER_EXTRACTION; break;
     case 13: s->ica.divisor = SHS_DIVISOR_N_LESS_1; break;
     case 14: s->cube.bands = BANDS - 1; break;
     }

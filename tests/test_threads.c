@@ -142,11 +142,12 @@ static void multiply(task *t) {
     const shs_real *A = t->s->Y; /* ROWS x 40, 40 x COLUMNS */
     shs_real *C = new_reals(ROWS * COLUMNS), *L = new_reals(ROWS * ROWS);
     int i;
-    STEP(t, shs_gemm(&t->ctx, SHS_NO_TRANS, SHS_NO_TRANS, ROWS, COLUMNS, 40, 1, A, ROWS, A, 40, 0, C, ROWS));
-    STEP(t, shs_syrk(&t->ctx, SHS_LOWER, SHS_NO_TRANS, ROWS, 40, 1, A, ROWS, 0, L, ROWS));
+    STEP(t, shs_gemm(&t->ctx, SHS_TRANS_NO, SHS_TRANS_NO, ROWS, COLUMNS, 40, 1, A, ROWS, A, 40, 0, C, ROWS));
+    STEP(t, shs_syrk(&t->ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, ROWS, 40, 1, A, ROWS, 0, L, ROWS));
     for (i = 0; i < ROWS; i++) L[i * ROWS + i] += 100;
-    STEP(t, shs_cholesky(&t->ctx, SHS_LOWER, ROWS, L, ROWS));
-    STEP(t, shs_trsm(&t->ctx, SHS_LEFT, SHS_LOWER, SHS_NO_TRANS, SHS_NON_UNIT, ROWS, COLUMNS, 1, L, ROWS, C, ROWS));
+    STEP(t, shs_cholesky(&t->ctx, SHS_UPLO_LOWER, ROWS, L, ROWS));
+    STEP(t,
+         shs_trsm(&t->ctx, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, ROWS, COLUMNS, 1, L, ROWS, C, ROWS));
     note(t, C, ROWS * COLUMNS * sizeof *C), note(t, L, ROWS * ROWS * sizeof *L);
     free(C), free(L);
 }
@@ -181,7 +182,7 @@ static void note_sink(task *t, const shs_sink *sink, const shs_cube *cube, int o
 
 static shs_sink sink_for(const shs_cube *cube, shs_type type, int outputs) {
     shs_sink sink = SHS_ZERO;
-    sink.type = type, sink.interleave = SHS_BIP;
+    sink.type = type, sink.interleave = SHS_INTERLEAVE_BIP;
     sink.pixels = new_reals((size_t)cube->lines * (size_t)cube->samples * (size_t)outputs);
     return sink;
 }
@@ -189,7 +190,7 @@ static shs_sink sink_for(const shs_cube *cube, shs_type type, int outputs) {
 /* Components of many bands, stretched into bytes; of a stream, into floats. */
 static void find_components(task *t) {
     const shs_cube *wide = &t->s->wide;
-    shs_sink bytes = sink_for(wide, SHS_U8, wide->bands), floats = sink_for(wide, SHS_F32, wide->bands);
+    shs_sink bytes = sink_for(wide, SHS_TYPE_U8, wide->bands), floats = sink_for(wide, SHS_TYPE_F32, wide->bands);
     shs_pca pca = SHS_ZERO;
     stream read;
     shs_cube lines = streamed(wide, 35, &read);
@@ -204,7 +205,7 @@ static void find_components(task *t) {
 
 static void reduce_noise(task *t) {
     const shs_cube *cube = &t->s->cube;
-    shs_sink sink = sink_for(cube, SHS_F32, cube->bands);
+    shs_sink sink = sink_for(cube, SHS_TYPE_F32, cube->bands);
     shs_pca mnf = SHS_ZERO;
     STEP(t, shs_mnf_fit(&t->ctx, cube, NULL, &mnf));
     STEP(t, shs_pca_denoise(&t->ctx, &mnf, 3, cube, &sink));
@@ -217,14 +218,14 @@ static void reduce_noise(task *t) {
 
 static void find_sources(task *t) {
     const shs_cube *cube = &t->s->cube;
-    shs_sink sink = sink_for(cube, SHS_F32, 3);
+    shs_sink sink = sink_for(cube, SHS_TYPE_F32, 3);
     shs_ica_options o = SHS_ZERO;
     shs_ica ica = SHS_ZERO;
     o.components = 3;
     STEP(t, shs_ica_run(&t->ctx, cube, &o, &sink, &ica));
     note_sink(t, &sink, cube, 3);
     shs_ica_free(&t->ctx, &ica);
-    o.contrast = SHS_TANH, o.approach = SHS_SYMMETRIC;
+    o.contrast = SHS_CONTRAST_TANH, o.approach = SHS_APPROACH_SYMMETRIC;
     STEP(t, shs_ica_fit(&t->ctx, cube, &o, &ica));
     if (t->status == SHS_OK) note(t, ica.unmixing, (size_t)(ica.bands * ica.components) * sizeof *ica.unmixing);
     shs_ica_free(&t->ctx, &ica);
@@ -237,7 +238,7 @@ static void multiply_deep(task *t) {
     shs_real *A = new_normal(SIDE, 7), *B = new_reals((size_t)SIDE * DEPTH), *C = new_reals(SIDE * SIDE);
     size_t i;
     for (i = 0; i < (size_t)SIDE * DEPTH; i++) B[i] = A[i % (SIDE - 1)];
-    STEP(t, shs_gemm(&t->ctx, SHS_NO_TRANS, SHS_TRANS, SIDE, SIDE, DEPTH, 1, B, SIDE, B, SIDE, 0, C, SIDE));
+    STEP(t, shs_gemm(&t->ctx, SHS_TRANS_NO, SHS_TRANS_YES, SIDE, SIDE, DEPTH, 1, B, SIDE, B, SIDE, 0, C, SIDE));
     note(t, C, SIDE * SIDE * sizeof *C);
     free(A), free(B), free(C);
 }
@@ -258,11 +259,11 @@ static void scene_create(scene *s) {
     int i;
     s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
-    s->cube = cube_of(&p, SHS_F32, SHS_BIP, 0), s->wide = cube_of(&q, SHS_F32, SHS_BIL, 0);
+    s->cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), s->wide = cube_of(&q, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     s->pixels = NEW(unsigned char, WIDTH * HEIGHT);
     for (i = 0; i < WIDTH * HEIGHT; i++) s->pixels[i] = (unsigned char)(i * i / 7);
     memset(&s->image, 0, sizeof s->image);
-    s->image.pixels = s->pixels, s->image.type = SHS_U8, s->image.width = WIDTH, s->image.height = HEIGHT;
+    s->image.pixels = s->pixels, s->image.type = SHS_TYPE_U8, s->image.width = WIDTH, s->image.height = HEIGHT;
     free(p.x), free(q.x);
 }
 

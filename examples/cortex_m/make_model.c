@@ -49,7 +49,7 @@ static void write_dictionary(void) {
     }
     options.iterations = 20, options.coding.sparsity = SPARSITY, options.seed = 1;
     check(shs_ksvd_ex(NULL, LENGTH, ATOMS, TRAINING, signals, LENGTH, &options, dictionary, LENGTH, NULL, NULL));
-    check(shs_gemm(NULL, SHS_TRANS, SHS_NO_TRANS, ATOMS, ATOMS, LENGTH, 1, dictionary, LENGTH, dictionary, LENGTH, 0, gram,
+    check(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, ATOMS, ATOMS, LENGTH, 1, dictionary, LENGTH, dictionary, LENGTH, 0, gram,
                    ATOMS));
     write_floats("model_dictionary", LENGTH * ATOMS, dictionary);
     write_floats("model_gram", ATOMS * ATOMS, gram);
@@ -62,8 +62,8 @@ static void write_components(void) {
     shs_cube cube = SHS_ZERO;
     shs_pca pca;
     int i;
-    cube.pixels = windows, cube.type = SHS_I16, cube.samples = TRAINING, cube.lines = 1, cube.bands = LENGTH;
-    cube.interleave = SHS_BIP;
+    cube.pixels = windows, cube.type = SHS_TYPE_I16, cube.samples = TRAINING, cube.lines = 1, cube.bands = LENGTH;
+    cube.interleave = SHS_INTERLEAVE_BIP;
     options.components = COMPONENTS;
     check(shs_pca_fit(NULL, &cube, &options, &pca));
     for (i = 0; i < LENGTH; i++) values[i] = (float)pca.mean[i];

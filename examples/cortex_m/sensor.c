@@ -48,7 +48,7 @@ static void take_window(int index) {
 }
 
 static shs_status code_with_gram(int *used, float *error2) {
-    shs_status status = shs_gemv(SHS_TRANS, LENGTH, ATOMS, 1, model_dictionary, LENGTH, window, 1, 0, correlations, 1);
+    shs_status status = shs_gemv(SHS_TRANS_YES, LENGTH, ATOMS, 1, model_dictionary, LENGTH, window, 1, 0, correlations, 1);
     if (status != SHS_OK) return status;
     return shs_omp_one(ATOMS, model_gram, ATOMS, correlations, shs_dot(LENGTH, window, 1, window, 1), &options, workspace,
                        GRAM_BYTES, atoms, coefficients, used, error2);
@@ -62,7 +62,7 @@ static shs_status code_directly(int *used, float *error2) {
 static shs_status project(int index) {
     int i;
     for (i = 0; i < LENGTH; i++) window[i] = (float)model_windows[LENGTH * index + i] - model_mean[i];
-    return shs_gemv(SHS_TRANS, LENGTH, COMPONENTS, 1, model_components, LENGTH, window, 1, 0, components, 1);
+    return shs_gemv(SHS_TRANS_YES, LENGTH, COMPONENTS, 1, model_components, LENGTH, window, 1, 0, components, 1);
 }
 
 /* ---- all windows, each form timed --------------------------------------------------------------------------------- */

@@ -164,7 +164,7 @@ static void system_of(int naive, result *r) {
     int rows = right ? m : n, columns = right ? n : m, ldb = stride_for(rows);
     shs_uplo uplo = (shs_uplo)pick(0, 1);
     shs_trans trans = (shs_trans)pick(0, 1);
-    shs_diag diag = SHS_NON_UNIT;
+    shs_diag diag = SHS_DIAG_NON_UNIT;
     shs_real *A = input(n, n, lda), *B = input(rows, columns, ldb);
     for (i = 0; i < n; i++) A[(size_t)i * (size_t)lda + (size_t)i] = (shs_real)(2 * n);
     if (naive) {
@@ -323,13 +323,13 @@ static void learning(int naive, result *r) {
 
 static double stored(shs_type type, void *at, double v) { /* what is stored for v, in -1 .. 1 */
     switch (type) {
-    case SHS_U8: return (double)(*(uint8_t *)at = (uint8_t)(128 + 100 * v));
-    case SHS_I16: {
+    case SHS_TYPE_U8: return (double)(*(uint8_t *)at = (uint8_t)(128 + 100 * v));
+    case SHS_TYPE_I16: {
         int16_t x = (int16_t)(1000 * v);
         memcpy(at, &x, sizeof x);
         return x;
     }
-    case SHS_U16: {
+    case SHS_TYPE_U16: {
         uint16_t x = (uint16_t)(5000 + 1000 * v);
         memcpy(at, &x, sizeof x);
         return x;
@@ -344,7 +344,7 @@ static double stored(shs_type type, void *at, double v) { /* what is stored for 
 
 /* Mean and covariance of the valid pixels, and a map of all, for a type, an interleave, a list of bands, a mask. */
 static void pixels(int naive, result *r) {
-    static const shs_type types[] = {SHS_U8, SHS_I16, SHS_U16, SHS_F32};
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_F32};
     shs_type type = types[pick(0, 3)];
     int bands = length_up_to(pick(0, 5) ? 60 : 300), samples = length_up_to(bands > 60 ? 40 : 100),
         lines = pick(1, bands > 60 ? 20 : 30);
@@ -364,8 +364,8 @@ static void pixels(int naive, result *r) {
     for (i = 0; i < count; i++)
         for (b = 0; b < bands; b++) {
             size_t line = i / (size_t)samples, sample = i % (size_t)samples;
-            size_t place = interleave == SHS_BSQ   ? (size_t)b * count + i
-                           : interleave == SHS_BIL ? (line * (size_t)bands + (size_t)b) * (size_t)samples + sample
+            size_t place = interleave == SHS_INTERLEAVE_BSQ   ? (size_t)b * count + i
+                           : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)bands + (size_t)b) * (size_t)samples + sample
                                                    : i * (size_t)bands + (size_t)b;
             union {
                 float f;
@@ -418,7 +418,7 @@ static void pixels(int naive, result *r) {
         for (b = 0; b < use; b++)
             for (a = b; a < use; a++) put(r, (double)covariance[b * use + a] / 1e6);
         map.bands = use, map.outputs = outputs, map.matrix = matrix, map.centre = centre;
-        sink.pixels = out, sink.type = SHS_F32, sink.interleave = SHS_BIP;
+        sink.pixels = out, sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
         must(shs_cube_map(&ctx, &cube, &map, pick(0, 1), &sink) == SHS_OK);
         for (i = 0; i < count; i++)
             for (k = 0; k < outputs; k++) {
@@ -443,7 +443,8 @@ static void patches(int naive, result *r) {
     shs_patches set = SHS_ZERO;
     for (i = 0; (size_t)i < row * (size_t)(height - 1) + (size_t)width * (size_t)channels; i++)
         image_pixels[i] = (shs_real)value();
-    image.pixels = image_pixels, image.type = SHS_REAL, image.width = width, image.height = height, image.channels = channels;
+    image.pixels = image_pixels, image.type = SHS_TYPE_REAL, image.width = width, image.height = height,
+    image.channels = channels;
     image.row_stride = row;
     set.width = pick(1, 8), set.height = pick(1, 8), set.step_x = pick(0, 3), set.step_y = pick(0, 3), set.keep_mean = whole;
     seal(image_pixels, 1);

@@ -144,8 +144,8 @@ static void code_one(input *in) {
     memory = NEW(unsigned char, bytes + 8);
     if (form == 0) {
         if (ok_size) {
-            shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, q.n);
-            (void)shs_gemv(SHS_TRANS, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
+            shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, q.n);
+            (void)shs_gemv(SHS_TRANS_YES, q.p, q.n, 1, q.D, q.ldd, q.Y, 1, 0, dty, 1);
             norm2 = shs_dot(q.p, q.Y, 1, q.Y, 1);
         }
         status = ok_size || q.n < 1 ? shs_omp_one(q.n, gram, q.n, dty, norm2, &o, memory + shift, bytes, AS(int, atoms),
@@ -181,8 +181,8 @@ static void code_by_correlations(input *in, world *w) {
     fill(in, count_of(ldg + 1, q.n), gram), fill(in, count_of(ldt + 1, q.m), dty);
     fill(in, m, norms2);
     if (q.p > 0 && q.n > 0 && q.m > 0 && ldg >= q.n && ldt >= q.n && q.ldd >= q.p && q.ldy >= q.p && (byte(in) & 3)) {
-        shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, ldg);
-        shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, q.n, q.m, q.p, 1, q.D, q.ldd, q.Y, q.ldy, 0, dty, ldt);
+        shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, q.n, q.n, q.p, 1, q.D, q.ldd, q.D, q.ldd, 0, gram, ldg);
+        shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, q.n, q.m, q.p, 1, q.D, q.ldd, q.Y, q.ldy, 0, dty, ldt);
         for (i = 0; i < q.m; i++) {
             const shs_real *y = q.Y + (size_t)i * (size_t)q.ldy;
             norms2[i] = shs_dot(q.p, y, 1, y, 1);

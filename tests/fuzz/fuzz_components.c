@@ -15,7 +15,8 @@ static void pca_options_of(input *in, shs_pca_options *o) {
     o->components = within(in, -1, 7);
     if (flags & 64) o->components = 0;
     o->variance = (flags & 8) ? threshold_of(in) : 0, o->eigenvalue_at_least = (flags & 16) ? threshold_of(in) : 0;
-    o->correlation = flags & 1, o->divisor = flags & 2 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N, o->precise = flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_AUTO;
+    o->correlation = flags & 1, o->divisor = flags & 2 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N,
+    o->precise = flags & 4 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_AUTO;
 }
 
 static void ica_options_of(input *in, shs_ica_options *o, shs_wide *start) {
@@ -30,11 +31,12 @@ static void ica_options_of(input *in, shs_ica_options *o, shs_wide *start) {
     o->tolerance = (flags & 2) ? threshold_of(in) : 0;
     o->plain_steps = flags & 4, o->restarts = within(in, -1, 1) ? -1 : 1, o->random_start = flags & 8;
     if ((flags & 48) == 48) (void)fill_wide(in, 36, start), o->start = start;
-    o->seed = (uint64_t)byte(in), o->divisor = flags & 64 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N, o->precise = flags & 128 ? SHS_PRECISE_NEVER : SHS_PRECISE_AUTO;
+    o->seed = (uint64_t)byte(in), o->divisor = flags & 64 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N,
+    o->precise = flags & 128 ? SHS_PRECISION_NEVER : SHS_PRECISION_AUTO;
 }
 
 /* Values whose squares and fourth powers stay numbers. */
-static int moderate(const scene *s) { return tame(&s->e) && s->cube.type != SHS_F64 && !s->garbage && s->e.most < 1e9; }
+static int moderate(const scene *s) { return tame(&s->e) && s->cube.type != SHS_TYPE_F64 && !s->garbage && s->e.most < 1e9; }
 
 static void check_pca(const shs_pca *p, const scene *s) {
     int i;

@@ -34,7 +34,7 @@ static void moments(input *in, world *w) {
         sample = byte(in) & 1;
         status = shs_moments_finish(&a, (shs_divisor)sample, mean, covariance, bands);
         must(status == SHS_OK || (status == SHS_NO_PIXELS && count <= sample));
-        if (status == SHS_OK && s.e.finite && s.e.most < 1e15 && s.cube.type != SHS_F64 && !s.garbage) {
+        if (status == SHS_OK && s.e.finite && s.e.most < 1e15 && s.cube.type != SHS_TYPE_F64 && !s.garbage) {
             int i;
             must(all_finite_wide((size_t)bands, mean) && all_finite_wide((size_t)(bands * bands), covariance));
             for (i = 0; i < bands; i++) must(covariance[i * bands + i] >= -1e-6 * s.e.most * s.e.most);
@@ -59,8 +59,8 @@ static void map_into(input *in, world *w) {
     fill_wide(in, (size_t)positive(outputs), offset);
     map.bands = bands, map.outputs = outputs, map.matrix = (flags & 248) == 248 ? NULL : matrix;
     map.centre = (flags & 1) ? centre : NULL, map.offset = (flags & 2) ? offset : NULL;
-    must(shs_cube_map_workspace(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &s.sink) > 0);
-    status = shs_cube_map(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISE_ALWAYS : SHS_PRECISE_NEVER, &s.sink);
+    must(shs_cube_map_workspace(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER, &s.sink) > 0);
+    status = shs_cube_map(&w->ctx, &s.cube, &map, flags & 4 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER, &s.sink);
     check_scene(&s, w, status, 0);
     must(!s.sink.write_fn || status != SHS_OK || s.written == s.cube.lines);
     free(matrix), free(centre), free(offset), scene_free(&s);
@@ -78,8 +78,8 @@ static void queries(input *in, const world *w) {
     map.bands = any_int(in), map.outputs = any_int(in);
     must(shs_cube_bands(&cube) >= 0);
     must(shs_type_size(cube.type) <= 8);
-    (void)shs_moments_update_workspace(&w->ctx, &cube, SHS_PRECISE_AUTO);
-    (void)shs_cube_map_workspace(&w->ctx, &cube, &map, SHS_PRECISE_ALWAYS, &sink);
+    (void)shs_moments_update_workspace(&w->ctx, &cube, SHS_PRECISION_AUTO);
+    (void)shs_cube_map_workspace(&w->ctx, &cube, &map, SHS_PRECISION_ALWAYS, &sink);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

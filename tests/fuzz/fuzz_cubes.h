@@ -28,9 +28,9 @@ static inline void put_value(unsigned char *at, shs_type type, int swap, double 
     shs_real r = sizeof(shs_real) == 4 ? (shs_real)f : (shs_real)value;
     int32_t whole = value >= 2e9 ? 2000000000 : value <= -2e9 ? -2000000000 : value != value ? 7 : (int32_t)value;
     memset(raw, 0, sizeof raw);
-    if (type == SHS_F32) memcpy(raw, &f, sizeof f);
-    else if (type == SHS_F64) memcpy(raw, &value, sizeof value);
-    else if (type == SHS_REAL) memcpy(raw, &r, sizeof r);
+    if (type == SHS_TYPE_F32) memcpy(raw, &f, sizeof f);
+    else if (type == SHS_TYPE_F64) memcpy(raw, &value, sizeof value);
+    else if (type == SHS_TYPE_REAL) memcpy(raw, &r, sizeof r);
     else memcpy(raw, &whole, sizeof whole); /* the low bytes, on a little-endian machine */
     for (i = 0; swap && i < size / 2; i++) other = raw[i], raw[i] = raw[size - 1 - i], raw[size - 1 - i] = other;
     memcpy(at, raw, size);
@@ -89,7 +89,7 @@ static inline void scene_of(input *in, scene *s) {
     drawn = NEW(shs_real, values);
     s->e = fill(in, values, drawn);
     for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, (double)drawn[i]);
-    if (c->type >= SHS_U8 && c->type <= SHS_U32) s->e.finite = 1, s->e.most = 4294967296.0, s->e.least = 1;
+    if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) s->e.finite = 1, s->e.most = 4294967296.0, s->e.least = 1;
     free(drawn);
     c->pixels = s->pixels;
     if (flags & 2) {

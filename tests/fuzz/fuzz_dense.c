@@ -16,9 +16,9 @@ static void products(input *in, world *w) {
     shs_trans ta = (shs_trans)(flags & 1), tb = (shs_trans)(flags >> 1 & 1);
     shs_uplo uplo = (shs_uplo)(flags >> 3 & 1);
     int rows_c = symmetric ? n : m;
-    int rows_a = ta == SHS_NO_TRANS ? rows_c : k, cols_a = ta == SHS_NO_TRANS ? k : rows_c;
-    int lda = leading_of(in, rows_a), ldb = leading_of(in, tb == SHS_NO_TRANS ? k : n), ldc = leading_of(in, rows_c);
-    size_t na = count_of(lda + 1, cols_a), nb = count_of(ldb + 1, tb == SHS_NO_TRANS ? n : k), nc = count_of(ldc + 1, n);
+    int rows_a = ta == SHS_TRANS_NO ? rows_c : k, cols_a = ta == SHS_TRANS_NO ? k : rows_c;
+    int lda = leading_of(in, rows_a), ldb = leading_of(in, tb == SHS_TRANS_NO ? k : n), ldc = leading_of(in, rows_c);
+    size_t na = count_of(lda + 1, cols_a), nb = count_of(ldb + 1, tb == SHS_TRANS_NO ? n : k), nc = count_of(ldc + 1, n);
     shs_real *A = NEW(shs_real, na), *B = NEW(shs_real, nb), *twin = NEW(shs_real, nc);
     shs_real alpha = (shs_real)(within(in, -2, 2)), beta = (shs_real)(within(in, -1, 1));
     output C = output_of(nc * sizeof(shs_real));
@@ -71,7 +71,7 @@ static void triangular(input *in, world *w) {
         status = shs_trsm(&w->ctx, side, uplo, trans, diag, m, n, 1, A, lda, AS(shs_real, B), ldb);
         expected = shs_trsm_naive(side, uplo, trans, diag, m, n, 1, A, lda, twin, ldb);
         must(w->refused || w->bad || status == expected);
-        if (status == SHS_OK && well && diag == SHS_NON_UNIT && ea.finite && ea.most < 1e12 && tame(&eb))
+        if (status == SHS_OK && well && diag == SHS_DIAG_NON_UNIT && ea.finite && ea.most < 1e12 && tame(&eb))
             check_twins(nb, AS(shs_real, B), twin, eb.most);
     }
     check_world(w, status, 0);

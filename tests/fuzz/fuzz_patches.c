@@ -12,12 +12,12 @@ static void *pixels_of(input *in, shs_type type, size_t count, extent *e) {
     for (i = 0; i < count; i++) {
         float f = (float)values[i];
         double d = (double)values[i];
-        if (type == SHS_F32) memcpy(pixels + i * size, &f, sizeof f);
-        else if (type == SHS_F64) memcpy(pixels + i * size, &d, sizeof d);
-        else if (type == SHS_REAL) memcpy(pixels + i * size, values + i, sizeof *values);
+        if (type == SHS_TYPE_F32) memcpy(pixels + i * size, &f, sizeof f);
+        else if (type == SHS_TYPE_F64) memcpy(pixels + i * size, &d, sizeof d);
+        else if (type == SHS_TYPE_REAL) memcpy(pixels + i * size, values + i, sizeof *values);
         else memset(pixels + i * size, (int)(i * 37 % 251), size);
     }
-    if (type != SHS_F32 && type != SHS_F64 && type != SHS_REAL) e->finite = 1, e->most = 255, e->least = 1;
+    if (type != SHS_TYPE_F32 && type != SHS_TYPE_F64 && type != SHS_TYPE_REAL) e->finite = 1, e->most = 255, e->least = 1;
     free(values);
     return pixels;
 }
@@ -68,9 +68,10 @@ static void there_and_back(input *in, world *w, const shs_image *image, const sh
                                           (row * stride + column) * shs_type_size(image->type);
                 float f;
                 double d, was;
-                memcpy(&f, at, image->type == SHS_F32 ? sizeof f : 1), memcpy(&d, at, image->type == SHS_F64 ? sizeof d : 1);
-                was = image->type == SHS_U8 ? (double)*at : image->type == SHS_F64 ? d : (double)f;
-                if (image->type != SHS_REAL) must(fabs((double)AS(shs_real, sum)[i] - was) <= 1e-4 * e->most);
+                memcpy(&f, at, image->type == SHS_TYPE_F32 ? sizeof f : 1),
+                    memcpy(&d, at, image->type == SHS_TYPE_F64 ? sizeof d : 1);
+                was = image->type == SHS_TYPE_U8 ? (double)*at : image->type == SHS_TYPE_F64 ? d : (double)f;
+                if (image->type != SHS_TYPE_REAL) must(fabs((double)AS(shs_real, sum)[i] - was) <= 1e-4 * e->most);
             }
     }
     output_free(&Y), output_free(&means), output_free(&norms), output_free(&sum), output_free(&weight);
@@ -97,7 +98,7 @@ static void approximate(input *in, world *w, const shs_image *image, const shs_p
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in = input_of(data, size);
     world w;
-    static const shs_type types[] = {SHS_U8, SHS_F32, SHS_F64, SHS_REAL};
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     shs_image image = SHS_ZERO;
     shs_patches set;
     extent e;

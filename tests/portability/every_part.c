@@ -107,11 +107,11 @@ static void coding_one(void) {
                shs_omp_one_direct_workspace(P, ATOMS, &o) <= sizeof workspace,
            "coding: workspace");
     for (i = 0; i < ATOMS; i++)
-        expect_ok(shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, dictionary + P * i, 1, 0, gram + ATOMS * i, 1),
+        expect_ok(shs_gemv(SHS_TRANS_YES, P, ATOMS, 1, dictionary, P, dictionary + P * i, 1, 0, gram + ATOMS * i, 1),
                   "coding: Gram");
     for (i = 0; i < SIGNALS; i++) {
         const shs_real *y = signals + P * i;
-        ok &= shs_gemv(SHS_TRANS, P, ATOMS, 1, dictionary, P, y, 1, 0, dty, 1) == SHS_OK;
+        ok &= shs_gemv(SHS_TRANS_YES, P, ATOMS, 1, dictionary, P, y, 1, 0, dty, 1) == SHS_OK;
         ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), &o, workspace, sizeof workspace, atoms, coefs, &used,
                           NULL) == SHS_OK;
         with_gram += found(i, used, atoms);
@@ -152,16 +152,18 @@ static void dense(const shs_context *ctx) {
     int i;
     fill(SIZE * SIZE, A, 1);
     fill(SIZE * SIZE, B, 2);
-    expect_ok(shs_gemm(ctx, SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, C, SIZE), "dense: gemm");
-    expect_ok(shs_gemm_general_naive(SHS_TRANS, SHS_NO_TRANS, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, D, SIZE), "dense: its twin");
+    expect_ok(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, C, SIZE), "dense: gemm");
+    expect_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, SIZE, SIZE, SIZE, 1, A, SIZE, B, SIZE, 0, D, SIZE),
+              "dense: its twin");
     for (i = 0; i < SIZE * SIZE; i++)
         worst = off((shs_wide)C[i], (shs_wide)D[i]) > worst ? off((shs_wide)C[i], (shs_wide)D[i]) : worst;
     expect(worst < TOLERANCE, "dense: gemm is its twin");
-    expect_ok(shs_syrk(ctx, SHS_LOWER, SHS_TRANS, SIZE, SIZE, 1, A, SIZE, 0, C, SIZE), "dense: syrk");
+    expect_ok(shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_YES, SIZE, SIZE, 1, A, SIZE, 0, C, SIZE), "dense: syrk");
     for (i = 0; i < SIZE; i++) C[i * SIZE + i] += 1;
-    expect_ok(shs_cholesky(ctx, SHS_LOWER, SIZE, C, SIZE), "dense: Cholesky");
+    expect_ok(shs_cholesky(ctx, SHS_UPLO_LOWER, SIZE, C, SIZE), "dense: Cholesky");
     C[SIZE] = -1;
-    expect(shs_gemv(SHS_TRANS, SIZE, SIZE, 1, A, SIZE - 1, B, 1, 0, C, 1) == SHS_BAD_LDA, "dense: wrong arguments are named");
+    expect(shs_gemv(SHS_TRANS_YES, SIZE, SIZE, 1, A, SIZE - 1, B, 1, 0, C, 1) == SHS_BAD_LDA,
+           "dense: wrong arguments are named");
 }
 
 static void eigenproblem(const shs_context *ctx) {
@@ -219,7 +221,7 @@ static void patches(const shs_context *ctx) {
     shs_wide worst = 0;
     int i;
     for (i = 0; i < W * H; i++) pixels[i] = (unsigned char)(i * 7 % 200);
-    image.pixels = pixels, image.type = SHS_U8, image.width = W, image.height = H;
+    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = W, image.height = H;
     expect_ok(shs_dictionary_dct(8, 8, 1, N, atoms, 64), "patches: DCT");
     coding.sparsity = 64; /* the atoms are a basis: nothing is lost */
     expect_ok(shs_patches_approximate(ctx, &image, &set, N, atoms, 64, &coding, 0, out, NULL), "patches: approximation");
@@ -245,8 +247,8 @@ static shs_cube draw_cube(void) {
         cube_pixels[i * BANDS + 1] = (int16_t)(600 - 40 * square + 9 * saw);
         cube_pixels[i * BANDS + 2] = (int16_t)(700 + 30 * square + saw);
     }
-    cube.pixels = cube_pixels, cube.type = SHS_I16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
-    cube.interleave = SHS_BIP;
+    cube.pixels = cube_pixels, cube.type = SHS_TYPE_I16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    cube.interleave = SHS_INTERLEAVE_BIP;
     return cube;
 }
 
@@ -260,12 +262,12 @@ static void cubes(const shs_context *ctx) {
     static shs_real back[SAMPLES * LINES * BANDS];
     shs_wide worst = 0;
     int i, square = 0;
-    sink.pixels = outputs, sink.interleave = SHS_BIP;
+    sink.pixels = outputs, sink.interleave = SHS_INTERLEAVE_BIP;
     o.components = io.components = 2;
     expect_ok(shs_pca_run(ctx, &cube, &o, &sink, &pca), "cubes: PCA");
     expect(pca.eigenvalues[0] >= pca.eigenvalues[1], "cubes: eigenvalues");
     components.pixels = outputs, components.samples = SAMPLES, components.lines = LINES, components.bands = 2;
-    components.interleave = SHS_BIP;
+    components.interleave = SHS_INTERLEAVE_BIP;
     sink.pixels = back;
     expect_ok(shs_pca_inverse(ctx, &pca, &components, &sink), "cubes: the way back");
     for (i = 0; i < SAMPLES * LINES * BANDS; i++)
