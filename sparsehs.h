@@ -4234,7 +4234,7 @@ SHS__PRIVATE int shs__available(int instance) {
 #define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
 #endif
 
-SHS__OUTLINE int shs__instance(void) {
+SHS__PRIVATE int shs__instance(void) {
     int instance = SHS__TEST_INSTANCE;
     while (!shs__available(instance)) instance--;
     return instance;
