@@ -19,7 +19,7 @@ TESTS := $(filter-out test_cl_%,$(patsubst tests/%.c,%,$(wildcard tests/test_*.c
 CL_TESTS := $(patsubst tests/%.c,%,$(wildcard tests/test_cl_*.c))
 EXAMPLES := $(filter-out build/devices,$(patsubst examples/%.c,build/%,$(wildcard examples/*.c)))
 COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
-MAKE_QUIETLY = $(MAKE) --no-print-directory
+MAKEFLAGS += --no-print-directory
 
 # With several goals and jobs, deps still comes first.
 BEFORE := $(filter deps,$(MAKECMDGOALS))
@@ -137,7 +137,7 @@ test: build/float/test_$(firstword $(subst /, ,$(T)))
 endif
 test-all: export SHS_LONG := 1
 test-all: $(CHECKS)
-	$(if $(SANITIZE),@$(MAKE_QUIETLY) run-asandouble)
+	$(if $(SANITIZE),@$(MAKE) run-asandouble)
 	@echo "All tests passed."
 # Runs every program, so that one failure does not hide another.
 run = @failed=; for t in $(1); do echo "== $$t"; $(2) ./$$t || failed="$$failed $$t"; done; \
@@ -153,7 +153,7 @@ test-more: build/nodouble/test_context build/fastmath/test_context build/pasted/
 	$(call run,$^)
 
 test-asan: | build $(BEFORE)
-	$(if $(SANITIZE),@$(MAKE_QUIETLY) run-asan,@echo "skipped: $(CC) has no sanitizers here")
+	$(if $(SANITIZE),@$(MAKE) run-asan,@echo "skipped: $(CC) has no sanitizers here")
 run-asan run-asandouble: run-%: $(foreach t,$(TESTS),build/%/$(t))
 	$(call run,$^,$(LEAKS_ENVIRONMENT))
 
@@ -198,7 +198,7 @@ cl_programs = $(addprefix build/cl-$(1)/,$(if $(filter nodouble,$(1)),$(filter-o
 
 # A driver that breaks down on this machine (PoCL does without /sys) is not ours to test.
 test-cl: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE_QUIETLY) build/devices && if build/devices; then $(MAKE_QUIETLY) run-cl; \
+	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
 run-cl: $(foreach v,$(CL_VARIANTS),$(call cl_programs,$(v)))
 	$(call run,$^,$(LEAKS_ENVIRONMENT))
@@ -207,7 +207,7 @@ test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl
 	@sh tests/oclgrind.sh $^
 
 bench-cl: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE_QUIETLY) build/bench_cl && build/bench_cl,$(no_opencl))
+	$(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
 build/bench_cl: tests/bench_cl.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
@@ -220,10 +220,10 @@ build/bench_cl: tests/bench_cl.c | build $(BEFORE)
 # Threads of the test's own, and those of OpenMP where clang's runtime tells ThreadSanitizer what waits for what (Archer; gcc's
 # does not). The kernels are those of the compiler's flags: ThreadSanitizer does not see loads of more than 16 bytes.
 test-tsan: | build $(BEFORE)
-	$(if $(call probe,-fsanitize=thread),@$(MAKE_QUIETLY) run-tsan,@echo "skipped: $(CC) has no ThreadSanitizer here")
+	$(if $(call probe,-fsanitize=thread),@$(MAKE) run-tsan,@echo "skipped: $(CC) has no ThreadSanitizer here")
 	@if echo 'int main(void) { _Pragma("omp parallel") { } return 0; }' | $(OMP_CC) -fopenmp -fsanitize=thread -x c - \
 		-o build/probe.archer && ARCHER_OPTIONS=verbose=1 build/probe.archer 2>&1 | grep -q 'Archer detected'; then \
-		$(MAKE_QUIETLY) run-tsan-openmp; else echo "skipped: $(OMP_CC) has no OpenMP with Archer here"; fi
+		$(MAKE) run-tsan-openmp; else echo "skipped: $(OMP_CC) has no OpenMP with Archer here"; fi
 run-tsan run-tsan-openmp: run-%: build/%/test_threads
 	$(call run,$^,TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findstring openmp,$@),1,0))
 
@@ -232,7 +232,7 @@ run-tsan run-tsan-openmp: run-%: build/%/test_threads
 MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica engines extremes eigen dense)
 
 test-msan: | build $(BEFORE)
-	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE_QUIETLY) run-msan SHS_DATA=none,\
+	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) run-msan SHS_DATA=none,\
 		@echo "skipped: $(MSAN_CC) has no MemorySanitizer here")
 run-msan: $(MSAN_TESTS:%=build/msan/%)
 	$(call run,$^)

@@ -88,7 +88,7 @@ rows() {
     done
 }
 mkdir -p $out
-rows >$out/rows
+rows | sed "s/ *$//" >$out/rows # a blank at the end would join lines
 xargs -P "$jobs" -L 1 sh "$0" one <$out/rows
 echo "No warning in $(wc -l <$out/rows | tr -d ' ') compilations of $file and what uses it with: $COMPILERS."
 for c in gcc clang; do

@@ -138,7 +138,7 @@ static void code_one(input *in) {
     shs_status status;
     o.sparsity = s, o.tolerance = tolerance, o.selection = (shs_selection)(byte(in) % SHS_SELECTION_COUNT);
     bytes = form == 0 ? shs_omp_one_workspace(q.n, &o) : shs_omp_one_direct_workspace(q.p, q.n, &o);
-    must(bytes < 1 << 20 || !ok_size || s < 0);
+    must(bytes < 1 << 20 || !ok_size || s < 0 || !(tolerance >= 0 && tolerance <= (shs_real)3e38)); /* what cannot be has no size */
     if (bytes >= 1 << 20) bytes = 0;
     if (shorter && bytes) bytes--;
     memory = NEW(unsigned char, bytes + 8);
