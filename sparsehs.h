@@ -6654,6 +6654,7 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
+    if (w->next >= w->n) w->next = 0; /* no score is a number, and the zeros behind the last atom won: refused below */
     appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w) : shs__omp_append_gram(w);
     if (appended) {
         in_doubt = shs__omp_decide(w);

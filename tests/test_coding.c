@@ -1906,6 +1906,30 @@ static void test_report_of_gram_form(void **state) {
     problem_free(&q);
 }
 
+/* Correlations that overflow: whatever the rule makes of them, no atom is chosen that does not exist. */
+static void test_overflowing_correlations(void **state) {
+    enum { BIG = 5 };
+    const shs_real large = (shs_real)BY_TYPE(1e15, 1e120), larger = (shs_real)BY_TYPE(1e30, 1e250);
+    shs_real D[3 * BIG], y[3];
+    shs_omp_options o = SHS_ZERO;
+    int i, selection, used, atoms[3];
+    shs_real coefs[3];
+    (void)state;
+    for (i = 0; i < 3 * BIG; i++) D[i] = (i % 2 ? large : -large) * (shs_real)(1 + i % 4);
+    for (i = 0; i < 3; i++) y[i] = i % 2 ? -larger : larger;
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++) {
+        size_t size;
+        void *workspace;
+        o.sparsity = 3, o.selection = (shs_selection)selection;
+        size = shs_omp_one_direct_workspace(3, BIG, &o);
+        workspace = malloc(size);
+        assert_ok(shs_omp_one_direct(3, BIG, D, 3, y, &o, workspace, size, atoms, coefs, &used, NULL));
+        assert_in_range(used, 0, 3);
+        for (i = 0; i < used; i++) assert_in_range(atoms[i], 0, BIG - 1);
+        free(workspace);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed_sparsity),
@@ -1956,6 +1980,7 @@ int main(void) {
         cmocka_unit_test(test_no_huge_gram),
         cmocka_unit_test(test_cancelled_between_rounds),
         cmocka_unit_test(test_report_of_gram_form),
+        cmocka_unit_test(test_overflowing_correlations),
         cmocka_unit_test(test_norm_of_every_length),
         cmocka_unit_test(test_small_part_beside_a_large_one),
     };
