@@ -346,8 +346,8 @@ typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN = 1, SHS_REDUCE_
 
 struct shs_engine;
 
-/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger ones
-   begin and end with a canary: a struct whose canaries are not 0 was not zeroed, and is refused. */
+/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger
+   ones begin and end with a canary: a struct whose canaries are not 0 was not zeroed, and is refused. */
 
 /* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The struct is only read;
    several threads may share one as long as its callbacks allow it. No callback, here or in a cube, a sink or an engine, may
@@ -448,7 +448,8 @@ SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
 /* BLAS's meaning of every argument. beta = 0 never reads C or y: they may be uninitialised. Zero sizes are quick returns.
    The naive twin of a routine (shs_*_naive) computes the same in a few lines: the reference in the tests and the text in a
    course. The twins of whole algorithms are plain loops and nothing else: they check nothing, matrices lie close together, and
-   the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the triangle that uplo names are neither read nor written. */
+   the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the
+   triangle that uplo names are neither read nor written. */
 typedef enum shs_trans { SHS_TRANS_NO = 0, SHS_TRANS_YES = 1 } shs_trans;
 typedef enum shs_uplo { SHS_UPLO_LOWER = 0, SHS_UPLO_UPPER = 1 } shs_uplo;
 typedef enum shs_side { SHS_SIDE_LEFT = 0, SHS_SIDE_RIGHT = 1 } shs_side;
@@ -477,8 +478,9 @@ SHS_API shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans 
                             const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 /* C = A B for A (m x k), B (k x n), C (m x n), close together; then the same with every argument. */
 SHS_API void shs_gemm_naive(int m, int n, int k, const shs_real *A, const shs_real *B, shs_real *C);
-SHS_API shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha, const shs_real *A,
-                                  int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
+SHS_API shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                          const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
+                                          int ldc);
 SHS_API size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k);
 
 /* The uplo triangle of C = alpha A A' + beta C (SHS_TRANS_NO, A n x k) or alpha A'A + beta C (SHS_TRANS_YES, A k x n). */
@@ -550,8 +552,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
    tolerance, and below 1e-2 |y| (1e-6 in double), the residual y - Dx is formed explicitly in shs_wide, and pursuit goes on
    from there. What is reported as reached is reached: ||y - Dx|| <= tolerance for the coefficients as stored. Below about
-   1e-6 |y| (1e-15 in double) rounded coefficients hold it for ever fewer signals; the others count as not reached. Single signals
-   and shs_omp_gram, where only the Gram matrix is known, go on until the recurrence is below the tolerance by its error. */
+   1e-6 |y| (1e-15 in double) rounded coefficients hold it for ever fewer signals; the others count as not reached. Single
+   signals and shs_omp_gram, where only the Gram matrix is known, go on until the recurrence is below the tolerance by its
+   error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
    the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
@@ -644,8 +647,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
 SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
-   tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of them
-   are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
+   tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of
+   them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
    shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
@@ -679,16 +682,16 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 
    which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once.
    N~ = 1 is AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, what lies between is
-   PAK-SVD (Irofti, Dumitrescu 2014). SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of
-   K-means clustering") keeps the codes, x_new = x, and its atom of least squares F x' / |x|^2, at unit norm as all atoms are
-   here, is the d_new above. That saves a product an iteration; after 20 iterations on patches of photographs its error was within
-   1 % of AK-SVD's. A last group of fewer atoms is updated like any other. u `rounds` of updates follow
+   PAK-SVD (Irofti, Dumitrescu 2014). SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization
+   of K-means clustering") keeps the codes, x_new = x, and its atom of least squares F x' / |x|^2, at unit norm as all atoms are
+   here, is the d_new above. That saves a product an iteration; after 20 iterations on patches of photographs its error was
+   within 1 % of AK-SVD's. A last group of fewer atoms is updated like any other. u `rounds` of updates follow
    each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after that. Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 
-/* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which sums
-   it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the rules of
-   section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
+/* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
+   sums it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the
+   rules of section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
 #define SHS_UPDATE_LIST(X)                                                                                             \
     X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                       \
     X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */
@@ -703,9 +706,9 @@ SHS_API const char *shs_update_name(shs_update update);
 
 typedef enum shs_start {
     SHS_START_SIGNALS = 0, /* random signals of Y, normalised; all-zero ones and copies are passed over, random atoms fill up */
-    SHS_START_RANDOM = 1,      /* normal deviates */
-    SHS_START_DCT = 2,         /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
-    SHS_START_GIVEN = 3        /* what D holds on entry, normalised (as it is where first_iteration > 0): warm start and resume */
+    SHS_START_RANDOM = 1,  /* normal deviates */
+    SHS_START_DCT = 2,     /* overcomplete DCT of the patch shape (patch_width x patch_height x patch_channels = p) */
+    SHS_START_GIVEN = 3    /* what D holds on entry, normalised (as it is where first_iteration > 0): warm start and resume */
 } shs_start;
 
 typedef enum shs_replace {
@@ -787,15 +790,15 @@ SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, c
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
-/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) of F (p x m) = Y without what the other
-   atoms make of the m signals, zero where a signal does not use the atom. */
+/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) of F (p x m) = Y without what the
+   other atoms make of the m signals, zero where a signal does not use the atom. */
 typedef void (*shs_update_fn)(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
-/* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and out) in
-   groups of N~ atoms by a rule: shs_aksvd_naive with N~ = 1 is AK-SVD, n or more the fully parallel form. X (n x m, dense) gets the
-   updated codes. Scratch: E, F (p x m), d (p) and what shs_omp_naive takes. */
+/* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and
+   out) in groups of N~ atoms by a rule: shs_aksvd_naive with N~ = 1 is AK-SVD, n or more the fully parallel form. X (n x m,
+   dense) gets the updated codes. Scratch: E, F (p x m), d (p) and what shs_omp_naive takes. */
 SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
-                            int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x, shs_wide *r,
-                            shs_wide *Q, shs_wide *R);
+                            int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
+                            shs_wide *r, shs_wide *Q, shs_wide *R);
 /* The rules' naive twins. */
 SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
@@ -884,8 +887,8 @@ typedef struct shs_noise {
     int guess; /* non-zero: too few such patches, or texture in a quarter of all directions and more: sigma is likely less */
 } shs_noise;
 
-/* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than a patch), SHS_BAD_OUTPUT, SHS_NO_MEMORY;
-   noise is then untouched. Memory: one channel in shs_real and some 200 KB. */
+/* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than a patch), SHS_BAD_OUTPUT,
+   SHS_NO_MEMORY; noise is then untouched. Memory: one channel in shs_real and some 200 KB. */
 SHS_API shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise);
 
 /* ================================================================================================================== */
@@ -902,9 +905,9 @@ typedef enum shs_interleave {
 
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
    as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
-   or for floating types NaN, infinity, or what a shs_real cannot hold (1e300 in a float build, with products in shs_wide too). In
-   outputs such a pixel gets the no-data value in every band. `lines` may be 0, without pixels or a read_fn, as some ranks may
-   have none: then sums stay as they are and nothing is written. */
+   or for floating types NaN, infinity, or what a shs_real cannot hold (1e300 in a float build, with products in shs_wide too).
+   In outputs such a pixel gets the no-data value in every band. `lines` may be 0, without pixels or a read_fn, as some ranks
+   may have none: then sums stay as they are and nothing is written. */
 typedef struct shs_cube {
     uint32_t start_canary;
     const void *pixels;
@@ -979,7 +982,8 @@ SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *momen
 /* What sums over n pixels are divided by. */
 typedef enum shs_divisor { SHS_DIVISOR_N = 0, SHS_DIVISOR_N_LESS_1 = 1 } shs_divisor;
 /* mean (bands) and covariance (bands x bands, both triangles; may be NULL). SHS_NO_PIXELS: too few. */
-SHS_API shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance, int ldc);
+SHS_API shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
+                                      int ldc);
 /* The naive twin: mean (n) and covariance (n x n, divided by m) of the m columns of X (n x m). */
 SHS_API void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *covariance);
 
@@ -1033,8 +1037,8 @@ typedef struct shs_pca {
 
 /* Memory of all that fits and of RX, the result's included: no more than the scratch of shs_moments_update, of shs_eigh for all
    pairs and of shs_cube_map to all bands together.
-   Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS (more than
-   bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
+   Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS
+   (more than bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
 SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
@@ -1068,9 +1072,10 @@ SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const sh
                           int *rank);
 
 /* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
-   descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n) and
-   d (n x m) are scratch. Anomaly scores (m): L (n x n) and u (n) are scratch. */
-SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors, shs_wide *C);
+   descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n)
+   and d (n x m) are scratch. Anomaly scores (m): L (n x n) and u (n) are scratch. */
+SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
+                           shs_wide *C);
 SHS_API void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
                            shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d);
 SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u);
@@ -1089,12 +1094,12 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
    Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations whatever the size of
    the image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor); it is the same iteration as the sweep over
    the pixels, to rounding. */
-/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. In this
-   list and those of the rules above a new row comes last, so that the others keep their numbers. */
+/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. In
+   this list and those of the rules above a new row comes last, so that the others keep their numbers. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
-    X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                              \
-    X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                                   \
-    X(SHS_CONTRAST_GAUSS, gauss) /* y exp(-y^2/2) */                                                                            \
+    X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                     \
+    X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                          \
+    X(SHS_CONTRAST_GAUSS, gauss) /* y exp(-y^2/2) */                                                                   \
     X(SHS_CONTRAST_SKEW, skew)   /* y^2: skewed sources, and no others */
 typedef enum shs_contrast {
 #define SHS__ENUM(code, name) code,
@@ -1176,10 +1181,10 @@ SHS_API shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, c
 
 /* g(y) and g'(y) of a contrast. */
 typedef void (*shs_contrast_fn)(shs_wide y, shs_wide *g, shs_wide *slope);
-/* The naive twin: plain FastICA steps on n white pixels Z (m x n), from and into the orthonormal columns of W (m x m): all columns at
-   once, or (deflation) one after another. Scratch: S, G (m x m). */
-SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations, shs_wide *W,
-                           shs_wide *S, shs_wide *G);
+/* The naive twin: plain FastICA steps on n white pixels Z (m x n), from and into the orthonormal columns of W (m x m): all
+   columns at once, or (deflation) one after another. Scratch: S, G (m x m). */
+SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations,
+                           shs_wide *W, shs_wide *S, shs_wide *G);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
@@ -1199,9 +1204,9 @@ typedef struct shs_signals_job {
     int learning;                  /* non-zero: residual, gather and update will be asked for */
 } shs_signals_job;
 
-/* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and makes
-   atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom (count) for all
-   rules so far. A rule for signals with missing values will ask for that of each row of each atom (p x count). */
+/* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
+   makes atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom
+   (count) for all rules so far. A rule for signals with missing values will ask for that of each row of each atom. */
 typedef struct shs_atom_group {
     int version;       /* 0 */
     shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
@@ -1709,8 +1714,8 @@ SHS__PRIVATE int shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn b
 }
 #endif
 
-/* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is: values
-   that are read or written, about one a nanosecond; of matrix products see shs__product_work. */
+/* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is:
+   values that are read or written, about one a nanosecond; of matrix products see shs__product_work. */
 SHS__OUTLINE void shs__parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__workers(ctx);
     if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
@@ -2057,8 +2062,8 @@ typedef struct shs__scaling {
     shs_wide base;
 } shs__scaling;
 
-/* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_TYPE_REAL as a type stands for the
-   element here. */
+/* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_TYPE_REAL as a type stands for
+   the element here. */
 typedef struct shs__pixels_kernels {
     int bytes;                   /* of an element */
     int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
@@ -2281,9 +2286,9 @@ typedef struct shs__contrast_kernels {
 #endif
 #endif
 
-/* A vector holds SHS__LANES elements, or SHS__WLANES of shs_wide. An element is a shs_real; in a text in wide, a shs_wide. Pointers are read and written through the
-   types named any, which claim no more alignment than one value has. Without vectors SHS__VECTOR_BYTES is not defined; then
-   a vector of shs_wide is a plain number, and the same code holds. */
+/* A vector holds SHS__LANES elements, or SHS__WLANES of shs_wide. An element is a shs_real; in a text in wide, a shs_wide.
+   Pointers are read and written through the types named any, which claim no more alignment than one value has. Without vectors
+   SHS__VECTOR_BYTES is not defined; then a vector of shs_wide is a plain number, and the same code holds. */
 #ifdef SHS__IN_WIDE
 #define shs__element shs_wide
 #else
@@ -2691,7 +2696,8 @@ SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element
 /* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
    stay in the first cache although each of its lines is written in pieces. */
 #define SHS__TRANSPOSE_ROWS 64
-SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs__element *S, int lds, shs__element *D, int ldd) {
+SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs__element *S, int lds, shs__element *D,
+                                     int ldd) {
     int i, j, begin, end;
     for (begin = 0; begin < m; begin = end) {
         end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
@@ -3109,8 +3115,8 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
-/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and d^2.
-   It is never negative; 0: an atom that is not to be chosen. SHS__WHERE(c, x) is x where c holds, else 0. */
+/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and
+   d^2. It is never negative; 0: an atom that is not to be chosen. SHS__WHERE(c, x) is x where c holds, else 0. */
 #ifdef SHS__VECTOR_BYTES
 #define SHS__SCORE shs__vec
 #define SHS__SCORES SHS__LANES
@@ -3137,8 +3143,8 @@ SHS__INLINE SHS__SCORE SHS__IN(score)(shs_selection selection, SHS__SCORE alpha,
     return alpha;
 }
 
-/* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing). distance
-   and diagonal have room for whole vectors, with zeros in it. */
+/* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing).
+   distance and diagonal have room for whole vectors, with zeros in it. */
 SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
                                  const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real *distance) {
     shs_real best = -1;
@@ -4701,9 +4707,12 @@ SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
             shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
-                          shs__chunk_count((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)), shs__gemm_pack_b, g);
+                          shs__chunk_count((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)),
+                          shs__gemm_pack_b, g);
             shs__parallel(ctx, shs__product_work(g->m, g->columns, g->depth),
-                          shs__chunk_count((size_t)g->m, (size_t)shs__gemm_block(g)) * shs__chunk_count((size_t)g->columns, (size_t)g->stripe), shs__gemm_tile, g);
+                          shs__chunk_count((size_t)g->m, (size_t)shs__gemm_block(g)) *
+                              shs__chunk_count((size_t)g->columns, (size_t)g->stripe),
+                          shs__gemm_tile, g);
         }
     }
 }
@@ -5308,8 +5317,8 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
     return (lines | 1) * SHS__WALIGN;
 }
 
-/* Whether bisection and inverse iteration are faster than all pairs. Time for k of n pairs over that of all, random matrices and
-   covariances of a decaying spectrum, AVX-512:
+/* Whether bisection and inverse iteration are faster than all pairs. Time for k of n pairs over that of all, random matrices
+   and covariances of a decaying spectrum, AVX-512:
 
        n      k = n/20     n/10         3n/20        n/5          n/4          2n/5
        32     1.6, 1.7     1.6, 1.8     1.6, 1.8     1.7, 1.9     1.8, 1.9     1.9, 2.1
@@ -6105,8 +6114,8 @@ SHS__PRIVATE void shs__rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, s
     *y = sine * before + cosine * *y;
 }
 
-/* With t = tan(angle) the smaller root of t^2 + t (a_qq - a_pp) / a_pq - 1 = 0 a rotation of rows and columns p and q makes a_pq
-   vanish. Sweeps over all elements beside the diagonal go on until none is left to rotate; the rotations gather in V. */
+/* With t = tan(angle) the smaller root of t^2 + t (a_qq - a_pp) / a_pq - 1 = 0 a rotation of rows and columns p and q makes
+   a_pq vanish. Sweeps over all elements beside the diagonal go on until none is left to rotate; the rotations gather in V. */
 SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *V) {
     shs_wide least = 0;
     ptrdiff_t i, p, q, sweep, rotated = 1;
@@ -6355,10 +6364,10 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
-/* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the recurrence
-   cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in what they keep
-   of the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), where D'r is formed anew for every step. A form is
-   a constant wherever it is named, so that a program holds only the code of those that it calls. */
+/* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the
+   recurrence cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in
+   what they keep of the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), where D'r is formed anew for
+   every step. A form is a constant wherever it is named, so that a program holds only the code of those that it calls. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
@@ -6514,11 +6523,11 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     return 1;
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion
-   to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
-   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is nothing,
-   as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all there is: from
-   then on only the explicit residual can say that the tolerance is reached. */
+/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
+   proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
+   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is
+   nothing, as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all
+   there is: from then on only the explicit residual can say that the tolerance is reached. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return 0;
@@ -6560,8 +6569,9 @@ SHS__PRIVATE shs_wide shs__omp_sum_of_squares(int p, const shs_wide *x) {
     return shs__sum_value(&sum);
 }
 
-/* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each product
-   and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it away. */
+/* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each
+   product and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it
+   away. */
 #if defined(SHS__ALL_PARTS) && !defined(__FAST_MATH__)
 SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
     const shs_wide splitter = sizeof(shs_wide) == sizeof(float) ? (shs_wide)4097 : (shs_wide)134217729;
@@ -6593,9 +6603,9 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
 #define shs__omp_prove(w) 0
 #endif
 
-/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of the
-   sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide
-   is no wider than shs_real. */
+/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of
+   the sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where
+   shs_wide is no wider than shs_real. */
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     shs_wide error = 0, product2;
     int i, k;
@@ -7497,8 +7507,8 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
-/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms, which
-   the driver normalises. D (p x count) has the old ones.
+/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms,
+   which the driver normalises. D (p x count) has the old ones.
 
    AK-SVD: F x' = E_I x' + d_old |x|^2. */
 SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *D) {
@@ -7856,8 +7866,8 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     return shs__dl_cpu_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
 }
 
-/* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the room
-   of this one. */
+/* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the
+   room of this one. */
 SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs__coder *coder = &w->cpu.coder;
     int remote = w->engine != NULL;
@@ -8052,7 +8062,8 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iteration
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
-    if (course->best.usage_history) memcpy(course->best.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
+    if (course->best.usage_history)
+        memcpy(course->best.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
     status = shs__agree(w->ctx, shs__progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
     for (round = 0; round < rounds && status == SHS_OK; round++)
         status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
@@ -8097,7 +8108,8 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w, shs__dl_course *course
     return SHS_OK;
 }
 
-/* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is collective. */
+/* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is
+   collective. */
 SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, const shs__dl_course *course, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = SHS_OK;
@@ -8288,8 +8300,8 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     return SHS_OK;
 }
 
-/* The options of a training run with zeros replaced by what they become, but for prune_uses. A Gram matrix of the caller's would
-   be that of another dictionary. */
+/* The options of a training run with zeros replaced by what they become, but for prune_uses. A Gram matrix of the caller's
+   would be that of another dictionary. */
 SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_options *given) {
     shs_ksvd_options o = SHS_ZERO;
     size_t side = 1, area;
@@ -8365,14 +8377,17 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     return twice ? SHS_RANKS_DIFFER : w->all_m > 0 ? SHS_OK : SHS_BAD_M;
 }
 
-/* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options depends
-   on the signals of all ranks. */
+/* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options
+   depends on the signals of all ranks. */
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
     const int shape[] = {w->p, w->n, o->patch_width, o->patch_height, o->patch_channels};
-    const int course[] = {o->iterations, o->first_iteration, o->parallel_atoms, o->parallel_atoms_steps, o->rounds, o->rounds_steps};
-    const int choice[] = {(int)o->update, (int)o->start, (int)o->replace, o->prune_uses, (int)o->keep, o->rmse_after_update != 0, o->stop_patience};
+    const int course[] = {o->iterations,           o->first_iteration, o->parallel_atoms,
+                          o->parallel_atoms_steps, o->rounds,          o->rounds_steps};
+    const int choice[] = {(int)o->update,  (int)o->start, (int)o->replace,
+                          o->prune_uses,   (int)o->keep,  o->rmse_after_update != 0,
+                          o->stop_patience};
     const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
     const int64_t limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
@@ -8421,8 +8436,8 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
     return SHS_OK;
 }
 
-/* Everything that can fail on one rank alone, before the first collective step. The caller's codes are worked in where they have
-   room for what is learnt with. */
+/* Everything that can fail on one rank alone, before the first collective step. The caller's codes are worked in where they
+   have room for what is learnt with. */
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
@@ -8550,7 +8565,8 @@ SHS__PRIVATE size_t shs__positions(int room, int step) {
 SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) {
     int rx, ry;
     size_t all;
-    if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0) return SHS_BAD_PATCHES;
+    if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0)
+        return SHS_BAD_PATCHES;
     if ((unsigned)set->mode > SHS_PATCH_MODE_RANDOM) return SHS_BAD_PATCHES;
     g->pw = set->width > 0 ? set->width : 8;
     g->ph = set->height > 0 ? set->height : 8;
@@ -8923,8 +8939,8 @@ SHS__OUTLINE shs_status shs__approximation_open(const shs_image *image, int need
     return status;
 }
 
-SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
-                                         const shs_omp_options *coding) {
+SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set,
+                                                     int n, const shs_omp_options *coding) {
     shs__approximation w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int stride;
@@ -9354,7 +9370,8 @@ SHS__PRIVATE void shs__plain_pack(shs_type type, int bands, int pixels, const un
     int k, b;
     for (k = 0; k < pixels; k++) {
         if (!missing[k]) shs__plain_convert(type, bands, spectrum[k], shift, 1, x);
-        for (b = 0; b < bands && !missing[k]; b++) missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= (shs_wide)SHS__REAL_MAX);
+        for (b = 0; b < bands && !missing[k]; b++)
+            missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= (shs_wide)SHS__REAL_MAX);
         for (b = 0; b < bands; b++) packed[(size_t)b * apart + (size_t)k] = missing[k] ? 0 : x[b];
     }
 }
@@ -9381,8 +9398,8 @@ SHS__PRIVATE void shs__plain_gram(int vectors, int depth, const void *a, const v
     (void)vectors;
     shs__plain_tile(depth, a, 1, b, apart, 1, add, C, 1);
 }
-SHS__PRIVATE void shs__plain_across(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y,
-                                    int ldy) {
+SHS__PRIVATE void shs__plain_across(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx,
+                                    void *Y, int ldy) {
     (void)vectors, (void)apart;
     shs__plain_tile(depth, matrix, 1, X, ldx, 1, 0, Y, ldy);
 }
@@ -9418,7 +9435,9 @@ SHS__PRIVATE void shs__plain_range_rows(int rows, int n, const void *values, int
             high[i] = v > high[i] ? v : high[i];
         }
 }
-SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) { shs__plain_range_rows(n, 1, y, 1, low, high); }
+SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) {
+    shs__plain_range_rows(n, 1, y, 1, low, high);
+}
 
 SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const shs__scaling *s, void *to) {
     static const unsigned char none = 0;
@@ -11298,8 +11317,8 @@ SHS__PRIVATE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x,
     }
 }
 
-/* The noise is half the covariance of the differences of neighbours, N = L L'. In coordinates L^-1 x it is white: values are the
-   eigenvalues of L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
+/* The noise is half the covariance of the differences of neighbours, N = L L'. In coordinates L^-1 x it is white: values are
+   the eigenvalues of L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
 SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
                                shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d) {
     ptrdiff_t i, b, pairs = 0;
@@ -11319,7 +11338,8 @@ SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const 
 }
 
 /* (x - mean)' C^-1 (x - mean) = |L^-1 (x - mean)|^2 where C = L L'. */
-SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u) {
+SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L,
+                              shs_wide *u) {
     ptrdiff_t i, b;
     shs_moments_naive(n, m, X, mean, L);
     shs__pca_factorize_naive(n, L);
@@ -11336,7 +11356,8 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
 SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
     shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int i;
-    for (i = 0; i + 4 <= n; i += 4) s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
+    for (i = 0; i + 4 <= n; i += 4)
+        s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
     for (; i < n; i++) s0 += x[i] * y[i];
     return (s0 + s1) + (s2 + s3);
 }
