@@ -1483,9 +1483,9 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) { return shs__statuse
 
 /* ---- sizes and layouts ---------------------------------------------------------------------------------- >>layout */
 
-SHS__PRIVATE int shs__mul_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
+SHS__PRIVATE int shs__layout_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
 /* How many chunks of `size` hold `count`. */
-SHS__PRIVATE size_t shs__chunk_count(size_t count, size_t size) { return count / size + (count % size != 0); }
+SHS__PRIVATE size_t shs__ctx_chunks(size_t count, size_t size) { return count / size + (count % size != 0); }
 
 /* Scratch memory is one block that a layout function cuts into buffers. The same function runs twice: without a base it
    only counts, with one it hands out addresses; so the query and the use cannot differ. */
@@ -1497,9 +1497,9 @@ typedef struct shs__layout {
 } shs__layout;
 
 /* Called from hundreds of places: inlined it would be 14 KB. */
-SHS__OUTLINE void *shs__carve(shs__layout *l, size_t count, size_t size) {
+SHS__OUTLINE void *shs__layout_carve(shs__layout *l, size_t count, size_t size) {
     size_t at = l->used, room = SIZE_MAX / 2 - SHS__ALIGN - SHS__GAP, bytes;
-    if (shs__mul_overflows(count, size) || at > room || count * size > room - at) {
+    if (shs__layout_overflows(count, size) || at > room || count * size > room - at) {
         l->overflow = 1;
         return NULL;
     }
@@ -1510,11 +1510,11 @@ SHS__OUTLINE void *shs__carve(shs__layout *l, size_t count, size_t size) {
     return l->base + at;
 }
 
-#define SHS__CARVE(l, type, count) ((type *)shs__carve(l, count, sizeof(type)))
+#define SHS__CARVE(l, type, count) ((type *)shs__layout_carve(l, count, sizeof(type)))
 
 /* Product of three counts for a carve, SIZE_MAX (which overflows there) when it does not fit. */
-SHS__OUTLINE size_t shs__product(size_t a, size_t b, size_t c) {
-    if (shs__mul_overflows(a, b) || shs__mul_overflows(a * b, c)) return SIZE_MAX;
+SHS__OUTLINE size_t shs__layout_product(size_t a, size_t b, size_t c) {
+    if (shs__layout_overflows(a, b) || shs__layout_overflows(a * b, c)) return SIZE_MAX;
     return a * b * c;
 }
 
@@ -1530,7 +1530,7 @@ SHS__PRIVATE void shs__layout_begin(shs__layout *l, void *memory) {
     l->used = 0;
 }
 
-SHS__PRIVATE void *shs__alloc(const shs_context *ctx, size_t size) {
+SHS__PRIVATE void *shs__ctx_alloc(const shs_context *ctx, size_t size) {
     if (ctx && ctx->alloc_fn) return ctx->alloc_fn(ctx->alloc_user, size);
 #ifdef SPARSEHS_MALLOC
     return SPARSEHS_MALLOC(size);
@@ -1539,7 +1539,7 @@ SHS__PRIVATE void *shs__alloc(const shs_context *ctx, size_t size) {
 #endif
 }
 
-SHS__OUTLINE void shs__free(const shs_context *ctx, void *block) {
+SHS__OUTLINE void shs__ctx_free(const shs_context *ctx, void *block) {
     if (!block) return;
     if (ctx && ctx->alloc_fn) ctx->free_fn(ctx->alloc_user, block);
 #ifdef SPARSEHS_MALLOC
@@ -1548,10 +1548,10 @@ SHS__OUTLINE void shs__free(const shs_context *ctx, void *block) {
 }
 
 /* Between the counting and the carving pass: takes the block. */
-SHS__PRIVATE shs_status shs__acquire(const shs_context *ctx, shs__layout *l) {
+SHS__PRIVATE shs_status shs__layout_acquire(const shs_context *ctx, shs__layout *l) {
     void *memory;
     if (l->overflow) return SHS_TOO_LARGE;
-    memory = shs__alloc(ctx, shs__layout_size(l));
+    memory = shs__ctx_alloc(ctx, shs__layout_size(l));
     if (!memory) return SHS_NO_MEMORY;
     shs__layout_begin(l, memory);
     return SHS_OK;
@@ -1561,14 +1561,14 @@ SHS__PRIVATE shs_status shs__acquire(const shs_context *ctx, shs__layout *l) {
    becomes bad. */
 SHS__OUTLINE int shs__layout_next(const shs_context *ctx, shs__layout *l, shs_status *status) {
     if (*status != SHS_OK || l->base) return 0;
-    if (l->counted) *status = shs__acquire(ctx, l);
+    if (l->counted) *status = shs__layout_acquire(ctx, l);
     l->counted = 1;
     return *status == SHS_OK;
 }
 
-SHS__OUTLINE void shs__release(const shs_context *ctx, shs__layout *l) {
+SHS__OUTLINE void shs__layout_release(const shs_context *ctx, shs__layout *l) {
     if (l->block) SHS__UNPOISON(l->base, l->size);
-    shs__free(ctx, l->block);
+    shs__ctx_free(ctx, l->block);
     l->block = NULL;
     l->base = NULL;
 }
@@ -1645,7 +1645,7 @@ SHS__PUBLIC size_t shs_type_size(shs_type type) {
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
 
-SHS__OUTLINE shs_status shs__check_context(const shs_context *ctx) {
+SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
     if (!SHS__ZEROED(ctx) || ctx->version != 0) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
@@ -1654,7 +1654,7 @@ SHS__OUTLINE shs_status shs__check_context(const shs_context *ctx) {
 }
 
 /* Workers for which per-worker scratch is laid out. */
-SHS__OUTLINE int shs__workers(const shs_context *ctx) {
+SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
     int wanted = ctx ? ctx->threads : 0;
     if (ctx && ctx->parallel_fn) return wanted > 0 ? wanted : 1;
 #ifdef SHS__OPENMP
@@ -1684,7 +1684,7 @@ typedef struct shs__share {
 
 /* Whether it was worth it: whether the calling thread, at the speed at which it did its own chunks, would have taken longer
    for all of them. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
-SHS__PRIVATE int shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
+SHS__PRIVATE int shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
     shs__share shares[SHS__SHARES];
     int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
@@ -1715,16 +1715,16 @@ SHS__PRIVATE int shs__parallel_shares(int workers, size_t chunks, shs_chunk_fn b
 #endif
 
 /* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is:
-   values that are read or written, about one a nanosecond; of matrix products see shs__product_work. */
-SHS__OUTLINE void shs__parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
-    int workers = shs__workers(ctx);
+   values that are read or written, about one a nanosecond; of matrix products see shs__ctx_product_work. */
+SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
+    int workers = shs__ctx_workers(ctx);
     if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
         if (ctx && ctx->parallel_fn) {
             ctx->parallel_fn(ctx->parallel_user, chunks, workers, body, arg);
             return;
         }
 #ifdef SHS__OPENMP
-        (void)shs__parallel_shares(workers, chunks, body, arg);
+        (void)shs__ctx_parallel_shares(workers, chunks, body, arg);
         return;
 #endif
     }
@@ -1745,13 +1745,13 @@ typedef struct shs__trial {
 #ifdef SHS__OPENMP
 enum { SHS__ALONE_FIRST = 2, SHS__ALONE_MOST = 64 };
 
-SHS__PRIVATE void shs__trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
+SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
     shs__trial *t = (shs__trial *)user;
     if (t->alone > 0) {
         size_t i;
         for (i = 0; i < chunks; i++) body(arg, i, 0);
         t->alone--;
-    } else if (shs__parallel_shares(workers, chunks, body, arg)) t->next = SHS__ALONE_FIRST;
+    } else if (shs__ctx_parallel_shares(workers, chunks, body, arg)) t->next = SHS__ALONE_FIRST;
     else {
         t->alone = t->next;
         t->next = shs__imin(2 * t->next, SHS__ALONE_MOST);
@@ -1760,13 +1760,13 @@ SHS__PRIVATE void shs__trial_run(void *user, size_t chunks, int workers, shs_chu
 #endif
 
 /* What the driver passes on in place of ctx, as long as t lives. */
-SHS__PRIVATE const shs_context *shs__trial_context(const shs_context *ctx, shs__trial *t) {
+SHS__PRIVATE const shs_context *shs__ctx_trial(const shs_context *ctx, shs__trial *t) {
 #ifdef SHS__OPENMP
-    if (shs__check_context(ctx) == SHS_OK && shs__workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
+    if (shs__ctx_check(ctx) == SHS_OK && shs__ctx_workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
         t->next = SHS__ALONE_FIRST;
         if (ctx) t->ctx = *ctx;
-        t->ctx.threads = shs__workers(ctx);
-        t->ctx.parallel_fn = shs__trial_run;
+        t->ctx.threads = shs__ctx_workers(ctx);
+        t->ctx.parallel_fn = shs__ctx_trial_run;
         t->ctx.parallel_user = t;
         return &t->ctx;
     }
@@ -1776,36 +1776,37 @@ SHS__PRIVATE const shs_context *shs__trial_context(const shs_context *ctx, shs__
 }
 
 /* A product of m x k by k x n: as many multiply-adds take far less time than values from memory. */
-SHS__PRIVATE shs_wide shs__product_work(int m, int n, int k) { return (shs_wide)m * (shs_wide)n * (shs_wide)k / 64; }
+SHS__PRIVATE shs_wide shs__ctx_product_work(int m, int n, int k) { return (shs_wide)m * (shs_wide)n * (shs_wide)k / 64; }
 
-SHS__OUTLINE shs_status shs__progress(const shs_context *ctx, const char *phase, size_t step, size_t steps, shs_wide error) {
+SHS__OUTLINE shs_status shs__ctx_progress(const shs_context *ctx, const char *phase, size_t step, size_t steps,
+                                          shs_wide error) {
     if (ctx && ctx->progress_fn && ctx->progress_fn(ctx->progress_user, phase, step, steps, error)) return SHS_CANCELLED;
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
-SHS__PRIVATE int shs__rank(const shs_context *ctx) { return shs__distributed(ctx) ? ctx->rank : 0; }
+SHS__PRIVATE int shs__ctx_distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
+SHS__PRIVATE int shs__ctx_rank(const shs_context *ctx) { return shs__ctx_distributed(ctx) ? ctx->rank : 0; }
 
-SHS__OUTLINE shs_status shs__reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
-    if (shs__distributed(ctx) && ctx->reduce_fn(ctx->reduce_user, values, count, op)) return SHS_REDUCE_FAILED;
+SHS__OUTLINE shs_status shs__ctx_reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
+    if (shs__ctx_distributed(ctx) && ctx->reduce_fn(ctx->reduce_user, values, count, op)) return SHS_REDUCE_FAILED;
     return SHS_OK;
 }
 
 /* Before every collective step the ranks agree whether all are well: a rank that failed returns its own status, the others
    SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. */
-SHS__OUTLINE shs_status shs__agree(const shs_context *ctx, shs_status mine) {
+SHS__OUTLINE shs_status shs__ctx_agree(const shs_context *ctx, shs_status mine) {
     shs_wide worst;
     shs_status reduced;
-    if (!shs__distributed(ctx) || mine == SHS_REDUCE_FAILED) return mine;
+    if (!shs__ctx_distributed(ctx) || mine == SHS_REDUCE_FAILED) return mine;
     worst = mine == SHS_OK ? 0 : mine == SHS_CANCELLED ? 1 : 2;
-    reduced = shs__reduce(ctx, &worst, 1, SHS_REDUCE_MAX);
+    reduced = shs__ctx_reduce(ctx, &worst, 1, SHS_REDUCE_MAX);
     if (reduced != SHS_OK) return reduced;
     if (mine != SHS_OK && mine != SHS_CANCELLED) return mine;
     return worst >= 2 ? SHS_PEER_FAILED : worst >= 1 ? SHS_CANCELLED : SHS_OK;
 }
 
 /* Mixes bytes into a print (FNV-1a). */
-SHS__OUTLINE uint64_t shs__imprint(uint64_t print, const void *bytes, size_t size) {
+SHS__OUTLINE uint64_t shs__ctx_imprint(uint64_t print, const void *bytes, size_t size) {
     const unsigned char *b = (const unsigned char *)bytes;
     size_t i;
     for (i = 0; i < size; i++) print = (print ^ b[i]) * UINT64_C(0x100000001b3);
@@ -1821,17 +1822,17 @@ typedef struct shs__meeting {
 } shs__meeting;
 
 /* The call by its name is the first thing that must be the same. */
-SHS__PRIVATE shs__meeting shs__meeting_for(const shs_context *ctx, const char *call) {
+SHS__PRIVATE shs__meeting shs__ctx_meeting_for(const shs_context *ctx, const char *call) {
     shs__meeting meeting = SHS_ZERO;
-    meeting.all = shs__imprint(UINT64_C(0xcbf29ce484222325), call, strlen(call));
-    if (ctx) meeting.all = shs__imprint(meeting.all, &ctx->ranks, sizeof ctx->ranks);
+    meeting.all = shs__ctx_imprint(UINT64_C(0xcbf29ce484222325), call, strlen(call));
+    if (ctx) meeting.all = shs__ctx_imprint(meeting.all, &ctx->ranks, sizeof ctx->ranks);
     return meeting;
 }
 
 enum { SHS__PIECES = 4 }; /* of a print: 16 bits each, which every shs_wide holds */
 
 /* The largest of x and of -x tell whether all x are the same; who has no say brings less than any other. */
-SHS__PRIVATE void shs__print_pieces(uint64_t print, int has_say, shs_wide *pieces) {
+SHS__PRIVATE void shs__ctx_print_pieces(uint64_t print, int has_say, shs_wide *pieces) {
     int i;
     for (i = 0; i < SHS__PIECES; i++) {
         shs_wide piece = (shs_wide)(print >> (16 * i) & 0xffff);
@@ -1842,16 +1843,16 @@ SHS__PRIVATE void shs__print_pieces(uint64_t print, int has_say, shs_wide *piece
 
 /* The first step of every collective call, one reduction of the same size in all of them: whether all ranks are well, and mean
    the same. */
-SHS__OUTLINE shs_status shs__meet(const shs_context *ctx, shs_status mine, shs__meeting *meeting) {
+SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, shs__meeting *meeting) {
     shs_wide v[1 + 4 * SHS__PIECES + 2];
     shs_status status;
     int i;
-    if (!shs__distributed(ctx)) return mine;
+    if (!shs__ctx_distributed(ctx)) return mine;
     v[0] = mine == SHS_OK ? 0 : 1;
-    shs__print_pieces(meeting->all, 1, v + 1);
-    shs__print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
+    shs__ctx_print_pieces(meeting->all, 1, v + 1);
+    shs__ctx_print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
     memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
-    status = shs__reduce(ctx, v, sizeof v / sizeof *v, SHS_REDUCE_MAX);
+    status = shs__ctx_reduce(ctx, v, sizeof v / sizeof *v, SHS_REDUCE_MAX);
     if (mine != SHS_OK || status != SHS_OK) return mine != SHS_OK ? mine : status;
     if (v[0] > 0) return SHS_PEER_FAILED;
     for (i = 0; i < 2 * SHS__PIECES; i++)
@@ -1862,7 +1863,7 @@ SHS__OUTLINE shs_status shs__meet(const shs_context *ctx, shs_status mine, shs__
 
 /* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
    for. */
-SHS__PRIVATE int shs__cpu_takes_over(const shs_engine *engine, shs_status status) {
+SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status status) {
     return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
 }
 
@@ -1909,7 +1910,7 @@ SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
    everywhere, so that tests may rely on them. */
 
 /* The mixing function: every bit of the input reaches every bit of the output. */
-SHS__PRIVATE uint64_t shs__mix(uint64_t x) {
+SHS__PRIVATE uint64_t shs__random_mix(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
@@ -1919,7 +1920,7 @@ SHS__PUBLIC void shs_random_seed(shs_random *r, uint64_t seed) { r->state = seed
 
 SHS__PUBLIC uint64_t shs_random_bits(shs_random *r) {
     r->state += UINT64_C(0x9e3779b97f4a7c15);
-    return shs__mix(r->state);
+    return shs__random_mix(r->state);
 }
 
 SHS__PUBLIC shs_wide shs_random_uniform(shs_random *r) {
@@ -1960,7 +1961,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
         uint64_t left = i >> half, right = i & mask, next;
         unsigned round;
         for (round = 0; round < 8; round++) {
-            next = left ^ (shs__mix(shs__mix(seed + round) ^ right) & mask);
+            next = left ^ (shs__random_mix(shs__random_mix(seed + round) ^ right) & mask);
             left = right;
             right = next;
         }
@@ -4223,7 +4224,7 @@ enum { SHS__INSTANCE_BASE, SHS__INSTANCE_AVX2, SHS__INSTANCE_AVX512, SHS__INSTAN
 
 /* Whether an instance was compiled and the processor, and its operating system, can run it. The bits that are asked for
    were set before main. */
-SHS__PRIVATE int shs__available(int instance) {
+SHS__PRIVATE int shs__kernels_available(int instance) {
 #ifdef SHS__AVX2
     if (instance == SHS__INSTANCE_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
@@ -4240,9 +4241,9 @@ SHS__PRIVATE int shs__available(int instance) {
 #define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
 #endif
 
-SHS__PRIVATE int shs__instance(void) {
+SHS__PRIVATE int shs__kernels_instance(void) {
     int instance = SHS__TEST_INSTANCE;
-    while (!shs__available(instance)) instance--;
+    while (!shs__kernels_available(instance)) instance--;
     return instance;
 }
 
@@ -4258,7 +4259,7 @@ SHS__PRIVATE int shs__instance(void) {
 #endif
 #define SHS__CHOOSER(group)                                                                                            \
     SHS__PRIVATE const shs__##group##_kernels *shs__kernels_##group(void) {                                            \
-        int instance = shs__instance();                                                                                \
+        int instance = shs__kernels_instance();                                                                        \
         (void)instance;                                                                                                \
         SHS__PICK_AVX512(group)                                                                                        \
         SHS__PICK_AVX2(group)                                                                                          \
@@ -4318,7 +4319,7 @@ SHS__CHOOSER(contrast)
     "; in use: " used "; " SHS__INFO_THREADS
 
 SHS__PUBLIC const char *shs_build_info(void) {
-    switch (shs__instance()) {
+    switch (shs__kernels_instance()) {
     case SHS__INSTANCE_AVX512: return SHS__INFO("AVX-512");
     case SHS__INSTANCE_AVX2: return SHS__INFO("AVX2");
     default: return SHS__INFO(SHS__BASE);
@@ -4333,14 +4334,14 @@ SHS__PUBLIC const char *shs_build_info(void) {
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
 /* Empty matrices may be NULL. */
-SHS__PRIVATE int shs__absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
+SHS__PRIVATE int shs__la_absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
 /* Enumerations of two values: whatever else a caller casts to them is found here. */
-SHS__PRIVATE int shs__not_binary(int value) { return value != 0 && value != 1; }
-SHS__PRIVATE shs_trans shs__other_trans(shs_trans trans) { return trans == SHS_TRANS_YES ? SHS_TRANS_NO : SHS_TRANS_YES; }
-SHS__PRIVATE int shs__round_up(int x, int step) { return (x + step - 1) / step * step; }
+SHS__PRIVATE int shs__la_not_binary(int value) { return value != 0 && value != 1; }
+SHS__PRIVATE shs_trans shs__la_other_trans(shs_trans trans) { return trans == SHS_TRANS_YES ? SHS_TRANS_NO : SHS_TRANS_YES; }
+SHS__PRIVATE int shs__la_round_up(int x, int step) { return (x + step - 1) / step * step; }
 
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
-SHS__PRIVATE ptrdiff_t shs__first(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
+SHS__PRIVATE ptrdiff_t shs__la_start(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
 
 /* ---- vectors ------------------------------------------------------------------------------------------- >>vectors */
 
@@ -4349,8 +4350,8 @@ SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real 
     int i;
     if (n <= 0) return 0;
     if (incx == 1 && incy == 1) return shs__kernels_vector()->dot((size_t)n, x, y);
-    x += shs__first(n, incx);
-    y += shs__first(n, incy);
+    x += shs__la_start(n, incx);
+    y += shs__la_start(n, incy);
     for (i = 0; i < n; i++) s += x[(ptrdiff_t)i * incx] * y[(ptrdiff_t)i * incy];
     return s;
 }
@@ -4376,7 +4377,7 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     int i;
     if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
     scale = squares < 1 ? SHS__SCALE_UP : SHS__SCALE_DOWN;
-    x += shs__first(n, incx);
+    x += shs__la_start(n, incx);
     squares = 0;
     for (i = 0; i < n; i++) {
         shs_real t = x[(ptrdiff_t)i * incx] * scale;
@@ -4392,24 +4393,24 @@ SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, sh
         shs__kernels_vector()->axpy((size_t)n, alpha, x, y);
         return;
     }
-    x += shs__first(n, incx);
-    y += shs__first(n, incy);
+    x += shs__la_start(n, incx);
+    y += shs__la_start(n, incy);
     for (i = 0; i < n; i++) y[(ptrdiff_t)i * incy] += alpha * x[(ptrdiff_t)i * incx];
 }
 
 /* ||x||^2 in shs_wide. */
-SHS__OUTLINE shs_wide shs__norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
+SHS__OUTLINE shs_wide shs__la_norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
 
 /* y += a x into shs_wide */
-SHS__PRIVATE void shs__add_scaled_wide(int n, shs_wide a, const shs_real *x, shs_wide *y) {
+SHS__PRIVATE void shs__la_axpy_wide(int n, shs_wide a, const shs_real *x, shs_wide *y) {
     shs__kernels_vector()->axpy_wide(n, a, x, y);
 }
 
 /* x *= factor, where a factor of zero does not read x. */
-SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
+SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
     int i;
     if (factor == 1) return;
-    x += shs__first(n, incx);
+    x += shs__la_start(n, incx);
     if (factor == 0)
         for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] = 0;
     else if (incx == 1)
@@ -4421,10 +4422,10 @@ SHS__PRIVATE void shs__scale(int n, shs_real factor, shs_real *x, int incx) {
 /* ---- matrix and vector ------------------------------------------------------------------------------------ >>gemv */
 
 /* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
-SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
-                                    int incx, shs_real *SHS__RESTRICT y) {
+SHS__PRIVATE void shs__la_gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
+                                       int incx, shs_real *SHS__RESTRICT y) {
     int i, j;
-    x += shs__first(n, incx);
+    x += shs__la_start(n, incx);
     for (j = 0; j + 4 <= n; j += 4) {
         const shs_real *a0 = SHS__AT(A, lda, 0, j), *a1 = a0 + lda, *a2 = a1 + lda, *a3 = a2 + lda;
         const shs_real *at = x + (ptrdiff_t)j * incx;
@@ -4438,25 +4439,25 @@ SHS__PRIVATE void shs__gemv_columns(int m, int n, shs_real alpha, const shs_real
 SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
                                 const shs_real *x, int incx, shs_real beta, shs_real *y, int incy) {
     int length_x = trans == SHS_TRANS_YES ? m : n, length_y = trans == SHS_TRANS_YES ? n : m, j;
-    if (shs__not_binary((int)trans)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (shs__la_absent(A, m, n)) return SHS_BAD_A;
     if (lda < m) return SHS_BAD_LDA;
-    if (shs__absent(x, length_x, 1)) return SHS_BAD_X;
+    if (shs__la_absent(x, length_x, 1)) return SHS_BAD_X;
     if (incx == 0) return SHS_BAD_INCX;
-    if (shs__absent(y, length_y, 1)) return SHS_BAD_Y;
+    if (shs__la_absent(y, length_y, 1)) return SHS_BAD_Y;
     if (incy == 0) return SHS_BAD_INCY;
     if (length_y == 0) return SHS_OK;
-    shs__scale(length_y, beta, y, incy);
+    shs__la_scale(length_y, beta, y, incy);
     if (alpha == 0 || length_x == 0) return SHS_OK;
     if (trans == SHS_TRANS_NO && incy == 1) {
-        shs__gemv_columns(m, n, alpha, A, lda, x, incx, y);
+        shs__la_gemv_columns(m, n, alpha, A, lda, x, incx, y);
     } else if (trans == SHS_TRANS_NO) {
-        x += shs__first(n, incx);
+        x += shs__la_start(n, incx);
         for (j = 0; j < n; j++) shs_axpy(m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), 1, y, incy);
     } else {
-        y += shs__first(n, incy);
+        y += shs__la_start(n, incy);
         for (j = 0; j < n; j++) y[(ptrdiff_t)j * incy] += alpha * shs_dot(m, SHS__AT(A, lda, 0, j), 1, x, incx);
     }
     return SHS_OK;
@@ -4468,19 +4469,19 @@ SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, 
     int j;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(x, m, 1)) return SHS_BAD_X;
+    if (shs__la_absent(x, m, 1)) return SHS_BAD_X;
     if (incx == 0) return SHS_BAD_INCX;
-    if (shs__absent(y, n, 1)) return SHS_BAD_Y;
+    if (shs__la_absent(y, n, 1)) return SHS_BAD_Y;
     if (incy == 0) return SHS_BAD_INCY;
-    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (shs__la_absent(A, m, n)) return SHS_BAD_A;
     if (lda < m) return SHS_BAD_LDA;
     if (m == 0 || n == 0 || alpha == 0) return SHS_OK;
-    y += shs__first(n, incy);
+    y += shs__la_start(n, incy);
     for (j = 0; j < n; j++) shs_axpy(m, alpha * y[(ptrdiff_t)j * incy], x, incx, SHS__AT(A, lda, 0, j), 1);
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__zero_on_diagonal(int n, const shs_real *A, int lda) {
+SHS__PRIVATE int shs__la_zero_on_diagonal(int n, const shs_real *A, int lda) {
     int i;
     for (i = 0; i < n; i++)
         if (*SHS__AT(A, lda, i, i) == 0) return 1;
@@ -4490,8 +4491,8 @@ SHS__PRIVATE int shs__zero_on_diagonal(int n, const shs_real *A, int lda) {
 /* Substitution. op(A) lower goes from the first unknown to the last, upper the other way round. Without transposition
    each unknown found is taken out of the equations that are left, with it each equation collects the unknowns found:
    either way A is read along its columns. */
-SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
-                            shs_real *x, int incx) {
+SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
+                               shs_real *x, int incx) {
     int forwards = (uplo == SHS_UPLO_LOWER) == (trans == SHS_TRANS_NO), step;
     ptrdiff_t inc = incx;
     for (step = 0; step < n; step++) {
@@ -4510,15 +4511,15 @@ SHS__PRIVATE void shs__trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n
 
 SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
                                 shs_real *x, int incx) {
-    if (shs__not_binary((int)uplo) || shs__not_binary((int)trans) || shs__not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary((int)uplo) || shs__la_not_binary((int)trans) || shs__la_not_binary((int)diag)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(A, n, n)) return SHS_BAD_A;
+    if (shs__la_absent(A, n, n)) return SHS_BAD_A;
     if (lda < n) return SHS_BAD_LDA;
-    if (shs__absent(x, n, 1)) return SHS_BAD_X;
+    if (shs__la_absent(x, n, 1)) return SHS_BAD_X;
     if (incx == 0) return SHS_BAD_INCX;
     if (n == 0) return SHS_OK;
-    if (diag == SHS_DIAG_NON_UNIT && shs__zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
-    shs__trsv(uplo, trans, diag, n, A, lda, x + shs__first(n, incx), incx);
+    if (diag == SHS_DIAG_NON_UNIT && shs__la_zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
+    shs__la_trsv(uplo, trans, diag, n, A, lda, x + shs__la_start(n, incx), incx);
     return SHS_OK;
 }
 
@@ -4527,32 +4528,32 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
 
-SHS__PRIVATE shs__part shs__part_of(shs_uplo uplo) { return uplo == SHS_UPLO_LOWER ? SHS__LOWER : SHS__UPPER; }
+SHS__PRIVATE shs__part shs__la_part_of(shs_uplo uplo) { return uplo == SHS_UPLO_LOWER ? SHS__LOWER : SHS__UPPER; }
 
 /* Of the rows row .. row+rows-1 of one column those that are wanted: first .. last-1, counted from row. */
-SHS__PRIVATE void shs__wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
+SHS__PRIVATE void shs__la_wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
     *first = part == SHS__LOWER ? shs__imin(shs__imax(column - row, 0), rows) : 0;
     *last = part == SHS__UPPER ? shs__imin(shs__imax(column - row + 1, 0), rows) : rows;
 }
 
 /* Whether nothing, or everything, of a tile is wanted. */
-SHS__PRIVATE int shs__outside(shs__part part, int row, int rows, int column, int columns) {
+SHS__PRIVATE int shs__la_outside(shs__part part, int row, int rows, int column, int columns) {
     if (part == SHS__LOWER) return row + rows - 1 < column;
     return part == SHS__UPPER && column + columns - 1 < row;
 }
 
-SHS__PRIVATE int shs__inside(shs__part part, int row, int rows, int column, int columns) {
+SHS__PRIVATE int shs__la_inside(shs__part part, int row, int rows, int column, int columns) {
     if (part == SHS__LOWER) return row >= column + columns - 1;
     return part == SHS__WHOLE || column >= row + rows - 1;
 }
 
 /* C *= beta where wanted; C points at element (row, column) of the matrix. */
-SHS__PRIVATE void shs__scale_part(shs__part part, int row, int rows, int column, int columns, shs_real beta,
-                                  shs_real *C, int ldc) {
+SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int column, int columns, shs_real beta,
+                                     shs_real *C, int ldc) {
     int j, first, last;
     for (j = 0; j < columns; j++) {
-        shs__wanted(part, row, rows, column + j, &first, &last);
-        if (last > first) shs__scale(last - first, beta, SHS__AT(C, ldc, first, j), 1);
+        shs__la_wanted(part, row, rows, column + j, &first, &last);
+        if (last > first) shs__la_scale(last - first, beta, SHS__AT(C, ldc, first, j), 1);
     }
 }
 
@@ -4599,18 +4600,18 @@ typedef struct shs__gemm {
 } shs__gemm;
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
-SHS__OUTLINE size_t shs__gemm_own(int m, int k) {
+SHS__OUTLINE size_t shs__la_gemm_own(int m, int k) {
     const shs__gemm_kernels *tiles = shs__kernels_gemm();
-    int rows = shs__imin(shs__round_up(shs__imin(m, SHS__MC), tiles->rows), SHS__MC);
+    int rows = shs__imin(shs__la_round_up(shs__imin(m, SHS__MC), tiles->rows), SHS__MC);
     return (size_t)(tiles->rows * tiles->columns) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
 }
 
-SHS__PRIVATE size_t shs__gemm_panel(int n, int k, int most) {
-    return (size_t)shs__round_up(shs__imin(n, most), shs__kernels_gemm()->columns) * (size_t)shs__imin(k, SHS__KC);
+SHS__PRIVATE size_t shs__la_gemm_panel(int n, int k, int most) {
+    return (size_t)shs__la_round_up(shs__imin(n, most), shs__kernels_gemm()->columns) * (size_t)shs__imin(k, SHS__KC);
 }
 
 /* One chunk of the packing of the panel of B. */
-SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int width = g->tiles->columns, j = (int)chunk * SHS__PACK_SLIVERS * width;
     int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
@@ -4623,26 +4624,26 @@ SHS__PRIVATE void shs__gemm_pack_b(void *arg, size_t chunk, int worker) {
     }
 }
 
-SHS__PRIVATE void shs__gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
+SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
     int i;
     for (i = 0; i < rows; i += g->tiles->rows) {
         const shs_real *s = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row + i)
                                                    : SHS__AT(g->A, g->lda, row + i, g->from);
         int width = shs__imin(rows - i, g->tiles->rows);
-        g->tiles->pack(g->transa == SHS_TRANS_NO, width, shs__round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
+        g->tiles->pack(g->transa == SHS_TRANS_NO, width, shs__la_round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
                        to + (size_t)i * (size_t)g->depth);
     }
 }
 
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
-SHS__PRIVATE void shs__gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
-                                 const shs_real *b, int add, shs_real *tile) {
-    int padded = shs__round_up(rows, g->tiles->pad), i, j, first, last;
+SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
+                                    const shs_real *b, int add, shs_real *tile) {
+    int padded = shs__la_round_up(rows, g->tiles->pad), i, j, first, last;
     g->tiles->tile(padded, g->depth, a, b, 0, tile, padded);
     for (j = 0; j < columns; j++) {
         const shs_real *t = tile + j * padded;
         shs_real *c = SHS__AT(g->C, g->ldc, row, column + j);
-        shs__wanted(g->part, row, rows, column + j, &first, &last);
+        shs__la_wanted(g->part, row, rows, column + j, &first, &last);
         if (add)
             for (i = first; i < last; i++) c[i] += t[i];
         else
@@ -4651,8 +4652,8 @@ SHS__PRIVATE void shs__gemm_edge(const shs__gemm *g, int row, int rows, int colu
 }
 
 /* The 2nd and the 1st loop: rows x columns of C from (row, column) on, a and b packed. */
-SHS__PRIVATE void shs__gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
-                                  const shs_real *b, int add, shs_real *tile) {
+SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
+                                     const shs_real *b, int add, shs_real *tile) {
     const shs__gemm_kernels *tiles = g->tiles;
     int i, j;
     for (j = 0; j < columns; j += tiles->columns) {
@@ -4661,65 +4662,65 @@ SHS__PRIVATE void shs__gemm_macro(const shs__gemm *g, int row, int rows, int col
         for (i = 0; i < rows; i += tiles->rows) {
             int height = shs__imin(rows - i, tiles->rows), at_row = row + i;
             const shs_real *ai = a + (size_t)i * (size_t)g->depth;
-            if (shs__outside(g->part, at_row, height, at_column, width)) continue;
+            if (shs__la_outside(g->part, at_row, height, at_column, width)) continue;
             if (width == tiles->columns && height % tiles->pad == 0 &&
-                shs__inside(g->part, at_row, height, at_column, width))
+                shs__la_inside(g->part, at_row, height, at_column, width))
                 tiles->tile(height, g->depth, ai, bj, add, SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
-            else shs__gemm_edge(g, at_row, height, at_column, width, ai, bj, add, tile);
+            else shs__la_gemm_edge(g, at_row, height, at_column, width, ai, bj, add, tile);
         }
     }
 }
 
 /* Rows of a block: MC, or less so that all blocks are about equal. */
-SHS__PRIVATE int shs__gemm_block(const shs__gemm *g) {
+SHS__PRIVATE int shs__la_gemm_block(const shs__gemm *g) {
     int blocks = (g->m - 1) / SHS__MC + 1;
-    return shs__round_up((g->m - 1) / blocks + 1, g->tiles->rows);
+    return shs__la_round_up((g->m - 1) / blocks + 1, g->tiles->rows);
 }
 
 /* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay near. */
-SHS__PRIVATE void shs__gemm_tile(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int block = shs__gemm_block(g), blocks = (g->m - 1) / block + 1;
+    int block = shs__la_gemm_block(g), blocks = (g->m - 1) / block + 1;
     int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
     int offset = (int)(chunk / (size_t)blocks) * g->stripe, column = g->column + offset;
     int columns = shs__imin(g->columns - offset, g->stripe);
     shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + g->tiles->rows * g->tiles->columns;
     int first = g->from == 0;
-    if (shs__outside(g->part, row, rows, column, columns)) return;
+    if (shs__la_outside(g->part, row, rows, column, columns)) return;
     if (first && g->beta != 0)
-        shs__scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
-    shs__gemm_pack_a(g, row, rows, a);
-    shs__gemm_macro(g, row, rows, column, columns, a, g->packed_b + (size_t)offset * (size_t)g->depth,
-                    !first || g->beta != 0, tile);
+        shs__la_scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
+    shs__la_gemm_pack_a(g, row, rows, a);
+    shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + (size_t)offset * (size_t)g->depth,
+                       !first || g->beta != 0, tile);
 }
 
 /* The 5th and the 4th loop. */
-SHS__PRIVATE void shs__gemm_run(const shs_context *ctx, shs__gemm *g) {
+SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
     if (g->m <= 0 || g->n <= 0) return;
     if (g->alpha == 0 || g->k <= 0) {
-        shs__scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
+        shs__la_scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
         return;
     }
     g->tiles = shs__kernels_gemm();
-    g->stripe = shs__workers(ctx) > 1 ? SHS__TILE_COLUMNS : g->panel;
+    g->stripe = shs__ctx_workers(ctx) > 1 ? SHS__TILE_COLUMNS : g->panel;
     for (g->column = 0; g->column < g->n; g->column += g->columns) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
-            shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
-                          shs__chunk_count((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)),
-                          shs__gemm_pack_b, g);
-            shs__parallel(ctx, shs__product_work(g->m, g->columns, g->depth),
-                          shs__chunk_count((size_t)g->m, (size_t)shs__gemm_block(g)) *
-                              shs__chunk_count((size_t)g->columns, (size_t)g->stripe),
-                          shs__gemm_tile, g);
+            shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
+                              shs__ctx_chunks((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)),
+                              shs__la_gemm_pack_b, g);
+            shs__ctx_parallel(ctx, shs__ctx_product_work(g->m, g->columns, g->depth),
+                              shs__ctx_chunks((size_t)g->m, (size_t)shs__la_gemm_block(g)) *
+                                  shs__ctx_chunks((size_t)g->columns, (size_t)g->stripe),
+                              shs__la_gemm_stripe, g);
         }
     }
 }
 
-SHS__PRIVATE void shs__gemm_set(shs__gemm *g, shs__part part, shs_trans transa, shs_trans transb, int m, int n, int k,
-                                shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
-                                shs_real *C, int ldc) {
+SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans transa, shs_trans transb, int m, int n, int k,
+                                   shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
+                                   shs_real *C, int ldc) {
     g->part = part;
     g->transa = transa;
     g->transb = transb;
@@ -4741,11 +4742,11 @@ SHS__PRIVATE void shs__gemm_set(shs__gemm *g, shs__part part, shs_trans transa, 
 /* A Gram or covariance matrix of very many columns: C offers few tiles to share out, and the packed panel would pass from
    one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
    up in order, so that the bits are those of one thread. */
-SHS__PRIVATE int shs__gemm_deep(int m, int n, int k) {
+SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
     return k >= 2 * SHS__SLAB_DEPTH && (size_t)m * (size_t)n <= SHS__SLAB_AREA;
 }
 
-SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int from = g->from + (int)chunk * SHS__SLAB_DEPTH;
     shs_context alone = SHS_ZERO;
@@ -4758,100 +4759,100 @@ SHS__PRIVATE void shs__slab_chunk(void *arg, size_t chunk, int worker) {
     slab.C = g->partial + chunk * (size_t)g->m * (size_t)g->n;
     slab.ldc = g->m;
     slab.own = g->own + (size_t)worker * g->own_count;
-    slab.packed_b = slab.own + shs__gemm_own(g->m, SHS__KC);
-    shs__gemm_run(&alone, &slab);
+    slab.packed_b = slab.own + shs__la_gemm_own(g->m, SHS__KC);
+    shs__la_gemm_run(&alone, &slab);
 }
 
 /* A column of C: the slabs at hand, in order. */
-SHS__PRIVATE void shs__slab_sum_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__la_slab_sum_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int first, last, partial, i, column = (int)chunk;
     shs_real *c = SHS__AT(g->C, g->ldc, 0, column);
     (void)worker;
-    shs__wanted(g->part, 0, g->m, column, &first, &last);
-    if (g->from == 0) shs__scale(last - first, g->beta, c + first, 1);
+    shs__la_wanted(g->part, 0, g->m, column, &first, &last);
+    if (g->from == 0) shs__la_scale(last - first, g->beta, c + first, 1);
     for (partial = 0; partial < g->columns; partial++) {
         const shs_real *from = g->partial + ((size_t)partial * (size_t)g->n + (size_t)column) * (size_t)g->m;
         for (i = first; i < last; i++) c[i] += from[i];
     }
 }
 
-SHS__PRIVATE void shs__gemm_slabs(const shs_context *ctx, shs__gemm *g) {
+SHS__PRIVATE void shs__la_gemm_slabs(const shs_context *ctx, shs__gemm *g) {
     for (g->from = 0; g->from < g->k;) {
         int left = (g->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
         g->columns = shs__imin(g->partials, left); /* here: partials that are used */
-        shs__parallel(ctx, (shs_wide)g->columns * shs__product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
-                      shs__slab_chunk, g);
-        shs__parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__slab_sum_chunk, g);
+        shs__ctx_parallel(ctx, (shs_wide)g->columns * shs__ctx_product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
+                          shs__la_slab_chunk, g);
+        shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__la_slab_sum_chunk, g);
         g->from = g->columns == left ? g->k : g->from + g->columns * SHS__SLAB_DEPTH;
     }
 }
 
 /* Memory for products up to m x n x k. */
-SHS__PRIVATE void shs__gemm_layout(shs__layout *l, const shs_context *ctx, int m, int n, int k, shs__gemm *g) {
-    int workers = shs__workers(ctx);
+SHS__PRIVATE void shs__la_gemm_layout(shs__layout *l, const shs_context *ctx, int m, int n, int k, shs__gemm *g) {
+    int workers = shs__ctx_workers(ctx);
     size_t panel;
     m = shs__imax(m, 0);
     n = shs__imax(n, 0);
     k = shs__imax(k, 0);
     g->panel = SHS__NC;
-    g->partials = shs__gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
-    g->own_count = shs__gemm_own(m, k);
-    panel = shs__gemm_panel(n, k, SHS__NC);
+    g->partials = shs__la_gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
+    g->own_count = shs__la_gemm_own(m, k);
+    panel = shs__la_gemm_panel(n, k, SHS__NC);
     if (g->partials) { /* a panel each */
         g->own_count += panel;
-        g->partial = SHS__CARVE(l, shs_real, shs__product((size_t)g->partials, (size_t)m, (size_t)n));
+        g->partial = SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->partials, (size_t)m, (size_t)n));
     } else g->packed_b = SHS__CARVE(l, shs_real, panel);
-    g->own = SHS__CARVE(l, shs_real, shs__product((size_t)workers, g->own_count, 1));
+    g->own = SHS__CARVE(l, shs_real, shs__layout_product((size_t)workers, g->own_count, 1));
 }
 
-/* For use inside other parallel loops: one thread, scratch of shs__gemm_scratch values, the same bits as shs_gemm. */
-SHS__OUTLINE size_t shs__gemm_scratch(int m, int n, int k) {
-    return shs__gemm_panel(n, k, SHS__NC_SERIAL) + shs__gemm_own(m, k);
+/* For use inside other parallel loops: one thread, scratch of shs__la_gemm_scratch values, the same bits as shs_gemm. */
+SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
+    return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
 }
 
-SHS__PRIVATE void shs__gemm_alone(shs__gemm *g, shs_real *scratch) {
+SHS__PRIVATE void shs__la_gemm_alone(shs__gemm *g, shs_real *scratch) {
     shs_context alone = SHS_ZERO;
     alone.threads = 1;
     g->panel = SHS__NC_SERIAL;
-    g->own_count = shs__gemm_own(g->m, g->k);
+    g->own_count = shs__la_gemm_own(g->m, g->k);
     g->own = scratch;
     g->packed_b = scratch + g->own_count;
-    shs__gemm_run(&alone, g);
+    shs__la_gemm_run(&alone, g);
 }
 
-SHS__PRIVATE void shs__gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                   const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
-                                   int ldc, shs_real *scratch) {
+SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
+                                      int ldc, shs_real *scratch) {
     shs__gemm g = SHS_ZERO;
-    shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    shs__gemm_alone(&g, scratch);
+    shs__la_gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    shs__la_gemm_alone(&g, scratch);
 }
 
 /* Takes the memory, runs, gives it back. */
-SHS__PRIVATE shs_status shs__gemm_call(const shs_context *ctx, shs__gemm *g) {
+SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) {
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0)
-        while (shs__layout_next(ctx, &l, &status)) shs__gemm_layout(&l, ctx, g->m, g->n, g->k, g);
+        while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, g->m, g->n, g->k, g);
     if (status != SHS_OK) return status;
-    if (g->partials) shs__gemm_slabs(ctx, g);
-    else shs__gemm_run(ctx, g);
-    shs__release(ctx, &l);
+    if (g->partials) shs__la_gemm_slabs(ctx, g);
+    else shs__la_gemm_run(ctx, g);
+    shs__layout_release(ctx, &l);
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A,
-                                        int lda, const shs_real *B, int ldb, const shs_real *C, int ldc) {
-    if (shs__not_binary((int)transa) || shs__not_binary((int)transb)) return SHS_BAD_ENUM;
+SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A,
+                                           int lda, const shs_real *B, int ldb, const shs_real *C, int ldc) {
+    if (shs__la_not_binary((int)transa) || shs__la_not_binary((int)transb)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
-    if (shs__absent(A, m, k)) return SHS_BAD_A;
+    if (shs__la_absent(A, m, k)) return SHS_BAD_A;
     if (lda < (transa == SHS_TRANS_YES ? k : m)) return SHS_BAD_LDA;
-    if (shs__absent(B, k, n)) return SHS_BAD_B;
+    if (shs__la_absent(B, k, n)) return SHS_BAD_B;
     if (ldb < (transb == SHS_TRANS_YES ? n : k)) return SHS_BAD_LDB;
-    if (shs__absent(C, m, n)) return SHS_BAD_C;
+    if (shs__la_absent(C, m, n)) return SHS_BAD_C;
     if (ldc < m) return SHS_BAD_LDC;
     return SHS_OK;
 }
@@ -4861,18 +4862,18 @@ SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_tr
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
     shs__gemm g = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
-    shs__gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    return shs__gemm_call(ctx, &g);
+    shs__la_gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    return shs__la_gemm_call(ctx, &g);
 }
 
 SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k) {
     shs__layout l = SHS_ZERO;
     shs__gemm g;
     if (m < 0 || n < 0 || k < 0) return SIZE_MAX;
-    shs__gemm_layout(&l, ctx, m, n, k, &g);
+    shs__la_gemm_layout(&l, ctx, m, n, k, &g);
     return shs__layout_query(&l);
 }
 
@@ -4887,7 +4888,7 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
     int i, j, p;
-    shs_status status = shs__gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    shs_status status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++)
         for (i = 0; i < m; i++) {
@@ -4902,14 +4903,14 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
 
 /* ---- syrk: gemm that leaves out the tiles of the other triangle ------------------------------------------- >>syrk */
 
-SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
-                                        const shs_real *C, int ldc) {
-    if (shs__not_binary((int)uplo) || shs__not_binary((int)trans)) return SHS_BAD_ENUM;
+SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
+                                           const shs_real *C, int ldc) {
+    if (shs__la_not_binary((int)uplo) || shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
-    if (shs__absent(A, n, k)) return SHS_BAD_A;
+    if (shs__la_absent(A, n, k)) return SHS_BAD_A;
     if (lda < (trans == SHS_TRANS_YES ? k : n)) return SHS_BAD_LDA;
-    if (shs__absent(C, n, n)) return SHS_BAD_C;
+    if (shs__la_absent(C, n, n)) return SHS_BAD_C;
     if (ldc < n) return SHS_BAD_LDC;
     return SHS_OK;
 }
@@ -4918,11 +4919,12 @@ SHS__PRIVATE shs_status shs__syrk_check(shs_uplo uplo, shs_trans trans, int n, i
 SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
     shs__gemm g = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
-    shs__gemm_set(&g, shs__part_of(uplo), trans, shs__other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C, ldc);
-    return shs__gemm_call(ctx, &g);
+    shs__la_gemm_set(&g, shs__la_part_of(uplo), trans, shs__la_other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C,
+                     ldc);
+    return shs__la_gemm_call(ctx, &g);
 }
 
 SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { return shs_gemm_workspace(ctx, n, n, k); }
@@ -4930,7 +4932,7 @@ SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { re
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
     int i, j, p;
-    shs_status status = shs__syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    shs_status status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++)
         for (i = uplo == SHS_UPLO_LOWER ? j : 0; i < (uplo == SHS_UPLO_LOWER ? n : j + 1); i++) {
@@ -4966,7 +4968,7 @@ typedef struct shs__trsm {
 } shs__trsm;
 
 /* Columns of X one after the other, each less those already solved: whole columns of a strip at a time. */
-SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
+SHS__PRIVATE void shs__la_trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
     const shs__vector_kernels *vectors = shs__kernels_vector();
     int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), step, other, i;
     for (step = 0; step < n; step++) {
@@ -4984,31 +4986,31 @@ SHS__PRIVATE void shs__trsm_small(const shs__trsm *t, int rows, int n, const shs
 }
 
 /* X op(A) = X for one strip. */
-SHS__PRIVATE void shs__trsm_strip(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
+SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
                                  shs_real *scratch) {
     int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), h;
     const shs_real *corner, *below;
     shs_real *X2;
     if (n <= SHS__SMALL_TRIANGLE) {
-        shs__trsm_small(t, rows, n, A, X, ldx);
+        shs__la_trsm_small(t, rows, n, A, X, ldx);
         return;
     }
-    h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE);
+    h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE);
     corner = t->uplo == SHS_UPLO_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
     below = SHS__AT(A, t->lda, h, h);
     X2 = SHS__AT(X, ldx, 0, h);
     if (upper) {
-        shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
-        shs__gemm_serial(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
-        shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
+        shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
+        shs__la_gemm_serial(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
+        shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
     } else {
-        shs__trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
-        shs__gemm_serial(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
-        shs__trsm_strip(t, rows, h, A, X, ldx, scratch);
+        shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
+        shs__la_gemm_serial(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
+        shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
     }
 }
 
-SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
     const shs__trsm *t = (const shs__trsm *)arg;
     int row = (int)chunk * SHS__TRSM_ROWS, rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
     shs_real *scratch = t->own + (size_t)worker * t->own_count;
@@ -5016,28 +5018,28 @@ SHS__PRIVATE void shs__trsm_chunk(void *arg, size_t chunk, int worker) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
         tiles->transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
-        shs__trsm_strip(t, rows, t->order, t->A, X, rows, scratch);
+        shs__la_trsm_strip(t, rows, t->order, t->A, X, rows, scratch);
         tiles->transpose(rows, t->order, 1, X, rows, B, t->ldb);
     } else {
-        shs__scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
-        shs__trsm_strip(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
+        shs__la_scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
+        shs__la_trsm_strip(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
     }
 }
 
 /* Memory for up to m x n. */
-SHS__PRIVATE void shs__trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
+SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
     int order = shs__imax(side == SHS_SIDE_LEFT ? m : n, 0), rows = shs__imax(side == SHS_SIDE_LEFT ? n : m, 0);
     rows = shs__imin(rows, SHS__TRSM_ROWS);
-    t->gemm_count = shs__gemm_scratch(rows, order, order);
-    t->own_count = t->gemm_count + (side == SHS_SIDE_LEFT ? (size_t)shs__round_up(rows, 16) * (size_t)order : 0);
-    t->own = SHS__CARVE(l, shs_real, shs__product((size_t)shs__workers(ctx), t->own_count, 1));
+    t->gemm_count = shs__la_gemm_scratch(rows, order, order);
+    t->own_count = t->gemm_count + (side == SHS_SIDE_LEFT ? (size_t)shs__la_round_up(rows, 16) * (size_t)order : 0);
+    t->own = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__ctx_workers(ctx), t->own_count, 1));
 }
 
-SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m,
-                                int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m,
+                                   int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     t->side = side;
     t->uplo = uplo;
-    t->trans = side == SHS_SIDE_LEFT ? shs__other_trans(trans) : trans;
+    t->trans = side == SHS_SIDE_LEFT ? shs__la_other_trans(trans) : trans;
     t->diag = diag;
     t->rows = side == SHS_SIDE_LEFT ? n : m;
     t->order = side == SHS_SIDE_LEFT ? m : n;
@@ -5048,24 +5050,24 @@ SHS__PRIVATE void shs__trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_
     t->ldb = ldb;
 }
 
-SHS__PRIVATE void shs__trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__parallel(ctx, shs__product_work(t->rows, t->order, t->order), shs__chunk_count((size_t)t->rows, SHS__TRSM_ROWS),
-                  shs__trsm_chunk, t);
+SHS__PRIVATE void shs__la_trsm_run(const shs_context *ctx, shs__trsm *t) {
+    shs__ctx_parallel(ctx, shs__ctx_product_work(t->rows, t->order, t->order), shs__ctx_chunks((size_t)t->rows, SHS__TRSM_ROWS),
+                      shs__la_trsm_chunk, t);
 }
 
-SHS__PRIVATE shs_status shs__trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
-                                        shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
+SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
+                                           shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
     int order = side == SHS_SIDE_LEFT ? m : n;
-    if (shs__not_binary((int)side) || shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
-    if (shs__not_binary((int)transa) || shs__not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary((int)side) || shs__la_not_binary((int)uplo)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary((int)transa) || shs__la_not_binary((int)diag)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(A, order, order)) return SHS_BAD_A;
+    if (shs__la_absent(A, order, order)) return SHS_BAD_A;
     if (lda < order) return SHS_BAD_LDA;
-    if (shs__absent(B, m, n)) return SHS_BAD_B;
+    if (shs__la_absent(B, m, n)) return SHS_BAD_B;
     if (ldb < m) return SHS_BAD_LDB;
     if (m == 0 || n == 0 || alpha == 0 || diag == SHS_DIAG_UNIT) return SHS_OK;
-    return shs__zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
+    return shs__la_zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
 }
 
 /* The fast form of shs_trsm_naive. */
@@ -5073,18 +5075,18 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
                                 int m, int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     shs__layout l = SHS_ZERO;
     shs__trsm t;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__la_trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
     if (status != SHS_OK || m == 0 || n == 0) return status;
     if (alpha == 0) {
-        shs__scale_part(SHS__WHOLE, 0, m, 0, n, 0, B, ldb);
+        shs__la_scale_part(SHS__WHOLE, 0, m, 0, n, 0, B, ldb);
         return SHS_OK;
     }
-    while (shs__layout_next(ctx, &l, &status)) shs__trsm_layout(&l, ctx, side, m, n, &t);
+    while (shs__layout_next(ctx, &l, &status)) shs__la_trsm_layout(&l, ctx, side, m, n, &t);
     if (status != SHS_OK) return status;
-    shs__trsm_set(&t, side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
-    shs__trsm_run(ctx, &t);
-    shs__release(ctx, &l);
+    shs__la_trsm_set(&t, side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    shs__la_trsm_run(ctx, &t);
+    shs__layout_release(ctx, &l);
     return SHS_OK;
 }
 
@@ -5092,7 +5094,7 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
     shs__layout l = SHS_ZERO;
     shs__trsm t;
     if (m < 0 || n < 0) return SIZE_MAX;
-    shs__trsm_layout(&l, ctx, side, m, n, &t);
+    shs__la_trsm_layout(&l, ctx, side, m, n, &t);
     return shs__layout_query(&l);
 }
 
@@ -5100,23 +5102,23 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
 SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                       shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     int i;
-    shs_status status = shs__trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    shs_status status = shs__la_trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
     if (status != SHS_OK || m == 0 || n == 0) return status;
-    shs__scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
+    shs__la_scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
     if (alpha == 0) return SHS_OK;
     if (side == SHS_SIDE_LEFT)
-        for (i = 0; i < n; i++) shs__trsv(uplo, transa, diag, m, A, lda, SHS__AT(B, ldb, 0, i), 1);
+        for (i = 0; i < n; i++) shs__la_trsv(uplo, transa, diag, m, A, lda, SHS__AT(B, ldb, 0, i), 1);
     else
-        for (i = 0; i < m; i++) shs__trsv(uplo, shs__other_trans(transa), diag, n, A, lda, B + i, ldb);
+        for (i = 0; i < m; i++) shs__la_trsv(uplo, shs__la_other_trans(transa), diag, n, A, lda, B + i, ldb);
     return SHS_OK;
 }
 
 /* ---- Cholesky ----------------------------------------------------------------------------------------- >>cholesky */
 
-SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
-    if (shs__not_binary((int)uplo)) return SHS_BAD_ENUM;
+SHS__PRIVATE shs_status shs__la_cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
+    if (shs__la_not_binary((int)uplo)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(A, n, n)) return SHS_BAD_A;
+    if (shs__la_absent(A, n, n)) return SHS_BAD_A;
     if (lda < n) return SHS_BAD_LDA;
     return SHS_OK;
 }
@@ -5124,7 +5126,7 @@ SHS__PRIVATE shs_status shs__cholesky_check(shs_uplo uplo, int n, const shs_real
 /* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
 SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
     size_t down = uplo == SHS_UPLO_LOWER ? 1 : (size_t)lda, across = uplo == SHS_UPLO_LOWER ? (size_t)lda : 1, i, j, k;
-    shs_status status = shs__cholesky_check(uplo, n, A, lda);
+    shs_status status = shs__la_cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
     for (j = 0; j < (size_t)n; j++) {
         shs_real *pivot = A + j * (down + across);
@@ -5146,46 +5148,46 @@ typedef struct shs__cholesky_room {
 } shs__cholesky_room;
 
 /* Halves the matrix: A11 = L L', A21 becomes A21 L'^-1, A22 -= A21 A21', and A22 is the same problem again. */
-SHS__PRIVATE shs_status shs__cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
-                                      shs__cholesky_room *room) {
-    int h = shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
+SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
+                                         shs__cholesky_room *room) {
+    int h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
     shs_trans trans = lower ? SHS_TRANS_NO : SHS_TRANS_YES;
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
     corner = lower ? SHS__AT(A, lda, h, 0) : SHS__AT(A, lda, 0, h);
     below = SHS__AT(A, lda, h, h);
-    status = shs__cholesky(ctx, uplo, h, A, lda, room);
+    status = shs__la_cholesky(ctx, uplo, h, A, lda, room);
     if (status != SHS_OK) return status;
-    shs__trsm_set(&room->trsm, lower ? SHS_SIDE_RIGHT : SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, lower ? rest : h,
-                  lower ? h : rest, 1, A, lda, corner, lda);
-    shs__trsm_run(ctx, &room->trsm);
-    shs__gemm_set(&room->gemm, shs__part_of(uplo), trans, shs__other_trans(trans), rest, rest, h, -1, corner, lda,
-                  corner, lda, 1, below, lda);
-    shs__gemm_run(ctx, &room->gemm);
-    return shs__cholesky(ctx, uplo, rest, below, lda, room);
+    shs__la_trsm_set(&room->trsm, lower ? SHS_SIDE_RIGHT : SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT,
+                     lower ? rest : h, lower ? h : rest, 1, A, lda, corner, lda);
+    shs__la_trsm_run(ctx, &room->trsm);
+    shs__la_gemm_set(&room->gemm, shs__la_part_of(uplo), trans, shs__la_other_trans(trans), rest, rest, h, -1, corner, lda,
+                     corner, lda, 1, below, lda);
+    shs__la_gemm_run(ctx, &room->gemm);
+    return shs__la_cholesky(ctx, uplo, rest, below, lda, room);
 }
 
 /* The first half is the largest problem for gemm and trsm alike, and never smaller than the second. The memory for the
    left side is enough for both. */
-SHS__PRIVATE void shs__cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
-    int h = n > 0 ? shs__round_up(n - n / 2, SHS__SMALL_TRIANGLE) : 0;
-    shs__gemm_layout(l, ctx, h, h, h, &room->gemm);
-    shs__trsm_layout(l, ctx, SHS_SIDE_LEFT, h, h, &room->trsm);
+SHS__PRIVATE void shs__la_cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
+    int h = n > 0 ? shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE) : 0;
+    shs__la_gemm_layout(l, ctx, h, h, h, &room->gemm);
+    shs__la_trsm_layout(l, ctx, SHS_SIDE_LEFT, h, h, &room->trsm);
 }
 
 /* The fast form of shs_cholesky_naive. */
 SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda) {
     shs__layout l = SHS_ZERO;
     shs__cholesky_room room;
-    shs_status status = shs__check_context(ctx);
-    if (status == SHS_OK) status = shs__cholesky_check(uplo, n, A, lda);
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__la_cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
-    while (shs__layout_next(ctx, &l, &status)) shs__cholesky_layout(&l, ctx, n, &room);
+    while (shs__layout_next(ctx, &l, &status)) shs__la_cholesky_layout(&l, ctx, n, &room);
     if (status != SHS_OK) return status;
-    status = shs__cholesky(ctx, uplo, n, A, lda, &room);
-    shs__release(ctx, &l);
+    status = shs__la_cholesky(ctx, uplo, n, A, lda, &room);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -5193,7 +5195,7 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     shs__layout l = SHS_ZERO;
     shs__cholesky_room room;
     if (n < 0) return SIZE_MAX;
-    shs__cholesky_layout(&l, ctx, n, &room);
+    shs__la_cholesky_layout(&l, ctx, n, &room);
     return shs__layout_query(&l);
 }
 
@@ -5204,7 +5206,7 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
     int i, j;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
-    if (shs__absent(A, m, n)) return SHS_BAD_A;
+    if (shs__la_absent(A, m, n)) return SHS_BAD_A;
     if (lda < m) return SHS_BAD_LDA;
     for (j = 0; j < n; j++) {
         shs_real *a = SHS__AT(A, lda, 0, j), norm = shs_nrm2(m, a, 1);
@@ -5267,7 +5269,7 @@ SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int colum
 }
 
 /* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
-SHS__PRIVATE void shs__wpack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
+SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
     int l, j, q;
     for (j = 0; j < columns; j += 4)
         for (l = 0; l < k; l++)
@@ -5277,12 +5279,12 @@ SHS__PRIVATE void shs__wpack(int k, int columns, shs_wide alpha, shs__wfactor b,
 
 /* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with
    themselves). */
-SHS__PRIVATE void shs__wproduct(const shs__eigh_kernels *kernels, int m, int n, int k, shs_wide alpha, const shs_wide *P,
-                                int ldp, shs__wfactor b, shs_wide *C, int ldc, shs_wide *pack) {
+SHS__PRIVATE void shs__eigh_product(const shs__eigh_kernels *kernels, int m, int n, int k, shs_wide alpha, const shs_wide *P,
+                                    int ldp, shs__wfactor b, shs_wide *C, int ldc, shs_wide *pack) {
     int j;
     for (j = 0; j < n; j += SHS__PACKED) {
         int columns = shs__imin(SHS__PACKED, n - j);
-        shs__wpack(k, columns, alpha, b, pack);
+        shs__eigh_pack(k, columns, alpha, b, pack);
         kernels->stripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
         b.B += SHS__PACKED * b.column;
     }
@@ -5328,12 +5330,12 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
        400    0.6, 0.6     0.7, 0.8     0.8, 0.9     0.9, 1.0     1.0, 1.2     1.4, 1.6
 
    Without vectors it is 1.0 at n = 64, 0.8 at n = 100 up to 3n/20, and 0.9 at 3n/20 beyond. */
-SHS__PRIVATE int shs__eigh_few(int n, int k) { return n >= 64 && k <= n / 7; }
+SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n / 7; }
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
-    size_t border = shs__product((size_t)ld, SHS__BORDER, 1);
-    shs_wide *M = SHS__CARVE(l, shs_wide, shs__product((size_t)ld, (size_t)columns + 2 * SHS__BORDER, 1));
+    size_t border = shs__layout_product((size_t)ld, SHS__BORDER, 1);
+    shs_wide *M = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)ld, (size_t)columns + 2 * SHS__BORDER, 1));
     return M ? M + border : NULL;
 }
 
@@ -5348,22 +5350,22 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->A = shs__eigh_matrix(l, w->ld, n);
     w->P = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
     w->Q = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
-    w->T = SHS__CARVE(l, shs_wide, shs__product(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
+    w->T = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
     w->d = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->e = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->x = SHS__CARVE(l, shs_wide, (size_t)w->ld + 2 * SHS__REFLECTIONS);
     w->y = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->order = SHS__CARVE(l, int, shs__product(3, (size_t)n, 1));
-    w->pack = SHS__CARVE(l, shs_wide, shs__product(SHS__PACKED, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
+    w->order = SHS__CARVE(l, int, shs__layout_product(3, (size_t)n, 1));
+    w->pack = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__PACKED, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
     w->cosine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     w->sine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
     if (!want_vectors) return;
     w->S = shs__eigh_matrix(l, w->ld, n);
     w->X = shs__eigh_matrix(l, w->ld, n);
     w->U = shs__eigh_matrix(l, w->ld, n);
-    w->merge = SHS__CARVE(l, shs_wide, shs__product(5, (size_t)w->ld, 1));
+    w->merge = SHS__CARVE(l, shs_wide, shs__layout_product(5, (size_t)w->ld, 1));
 }
 
 /* ---- in and out ----------------------------------------------------------------------------------- >>eigen_in_out */
@@ -5391,14 +5393,14 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
 }
 
 /* Zeros, in the border too. */
-SHS__PRIVATE void shs__clear(shs_wide *M, int ld, int columns) {
+SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
     memset(M - (size_t)ld * SHS__BORDER, 0, (size_t)ld * ((size_t)columns + 2 * SHS__BORDER) * sizeof *M);
 }
 
 /* The scaled lower triangle with zeros all around it. */
 SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
     int i, j;
-    shs__clear(w->A, w->ld, w->n);
+    shs__eigh_clear(w->A, w->ld, w->n);
     for (j = 0; j < w->n; j++)
         for (i = j; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = w->scale * *SHS__AT(A, lda, i, j);
 }
@@ -5432,7 +5434,7 @@ SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *o
 /* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
    sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
    below eps ||A||, and its square too small to be trusted for an orthogonal H. */
-SHS__PRIVATE shs_wide shs__reflection(const shs__eigh_kernels *kernels, int m, shs_wide *x, shs_wide *beta) {
+SHS__PRIVATE shs_wide shs__eigh_reflection(const shs__eigh_kernels *kernels, int m, shs_wide *x, shs_wide *beta) {
     shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
     *beta = head;
@@ -5445,7 +5447,7 @@ SHS__PRIVATE shs_wide shs__reflection(const shs__eigh_kernels *kernels, int m, s
 
 /* Column i of the panel's triangular factor T, H_0 .. H_i = I - V T V':  T_ii = tau, T_li = -tau (T V'v_i)_l.
    t holds v_l'v_i at its odd places. */
-SHS__PRIVATE void shs__panel_factor(int i, shs_wide tau, const shs_wide *t, shs_wide *T) {
+SHS__PRIVATE void shs__eigh_panel_factor(int i, shs_wide tau, const shs_wide *t, shs_wide *T) {
     shs_wide *column = SHS__AT(T, SHS__REFLECTIONS, 0, i);
     int l, q;
     memset(column, 0, SHS__REFLECTIONS * sizeof *column);
@@ -5460,7 +5462,7 @@ SHS__PRIVATE void shs__panel_factor(int i, shs_wide tau, const shs_wide *t, shs_
 
    Within a panel the updates are only noted: the matrix as it stands is A - P Q' with P = [v_0 w_0 v_1 w_1 ..] and
    Q = [w_0 v_0 w_1 v_1 ..]. So the column is brought up to date first, and A v is (stored A) v - P (Q'v). */
-SHS__OUTLINE void shs__panel_column(shs__eigh *w, int first, int i) {
+SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
     int j = first + i, m = w->n - j, ld = w->ld, l;
     shs_wide *a = SHS__AT(w->A, ld, j, j), *P = w->P + j, *Q = w->Q + j, *v = a + 1, *u = w->y, *t = w->x, tau;
     size_t bytes = ((size_t)m - 1) * sizeof *v;
@@ -5474,9 +5476,9 @@ SHS__OUTLINE void shs__panel_column(shs__eigh *w, int first, int i) {
     w->e[j] = 0;
     if (m == 1) return;
 
-    tau = shs__reflection(w->kernels, m - 1, v, &w->e[j]);
+    tau = shs__eigh_reflection(w->kernels, m - 1, v, &w->e[j]);
     w->kernels->dots(m - 1, 2 * i, Q + 1, ld, v, t);
-    shs__panel_factor(i, tau, t, SHS__AT(w->T, SHS__REFLECTIONS, 0, first));
+    shs__eigh_panel_factor(i, tau, t, SHS__AT(w->T, SHS__REFLECTIONS, 0, first));
     memset(u, 0, (size_t)ld * sizeof *u);
     w->kernels->symv(m - 1, SHS__AT(w->A, ld, j + 1, j + 1), ld, v, u);
     w->kernels->minus(m - 1, 2 * i, P + 1, ld, t, u);
@@ -5490,13 +5492,13 @@ SHS__OUTLINE void shs__panel_column(shs__eigh *w, int first, int i) {
 
 /* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v,
    the other half the updates A -= P Q' of what is right of a panel. */
-SHS__OUTLINE void shs__tridiagonalize(shs__eigh *w) {
+SHS__OUTLINE void shs__eigh_tridiagonalize(shs__eigh *w) {
     int first, i, j, ld = w->ld;
     for (first = 0; first < w->n; first += SHS__REFLECTIONS) {
         int next = shs__imin(w->n, first + SHS__REFLECTIONS);
-        for (i = 0; first + i < next; i++) shs__panel_column(w, first, i);
+        for (i = 0; first + i < next; i++) shs__eigh_panel_column(w, first, i);
         for (j = next; j < w->n; j += 4) {
-            shs__wpack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), w->pack);
+            shs__eigh_pack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), w->pack);
             w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
         }
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
@@ -5508,7 +5510,7 @@ SHS__OUTLINE void shs__tridiagonalize(shs__eigh *w) {
 /* ---- stage 2, small blocks: implicit QL --------------------------------------------------------------------- >>ql */
 
 /* All eigenvalues of T lie within this distance of zero (Gershgorin). */
-SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *e) {
+SHS__PRIVATE shs_wide shs__eigh_gershgorin(int n, const shs_wide *d, const shs_wide *e) {
     shs_wide radius = 0, before = 0;
     int i;
     for (i = 0; i < n; i++) {
@@ -5521,14 +5523,14 @@ SHS__PRIVATE shs_wide shs__gershgorin(int n, const shs_wide *d, const shs_wide *
 
 /* The end of the unreduced block of T that begins at l: an e that is lost in rounding splits T. Beside ||T|| that is,
    not beside its neighbours on the diagonal: what stage 1 leaves of a matrix of low rank is noise, worth no sweep. */
-SHS__PRIVATE int shs__ql_end(int l, int n, const shs_wide *e, shs_wide least) {
+SHS__PRIVATE int shs__eigh_ql_end(int l, int n, const shs_wide *e, shs_wide least) {
     while (l < n - 1 && shs__wabs(e[l]) > least) l++;
     return l;
 }
 
 /* Wilkinson's shift: of the leading 2 x 2 block's eigenvalues the one nearer to d_0, d_0 - e^2 / (h + sign(h)
    sqrt(h^2 + e^2)) with h half the difference of the diagonal. */
-SHS__PRIVATE shs_wide shs__ql_shift(const shs_wide *d, const shs_wide *e) {
+SHS__PRIVATE shs_wide shs__eigh_ql_shift(const shs_wide *d, const shs_wide *e) {
     shs_wide h = (d[1] - d[0]) / 2, r = SHS__WSQRT(h * h + e[0] * e[0]);
     return d[0] - e[0] * (e[0] / (h < 0 ? h - r : h + r));
 }
@@ -5536,8 +5538,8 @@ SHS__PRIVATE shs_wide shs__ql_shift(const shs_wide *d, const shs_wide *e) {
 /* One sweep of implicit QL on rows l..m of T: the rotation that QL of T - shift I would begin with at the bottom
    leaves a bulge above the band; m - l further rotations chase it to the top. Rotation i acts on rows i, i+1; its
    cosine and sine are noted. */
-SHS__PRIVATE void shs__ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide *cosine, shs_wide *sine) {
-    shs_wide g = d[m] - shs__ql_shift(d + l, e + l), c = 1, s = 1, p = 0;
+SHS__PRIVATE void shs__eigh_ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs_wide *cosine, shs_wide *sine) {
+    shs_wide g = d[m] - shs__eigh_ql_shift(d + l, e + l), c = 1, s = 1, p = 0;
     int i;
     for (i = m - 1; i >= l; i--) {
         shs_wide f = s * e[i], b = c * e[i], r = SHS__WSQRT(f * f + g * g), next;
@@ -5569,7 +5571,7 @@ typedef struct shs__sweeps {
 } shs__sweeps;
 
 /* Makes the rotations of one more sweep identities, outside the matrix too, and its range l..m part of its group's. */
-SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int n, int l, int m) {
+SHS__PRIVATE void shs__eigh_sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int n, int l, int m) {
     shs_wide *c = SHS__AT(w->cosine, w->ld, 0, sweeps->count), *s = SHS__AT(w->sine, w->ld, 0, sweeps->count);
     int i, group = sweeps->count / 4, first = sweeps->count % 4 == 0;
     for (i = -SHS__BORDER; i < n + SHS__BORDER; i++) {
@@ -5582,11 +5584,11 @@ SHS__PRIVATE void shs__sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int n, int
 }
 
 /* Applies them: rows outside, so that a few rows of Z stay in the first cache while all sweeps pass. */
-SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, shs_wide *Z) {
+SHS__PRIVATE void shs__eigh_sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, shs_wide *Z) {
     int row, group;
     if (sweeps->count == 0) return;
     while (sweeps->count % 4 != 0)
-        shs__sweeps_open(w, sweeps, n, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
+        shs__eigh_sweeps_open(w, sweeps, n, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
     for (row = 0; row < n; row += w->kernels->rotated)
         for (group = 0; group < sweeps->count / 4; group++)
             w->kernels->rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
@@ -5596,9 +5598,9 @@ SHS__PRIVATE void shs__sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, sh
 
 /* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
    same columns of S are multiplied by the block's eigenvectors. */
-SHS__OUTLINE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors) {
+SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_vectors) {
     shs_wide *d = w->values + from, *e = w->rest + from, *Z = want_vectors ? SHS__AT(w->S, w->ld, from, from) : NULL;
-    shs_wide least = SHS__WIDE_EPS * shs__gershgorin(w->n, w->d, w->e);
+    shs_wide least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
     shs__sweeps sweeps;
     int l, m, n = to - from;
     size_t left = 30 * (size_t)n;
@@ -5606,15 +5608,15 @@ SHS__OUTLINE shs_status shs__ql(shs__eigh *w, int from, int to, int want_vectors
     e[n - 1] = 0;
     sweeps.count = 0;
     for (l = 0; l < n; l++)
-        while ((m = shs__ql_end(l, n, e, least)) > l) {
+        while ((m = shs__eigh_ql_end(l, n, e, least)) > l) {
             if (left-- == 0) return SHS_NO_CONVERGENCE;
-            shs__sweeps_open(w, &sweeps, n, l, m);
-            shs__ql_sweep(l, m, d, e, SHS__AT(w->cosine, w->ld, 0, sweeps.count - 1),
-                          SHS__AT(w->sine, w->ld, 0, sweeps.count - 1));
+            shs__eigh_sweeps_open(w, &sweeps, n, l, m);
+            shs__eigh_ql_sweep(l, m, d, e, SHS__AT(w->cosine, w->ld, 0, sweeps.count - 1),
+                               SHS__AT(w->sine, w->ld, 0, sweeps.count - 1));
             if (!Z) sweeps.count = 0;
-            else if (sweeps.count == SHS__SWEEPS) shs__sweeps_apply(w, &sweeps, n, Z);
+            else if (sweeps.count == SHS__SWEEPS) shs__eigh_sweeps_apply(w, &sweeps, n, Z);
         }
-    if (Z) shs__sweeps_apply(w, &sweeps, n, Z);
+    if (Z) shs__eigh_sweeps_apply(w, &sweeps, n, Z);
     return SHS_OK;
 }
 
@@ -5644,7 +5646,7 @@ typedef struct shs__merge {
 } shs__merge;
 
 /* z, and the columns in ascending order of their values. */
-SHS__PRIVATE void shs__merge_open(shs__eigh *w, shs__merge *m, int lo, int middle, int hi) {
+SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, int lo, int middle, int hi) {
     shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT((shs_wide)2) / 2;
     int i;
     m->lo = lo;
@@ -5661,7 +5663,7 @@ SHS__PRIVATE void shs__merge_open(shs__eigh *w, shs__merge *m, int lo, int middl
 
 /* Rotates columns a and b so that z_a becomes zero; the values d_a and d_b are so close, or one part of z so small,
    that the element this makes between them is lost in rounding. */
-SHS__PRIVATE void shs__merge_rotate(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
+SHS__PRIVATE void shs__eigh_merge_rotate(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
     shs_wide *x = SHS__AT(w->S, w->ld, m->lo, m->lo + a), *y = SHS__AT(w->S, w->ld, m->lo, m->lo + b);
     shs_wide *values = w->values + m->lo, da = values[a], db = values[b];
     int i;
@@ -5676,7 +5678,7 @@ SHS__PRIVATE void shs__merge_rotate(shs__eigh *w, shs__merge *m, int a, int b, s
 }
 
 /* Sets k and sorts the columns into those that stay, in ascending order, and the deflated ones. */
-SHS__OUTLINE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
+SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
     const shs_wide *values = w->values + m->lo;
     shs_wide largest = 0, least;
     int i, last = -1, end = m->n, *kept = m->row; /* in passing */
@@ -5696,7 +5698,7 @@ SHS__OUTLINE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
             shs_wide r = SHS__WSQRT(m->z[at] * m->z[at] + m->z[last] * m->z[last]);
             shs_wide c = m->z[at] / r, s = m->z[last] / r;
             if (shs__wabs((values[at] - values[last]) * c * s) <= least) {
-                shs__merge_rotate(w, m, last, at, c, s);
+                shs__eigh_merge_rotate(w, m, last, at, c, s);
                 m->z[at] = r;
                 kept[--end] = last;
             } else kept[m->k++] = last;
@@ -5708,8 +5710,8 @@ SHS__OUTLINE void shs__merge_deflate(shs__eigh *w, shs__merge *m) {
 }
 
 /* The columns of the block in their new order into X, top and bottom halves each padded with zeros; d, z, q alike. */
-SHS__PRIVATE void shs__merge_gather(shs__eigh *w, shs__merge *m) {
-    int i, bottom = shs__round_up(m->top, SHS__WALIGN), kind, at = 0;
+SHS__PRIVATE void shs__eigh_merge_gather(shs__eigh *w, shs__merge *m) {
+    int i, bottom = shs__la_round_up(m->top, SHS__WALIGN), kind, at = 0;
     static const int kinds[3] = {1, 3, 2};
     m->above = m->below = 0;
     for (kind = 0; kind < 3; kind++)
@@ -5738,8 +5740,8 @@ SHS__PRIVATE void shs__merge_gather(shs__eigh *w, shs__merge *m) {
 /* One step towards the root: near it f behaves as c + s / (d_j - lambda) + S / (d_j+1 - lambda), where c, s, S match
    the values and slopes of the sums over the poles on the left, psi, and on the right, phi (Bunch, Nielsen, Sorensen
    1978). left and right are the distances of the two poles; there is none on the right of the last root (right = 0). */
-SHS__PRIVATE shs_wide shs__secular_step(shs_wide left, shs_wide right, shs_wide psi, shs_wide dpsi, shs_wide phi,
-                                        shs_wide dphi) {
+SHS__PRIVATE shs_wide shs__eigh_secular_step(shs_wide left, shs_wide right, shs_wide psi, shs_wide dpsi, shs_wide phi,
+                                             shs_wide dphi) {
     shs_wide f = 1 + psi + phi, c = f - left * dpsi - right * dphi, a, b, r;
     if (right <= 0) return left + left * left * dpsi / c;
     a = (left + right) * f - left * right * (dpsi + dphi);
@@ -5751,21 +5753,21 @@ SHS__PRIVATE shs_wide shs__secular_step(shs_wide left, shs_wide right, shs_wide 
 
 /* The distances of all poles from one. Stored, and in a function apart: -ffast-math must not merge this subtraction
    with the next one, which the smallest distances would not survive. */
-SHS__OUTLINE void shs__secular_origin(const shs__merge *m, int origin) {
+SHS__OUTLINE void shs__eigh_secular_origin(const shs__merge *m, int origin) {
     int i;
     for (i = 0; i < m->k; i++) m->column[i] = m->d[i] - m->d[origin];
 }
 
 /* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
    from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
-SHS__OUTLINE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
+SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
     shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
     if (last)
         for (i = 0, hi = 0; i < k; i++) hi += m->q[i];
     else hi = m->d[j + 1] - m->d[j];
     x = hi / 2;
-    shs__secular_origin(m, origin);
+    shs__eigh_secular_origin(m, origin);
     for (step = 0; step < 100; step++) {
         for (i = 0; i < k; i++) delta[i] = m->column[i] - x;
         psi = kernels->secular_sum(0, j + 1, m->q, delta, &dpsi);
@@ -5776,11 +5778,11 @@ SHS__OUTLINE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const 
         else hi = x;
         if (step == 0 && f < 0 && !last) {
             origin = j + 1;
-            shs__secular_origin(m, origin);
+            shs__eigh_secular_origin(m, origin);
             x = lo = x - hi;
             hi = 0;
         }
-        f = x + shs__secular_step(delta[j], last ? 0 : delta[j + 1], psi, dpsi, phi, dphi);
+        f = x + shs__eigh_secular_step(delta[j], last ? 0 : delta[j + 1], psi, dpsi, phi, dphi);
         if (!(f > lo && f < hi)) f = lo + (hi - lo) / 2;
         if (!(f > lo && f < hi)) break;
         x = f;
@@ -5794,10 +5796,10 @@ SHS__OUTLINE shs_wide shs__secular_root(const shs__eigh_kernels *kernels, const 
        z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
 
    and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
-SHS__OUTLINE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
+SHS__OUTLINE void shs__eigh_merge_solve(shs__eigh *w, shs__merge *m) {
     shs_wide *z2 = m->column, sum;
     int i, j, k = m->k, ld = w->ld;
-    for (j = 0; j < k; j++) m->roots[j] = shs__secular_root(w->kernels, m, j, SHS__AT(w->U, ld, 0, j));
+    for (j = 0; j < k; j++) m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, SHS__AT(w->U, ld, 0, j));
     for (i = 0; i < k; i++) z2[i] = -*SHS__AT(w->U, ld, i, i);
     for (j = 0; j < k; j++) {
         const shs_wide *delta = SHS__AT(w->U, ld, 0, j), d = m->d[j];
@@ -5818,13 +5820,13 @@ SHS__OUTLINE void shs__merge_solve(shs__eigh *w, shs__merge *m) {
 
 /* The block's columns of S become S U, then the deflated ones. Columns of S1 meet only the rows above, those of S2
    only the rows below. */
-SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
-    int j, ld = w->ld, bottom = shs__round_up(m->top, SHS__WALIGN);
+SHS__PRIVATE void shs__eigh_merge_close(shs__eigh *w, shs__merge *m) {
+    int j, ld = w->ld, bottom = shs__la_round_up(m->top, SHS__WALIGN);
     shs_wide *S = SHS__AT(w->S, ld, m->lo, m->lo);
     for (j = 0; j < m->n; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
-    shs__wproduct(w->kernels, m->top, m->k, m->above, 1, w->X, ld, shs__eigh_factor(w->U, 1, ld), S, ld, w->pack);
-    shs__wproduct(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld,
-                  shs__eigh_factor(w->U + m->below, 1, ld), S + m->top, ld, w->pack);
+    shs__eigh_product(w->kernels, m->top, m->k, m->above, 1, w->X, ld, shs__eigh_factor(w->U, 1, ld), S, ld, w->pack);
+    shs__eigh_product(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld,
+                      shs__eigh_factor(w->U + m->below, 1, ld), S + m->top, ld, w->pack);
     for (j = 0; j < m->k; j++) w->values[m->lo + j] = m->roots[j];
     for (; j < m->n; j++) {
         memcpy(SHS__AT(S, ld, 0, j), SHS__AT(w->X, ld, 0, j), (size_t)m->top * sizeof *S);
@@ -5834,14 +5836,14 @@ SHS__PRIVATE void shs__merge_close(shs__eigh *w, shs__merge *m) {
 }
 
 /* Eigenvalues of T into values, eigenvectors into S. QL solves the leaves; their bounds are n i / leaves. */
-SHS__OUTLINE shs_status shs__conquer(shs__eigh *w) {
+SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
     size_t n = (size_t)w->n, ld = (size_t)w->ld, leaves = 1, i;
     shs__merge m = SHS_ZERO;
     shs_status status = SHS_OK;
     m.d = w->merge, m.z = m.d + ld, m.q = m.z + ld, m.roots = m.q + ld, m.column = m.roots + ld;
     m.order = w->order, m.row = m.order + n, m.halves = m.row + n;
     while (n > SHS__LEAF * leaves) leaves *= 2;
-    shs__clear(w->S, w->ld, w->n);
+    shs__eigh_clear(w->S, w->ld, w->n);
     for (i = 0; i < n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
     for (i = 1; i < leaves; i++) {
         size_t cut = n * i / leaves;
@@ -5849,14 +5851,14 @@ SHS__OUTLINE shs_status shs__conquer(shs__eigh *w) {
         w->values[cut] -= shs__wabs(w->e[cut - 1]);
     }
     for (i = 0; i < leaves && status == SHS_OK; i++)
-        status = shs__ql(w, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), 1);
+        status = shs__eigh_ql(w, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), 1);
     for (; leaves > 1 && status == SHS_OK; leaves /= 2)
         for (i = 0; i < leaves; i += 2) {
-            shs__merge_open(w, &m, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), (int)(n * (i + 2) / leaves));
-            shs__merge_deflate(w, &m);
-            shs__merge_gather(w, &m);
-            shs__merge_solve(w, &m);
-            shs__merge_close(w, &m);
+            shs__eigh_merge_open(w, &m, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), (int)(n * (i + 2) / leaves));
+            shs__eigh_merge_deflate(w, &m);
+            shs__eigh_merge_gather(w, &m);
+            shs__eigh_merge_solve(w, &m);
+            shs__eigh_merge_close(w, &m);
         }
     return status;
 }
@@ -5865,8 +5867,8 @@ SHS__OUTLINE shs_status shs__conquer(shs__eigh *w) {
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
-SHS__OUTLINE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
-                             shs_wide *count) {
+SHS__OUTLINE void shs__eigh_sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
+                                  shs_wide *count) {
     shs_wide pivot[SHS__SHIFTS], x[SHS__SHIFTS], below[SHS__SHIFTS]; /* copies of one's own can stay in registers */
     int i, q;
     for (q = 0; q < SHS__SHIFTS; q++) {
@@ -5887,9 +5889,9 @@ SHS__OUTLINE void shs__sturm(int n, const shs_wide *d, const shs_wide *e2, shs_w
 }
 
 /* The k largest eigenvalues of T into values, descending, to the last bit of the largest. */
-SHS__OUTLINE void shs__bisect(shs__eigh *w, int k) {
+SHS__OUTLINE void shs__eigh_bisect(shs__eigh *w, int k) {
     shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x;
-    shs_wide most = 1, radius = shs__gershgorin(w->n, w->d, w->e);
+    shs_wide most = 1, radius = shs__eigh_gershgorin(w->n, w->d, w->e);
     int first, q, step;
     e2[0] = 0;
     for (q = 1; q < w->n; q++) {
@@ -5903,7 +5905,7 @@ SHS__OUTLINE void shs__bisect(shs__eigh *w, int k) {
         }
         for (step = 0; step < SHS__WBITS + 4; step++) {
             for (q = 0; q < SHS__SHIFTS; q++) x[q] = (lo[q] + hi[q]) / 2;
-            shs__sturm(w->n, w->d, e2, SHS__WMIN * most, x, count);
+            shs__eigh_sturm(w->n, w->d, e2, SHS__WMIN * most, x, count);
             for (q = 0; q < SHS__SHIFTS; q++) {
                 int above = count[q] <= (shs_wide)(w->n - 1 - first - q); /* too few are below x: it is above */
                 lo[q] = above ? x[q] : lo[q];
@@ -5917,8 +5919,8 @@ SHS__OUTLINE void shs__bisect(shs__eigh *w, int k) {
 /* T - lambda I = P L U with row exchanges; a vanishing pivot becomes `least`: the solution then points along the
    eigenvector, which is all that is wanted. lu: three diagonals of U, the factors of L, and whether rows were
    exchanged. */
-SHS__PRIVATE void shs__shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least,
-                                  shs_wide *lu, int ld) {
+SHS__PRIVATE void shs__eigh_shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least,
+                                       shs_wide *lu, int ld) {
     shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
     shs_wide p = d[0] - lambda, q = e[0]; /* the row that is being reduced */
     int i;
@@ -5946,7 +5948,7 @@ SHS__PRIVATE void shs__shifted_lu(int n, const shs_wide *d, const shs_wide *e, s
 }
 
 /* Solves with them in place; y[n] and y[n+1] are zeros of the border. */
-SHS__PRIVATE void shs__shifted_solve(int n, const shs_wide *lu, int ld, shs_wide *y) {
+SHS__PRIVATE void shs__eigh_shifted_solve(int n, const shs_wide *lu, int ld, shs_wide *y) {
     const shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
     int i;
     for (i = 0; i < n - 1; i++) {
@@ -5958,7 +5960,7 @@ SHS__PRIVATE void shs__shifted_solve(int n, const shs_wide *lu, int ld, shs_wide
 }
 
 /* ||T y - lambda y||^2 */
-SHS__PRIVATE shs_wide shs__residual2(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, const shs_wide *y) {
+SHS__PRIVATE shs_wide shs__eigh_residual2(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, const shs_wide *y) {
     shs_wide sum = 0;
     int i;
     for (i = 0; i < n; i++) {
@@ -5970,7 +5972,7 @@ SHS__PRIVATE shs_wide shs__residual2(int n, const shs_wide *d, const shs_wide *e
 
 /* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square
    overflows. */
-SHS__PRIVATE int shs__unit(const shs__eigh_kernels *kernels, int n, shs_wide *y) {
+SHS__PRIVATE int shs__eigh_unit(const shs__eigh_kernels *kernels, int n, shs_wide *y) {
     shs_wide largest = 0;
     int i;
     for (i = 0; i < n; i++) largest = shs__wabs(y[i]) > largest ? shs__wabs(y[i]) : largest;
@@ -5984,37 +5986,37 @@ SHS__PRIVATE int shs__unit(const shs__eigh_kernels *kernels, int n, shs_wide *y)
    needs no notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the
    span of the vectors before it; then rounding dominates what is left, the residual shows it, and another iteration
    starts from there. */
-SHS__OUTLINE int shs__inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
+SHS__OUTLINE int shs__eigh_inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
     shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WIDE_EPS * (shs_wide)w->n;
     shs_random r;
     int i, step, pass;
     shs_random_seed(&r, (uint64_t)j);
     for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WIDE_EPS;
-    shs__shifted_lu(w->n, w->d, w->e, lambda, SHS__WIDE_EPS * norm, w->merge, w->ld);
+    shs__eigh_shifted_lu(w->n, w->d, w->e, lambda, SHS__WIDE_EPS * norm, w->merge, w->ld);
     for (step = 0; step < 10; step++) {
-        shs__shifted_solve(w->n, w->merge, w->ld, y);
-        if (!shs__unit(w->kernels, w->n, y)) return 0;
+        shs__eigh_shifted_solve(w->n, w->merge, w->ld, y);
+        if (!shs__eigh_unit(w->kernels, w->n, y)) return 0;
         for (pass = 0; pass < 2; pass++) {
             memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
             w->kernels->dots(w->n, j, w->S, w->ld, y, w->x);
             memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
             w->kernels->minus(w->n, j, w->S, w->ld, w->x, y);
-            if (!shs__unit(w->kernels, w->n, y)) return 0;
+            if (!shs__eigh_unit(w->kernels, w->n, y)) return 0;
         }
-        if (step > 0 && shs__residual2(w->n, w->d, w->e, lambda, y) <= enough * enough) return 1;
+        if (step > 0 && shs__eigh_residual2(w->n, w->d, w->e, lambda, y) <= enough * enough) return 1;
     }
     return 0;
 }
 
 /* The k largest eigenvalues, and their vectors into S; false where an iteration failed. */
-SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
-    shs_wide norm = shs__gershgorin(w->n, w->d, w->e);
+SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
+    shs_wide norm = shs__eigh_gershgorin(w->n, w->d, w->e);
     int j;
-    shs__bisect(w, k);
+    shs__eigh_bisect(w, k);
     if (!want_vectors) return 1;
-    shs__clear(w->S, w->ld, k);
+    shs__eigh_clear(w->S, w->ld, k);
     for (j = 0; j < k; j++)
-        if (!shs__inverse_iteration(w, j, norm > 0 ? norm : 1)) return 0;
+        if (!shs__eigh_inverse_iteration(w, j, norm > 0 ? norm : 1)) return 0;
     return 1;
 }
 
@@ -6026,9 +6028,9 @@ SHS__PRIVATE int shs__few(shs__eigh *w, int k, int want_vectors) {
        X' -= (X' V) T' V',
 
    the last panel first. */
-SHS__OUTLINE void shs__reflect(shs__eigh *w, int rows) {
+SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
     int first, i, j, ld = w->ld;
-    shs__clear(w->X, ld, w->n);
+    shs__eigh_clear(w->X, ld, w->n);
     for (j = 0; j < rows; j++)
         for (i = 0; i < w->n; i++) *SHS__AT(w->X, ld, j, i) = *SHS__AT(w->S, ld, i, w->order[j]);
     for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
@@ -6038,9 +6040,9 @@ SHS__OUTLINE void shs__reflect(shs__eigh *w, int rows) {
         shs__wfactor t = shs__eigh_factor(SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
         memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
         memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
-        shs__wproduct(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), w->P, ld, w->pack);
-        shs__wproduct(w->kernels, rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
-        shs__wproduct(w->kernels, rows, m, k, 1, w->Q, ld, shs__eigh_factor(V, ld, 1), X, ld, w->pack);
+        shs__eigh_product(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), w->P, ld, w->pack);
+        shs__eigh_product(w->kernels, rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
+        shs__eigh_product(w->kernels, rows, m, k, 1, w->Q, ld, shs__eigh_factor(V, ld, 1), X, ld, w->pack);
     }
 }
 
@@ -6057,7 +6059,7 @@ SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k) {
 
 SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs_wide *A, int lda, int k,
                                         const shs_wide *values, const shs_wide *vectors, int ldv) {
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if (!A) return SHS_BAD_A;
@@ -6072,15 +6074,15 @@ SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs
 SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
     shs_status status = SHS_OK;
     int few, j;
-    shs__tridiagonalize(w);
-    few = shs__eigh_few(w->n, k) && shs__few(w, k, vectors != NULL);
+    shs__eigh_tridiagonalize(w);
+    few = shs__eigh_few_faster(w->n, k) && shs__eigh_solve_few(w, k, vectors != NULL);
     if (!few) {
         memcpy(w->values, w->d, (size_t)w->n * sizeof *w->d);
-        status = vectors ? shs__conquer(w) : shs__ql(w, 0, w->n, 0);
+        status = vectors ? shs__eigh_conquer(w) : shs__eigh_ql(w, 0, w->n, 0);
     }
     if (status != SHS_OK) return status;
     shs__eigh_sort(few ? k : w->n, w->values, -1, w->order);
-    if (vectors) shs__reflect(w, k);
+    if (vectors) shs__eigh_reflect(w, k);
     for (j = 0; j < k; j++) {
         values[j] = w->values[w->order[j]] / w->scale;
         if (vectors) shs__eigh_column(w->n, w->X + j, (size_t)w->ld, SHS__AT(vectors, ldv, 0, j));
@@ -6102,13 +6104,13 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     w.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&w, A, lda);
     status = shs__eigh_solve(&w, k, values, vectors, ldv);
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>eigen_naive */
 
-SHS__PRIVATE void shs__rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, shs_wide sine) {
+SHS__PRIVATE void shs__eigh_rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, shs_wide sine) {
     shs_wide before = *x;
     *x = cosine * before - sine * *y;
     *y = sine * before + cosine * *y;
@@ -6128,9 +6130,9 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
                 if (!(shs__wabs(a) > least)) continue;
                 t = h < 0 ? a / (h - root) : a / (h + root);
                 c = 1 / SHS__WSQRT(1 + t * t);
-                for (i = 0; i < n; i++) shs__rotate_naive(A + i + p * n, A + i + q * n, c, t * c);
-                for (i = 0; i < n; i++) shs__rotate_naive(A + p + i * n, A + q + i * n, c, t * c);
-                for (i = 0; i < n; i++) shs__rotate_naive(V + i + p * n, V + i + q * n, c, t * c);
+                for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + i + p * n, A + i + q * n, c, t * c);
+                for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + p + i * n, A + q + i * n, c, t * c);
+                for (i = 0; i < n; i++) shs__eigh_rotate_naive(V + i + p * n, V + i + q * n, c, t * c);
                 A[p + q * n] = A[q + p * n] = 0;
                 rotated = 1;
             }
@@ -6140,7 +6142,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
             if (values[p] > values[q]) {
                 shs_wide larger = values[p];
                 values[p] = values[q], values[q] = larger;
-                for (i = 0; i < n; i++) shs__rotate_naive(V + i + q * n, V + i + p * n, 0, -1);
+                for (i = 0; i < n; i++) shs__eigh_rotate_naive(V + i + q * n, V + i + p * n, 0, -1);
             }
 }
 
@@ -6174,7 +6176,7 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
 }
 
 SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
-    size_t cells = shs__product(m, (size_t)stride, 1);
+    size_t cells = shs__layout_product(m, (size_t)stride, 1);
     codes->m = m;
     codes->stride = stride;
     codes->used = SHS__CARVE(l, int, m);
@@ -6184,18 +6186,18 @@ SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, 
 
 SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride, shs_codes *codes) {
     shs_codes made = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
-    size_t cells = shs__product(m, (size_t)(stride > 0 ? stride : 0), 1);
+    shs_status status = shs__ctx_check(ctx);
+    size_t cells = shs__layout_product(m, (size_t)(stride > 0 ? stride : 0), 1);
     if (status != SHS_OK) return status;
     if (m < 1) return SHS_BAD_M;
     if (stride < 1) return SHS_BAD_STRIDE;
     if (!codes) return SHS_BAD_CODES;
-    if (shs__mul_overflows(cells, sizeof(shs_real))) return SHS_TOO_LARGE;
+    if (shs__layout_overflows(cells, sizeof(shs_real))) return SHS_TOO_LARGE;
     made.m = m;
     made.stride = stride;
-    made.used = (int *)shs__alloc(ctx, m * sizeof(int));
-    made.atoms = made.used ? (int *)shs__alloc(ctx, cells * sizeof(int)) : NULL;
-    made.coefs = made.atoms ? (shs_real *)shs__alloc(ctx, cells * sizeof(shs_real)) : NULL;
+    made.used = (int *)shs__ctx_alloc(ctx, m * sizeof(int));
+    made.atoms = made.used ? (int *)shs__ctx_alloc(ctx, cells * sizeof(int)) : NULL;
+    made.coefs = made.atoms ? (shs_real *)shs__ctx_alloc(ctx, cells * sizeof(shs_real)) : NULL;
     if (!made.coefs) {
         shs_codes_free(ctx, &made);
         return SHS_NO_MEMORY;
@@ -6209,9 +6211,9 @@ SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int st
 
 SHS__PUBLIC void shs_codes_free(const shs_context *ctx, shs_codes *codes) {
     if (!codes) return;
-    shs__free(ctx, codes->coefs);
-    shs__free(ctx, codes->atoms);
-    shs__free(ctx, codes->used);
+    shs__ctx_free(ctx, codes->coefs);
+    shs__ctx_free(ctx, codes->atoms);
+    shs__ctx_free(ctx, codes->used);
     memset(codes, 0, sizeof *codes);
 }
 
@@ -6295,9 +6297,9 @@ SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
 
 /* Runs a synthesis whose memory is in place and adds the chunks' sums in order. */
 SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis *w) {
-    size_t chunks = shs__chunk_count(w->count, SHS__SIGNALS_A_CHUNK), c;
+    size_t chunks = shs__ctx_chunks(w->count, SHS__SIGNALS_A_CHUNK), c;
     shs__sum total = SHS_ZERO;
-    shs__parallel(ctx, 2 * (shs_wide)w->count * (shs_wide)w->p, chunks, shs__synthesis_chunk, w);
+    shs__ctx_parallel(ctx, 2 * (shs_wide)w->count * (shs_wide)w->p, chunks, shs__synthesis_chunk, w);
     for (c = 0; w->sums && c < chunks; c++) shs__sum_add(&total, w->sums[c]);
     return shs__sum_value(&total);
 }
@@ -6319,7 +6321,7 @@ SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t first, size_t
 SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                             const shs_codes *codes, size_t first, size_t count, shs_real *Z, int ldz) {
     shs__synthesis w = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!shs__codes_ok(codes) || first > codes->m || count > codes->m - first) return SHS_BAD_CODES;
@@ -6332,8 +6334,8 @@ SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n
 }
 
 SHS__PRIVATE void shs__omp_residual_layout(shs__layout *l, shs__synthesis *w, int p, size_t m, int workers) {
-    w->sums = SHS__CARVE(l, shs_wide, shs__chunk_count(m, SHS__SIGNALS_A_CHUNK));
-    w->columns = SHS__CARVE(l, shs_real, shs__product((size_t)workers, (size_t)p, 1));
+    w->sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
+    w->columns = SHS__CARVE(l, shs_real, shs__layout_product((size_t)workers, (size_t)p, 1));
 }
 
 SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
@@ -6342,21 +6344,21 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     shs__synthesis w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide total;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!Y && m) return SHS_BAD_SIGNALS;
     if (ldy < p) return SHS_BAD_LDY;
     if (!shs__codes_ok(codes) || codes->m < m || shs__codes_outside(codes, 0, m, n)) return SHS_BAD_CODES;
     if (E && lde < p) return SHS_BAD_LDE;
-    shs__omp_residual_layout(&l, &w, p, m, shs__workers(ctx));
-    status = shs__acquire(ctx, &l);
+    shs__omp_residual_layout(&l, &w, p, m, shs__ctx_workers(ctx));
+    status = shs__layout_acquire(ctx, &l);
     if (status != SHS_OK) return status;
-    shs__omp_residual_layout(&l, &w, p, m, shs__workers(ctx));
+    shs__omp_residual_layout(&l, &w, p, m, shs__ctx_workers(ctx));
     w.p = p, w.D = D, w.ldd = ldd, w.Y = Y, w.ldy = ldy, w.codes = codes, w.count = m, w.Z = E, w.ldz = lde;
     total = m ? shs__synthesis_run(ctx, &w) : 0;
     if (sum2) *sum2 = total;
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return SHS_OK;
 }
 
@@ -6614,7 +6616,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
-        shs__add_scaled_wide(w->p, -(shs_wide)w->x[k], SHS__AT(w->D, w->ldd, 0, w->atoms[k]), w->exact);
+        shs__la_axpy_wide(w->p, -(shs_wide)w->x[k], SHS__AT(w->D, w->ldd, 0, w->atoms[k]), w->exact);
         w->residual2 = shs__omp_sum_of_squares(w->p, w->exact);
         for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
@@ -6710,7 +6712,7 @@ SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p
     w->p = p;
     w->padded = padded;
     w->rows = (size_t)shs__imax(limit - 1, 1);
-    w->B = SHS__CARVE(l, shs_real, shs__product((size_t)padded, w->rows, 1));
+    w->B = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, w->rows, 1));
     w->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
     w->exact = SHS__CARVE(l, shs_wide, (size_t)p);
 }
@@ -6755,14 +6757,14 @@ SHS__PRIVATE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, int p
     g->group = group;
     g->distances = shs__omp_distances(selection);
     g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)group);
-    g->R = SHS__CARVE(l, shs_real, shs__product((size_t)p, columns, 1));
-    g->alpha = SHS__CARVE(l, shs_real, shs__product((size_t)n, columns, 1));
+    g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, columns, 1));
+    g->alpha = SHS__CARVE(l, shs_real, shs__layout_product((size_t)n, columns, 1));
     g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     for (i = 0; i < group; i++) {
         shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
         shs__omp_layout(l, w, n, limit, selection);
-        w->Q = SHS__CARVE(l, shs_real, shs__product((size_t)p, (size_t)limit, 1));
+        w->Q = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, (size_t)limit, 1));
         w->p = p;
         w->padded = n; /* of B, which is one row of alpha's matrix */
         w->rows = 1;
@@ -6816,8 +6818,8 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__corre
 /* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
 SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
-    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n,
-                     g->scratch);
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n,
+                        g->scratch);
 }
 
 enum {
@@ -6888,11 +6890,11 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
     c->group = shs__zmin(c->group, shs__zmax(c->m, 1));
     if (!c->use_gram) c->group = shs__zmin(c->group, SHS__DIRECT_GROUP);
-    c->chunks = shs__chunk_count(c->m, c->group);
+    c->chunks = shs__ctx_chunks(c->m, c->group);
     c->padded = o->gram ? c->n : padded;
     c->ldg = o->gram ? (size_t)o->ldg : (size_t)padded;
     c->own_gram = NULL;
-    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__product((size_t)padded, (size_t)c->n, 1));
+    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, (size_t)c->n, 1));
     c->diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)padded) : NULL;
     c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_ROUND);
     c->flags = SHS__CARVE(l, unsigned char, count);
@@ -6905,16 +6907,16 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         shs__omp_group counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
         shs_real *counted_alphas, **alphas = l->base ? c->alphas + i : &counted_alphas;
         shs_real *counted_scratch, **scratch = l->base ? c->scratch + i : &counted_scratch;
-        size_t room = shs__zmax(shs__gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
-                                o->gram ? 0 : shs__gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
+        size_t room = shs__zmax(shs__la_gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
+                                o->gram ? 0 : shs__la_gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
         if (!c->use_gram) {
             shs__omp_layout_group(l, direct, c->p, c->n, limit, (int)c->group, o->selection, NULL,
-                                  shs__gemm_scratch(c->n, shs__omp_columns((int)c->group, o->selection), c->p));
+                                  shs__la_gemm_scratch(c->n, shs__omp_columns((int)c->group, o->selection), c->p));
             continue;
         }
         for (k = 0; k < SHS__ABREAST; k++)
             shs__omp_layout_gram(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit, o->selection);
-        *alphas = SHS__CARVE(l, shs_real, shs__product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
+        *alphas = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
         *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
     }
 }
@@ -6925,8 +6927,8 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), i, j;
     shs_real *G = c->own_gram;
     int ldg = (int)c->ldg;
-    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
-                     SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
+                        SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
     for (j = first; j < first + count; j++)
         memset(SHS__AT(G, ldg, c->n, j), 0, (size_t)(ldg - c->n) * sizeof(shs_real));
     for (i = first; i < c->n; i++)
@@ -6940,11 +6942,11 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
     c->ldd = ldd;
     c->G = c->options->gram ? c->options->gram : c->own_gram;
     if (c->own_gram)
-        shs__parallel(ctx, shs__product_work(c->n, c->n, c->p), shs__chunk_count((size_t)c->n, SHS__GRAM_BLOCK),
-                      shs__omp_gram_chunk, c);
+        shs__ctx_parallel(ctx, shs__ctx_product_work(c->n, c->n, c->p), shs__ctx_chunks((size_t)c->n, SHS__GRAM_BLOCK),
+                          shs__omp_gram_chunk, c);
     for (j = 0; c->diagonal && j < shs__omp_padded(c->n); j++)
         c->diagonal[j] = j >= c->n ? 0 : c->use_gram ? c->G[(size_t)j * (c->ldg + 1)]
-                                                     : (shs_real)shs__norm2(c->p, SHS__AT(D, ldd, 0, j));
+                                                     : (shs_real)shs__la_norm2(c->p, SHS__AT(D, ldd, 0, j));
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -6959,7 +6961,7 @@ SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
 
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
-    shs_wide norm2 = c->Y ? shs__norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
+    shs_wide norm2 = c->Y ? shs__la_norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
     w->diagonal = c->diagonal;
     shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
     w->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
@@ -6999,8 +7001,8 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     shs__sum sum = SHS_ZERO;
     memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
     if (c->Y)
-        shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
-                         SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], (int)padded, c->scratch[worker]);
+        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
+                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], (int)padded, c->scratch[worker]);
     for (i = first; i < end; i += SHS__ABREAST) {
         int count = (int)shs__zmin(SHS__ABREAST, end - i), going = 1, k;
         for (k = 0; k < count; k++) {
@@ -7045,20 +7047,20 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
-    shs_wide work = shs__product_work(c->n, c->p, 1) + (shs_wide)c->n; /* a signal */
+    shs_wide work = shs__ctx_product_work(c->n, c->p, 1) + (shs_wide)c->n; /* a signal */
     shs__sum sum2 = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
     for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
         size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk), k, done;
-        shs__parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
+        shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, c->sums[k].sum2);
             report->nonzeros += c->sums[k].nonzeros;
             report->not_reached += c->sums[k].not_reached;
         }
         done = shs__zmin(c->m, (c->first_chunk + count) * c->group);
-        if (phase) status = shs__progress(ctx, phase, done, c->m, -1);
+        if (phase) status = shs__ctx_progress(ctx, phase, done, c->m, -1);
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
     report->sum2 = shs__sum_value(&sum2);
@@ -7085,11 +7087,11 @@ SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t columns, const shs_real *A, int ld,
                                  unsigned char *flags) {
     shs__finite_job w = SHS_ZERO;
-    size_t workers = (size_t)shs__workers(ctx);
+    size_t workers = (size_t)shs__ctx_workers(ctx);
     w.A = A, w.rows = rows, w.ld = ld, w.columns = columns, w.flags = flags;
     memset(flags, 0, workers);
-    shs__parallel(ctx, (shs_wide)columns * (shs_wide)rows, shs__chunk_count(columns, SHS__SIGNALS_A_CHUNK), shs__finite_chunk,
-                  &w);
+    shs__ctx_parallel(ctx, (shs_wide)columns * (shs_wide)rows, shs__ctx_chunks(columns, SHS__SIGNALS_A_CHUNK),
+                      shs__finite_chunk, &w);
     return !memchr(flags, 1, workers);
 }
 
@@ -7129,7 +7131,7 @@ SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_
     c.options = options ? options : &zero;
     if (shs__check_coding(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
     c.p = p, c.n = n, c.m = m, c.stride = stride;
-    shs__coder_layout(&l, &c, shs__workers(ctx));
+    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -7174,15 +7176,15 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     const shs_engine *e = ctx ? ctx->engine : NULL;
     *status = e ? shs__omp_engine_code(ctx, c, report) : SHS_OK;
-    return shs__cpu_takes_over(e, *status);
+    return shs__ctx_cpu_takes_over(e, *status);
 }
 
 SHS__PRIVATE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs__layout l = SHS_ZERO;
-    int workers = shs__workers(ctx);
+    int workers = shs__ctx_workers(ctx);
     shs_status status;
     shs__coder_layout(&l, c, workers);
-    status = shs__acquire(ctx, &l);
+    status = shs__layout_acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__coder_layout(&l, c, workers);
     if (!shs__all_finite(ctx, c->p, c->m, c->Y, c->ldy, c->flags)) status = SHS_SIGNALS_NOT_FINITE;
@@ -7190,7 +7192,7 @@ SHS__PRIVATE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c,
         shs__coder_dictionary(ctx, c, c->D, c->ldd);
         status = shs__coder_run(ctx, c, "coding", report);
     }
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -7201,7 +7203,7 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     shs_omp_options zero = SHS_ZERO;
     shs_omp_report own = SHS_ZERO;
     shs__coder c = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!Y && m) return SHS_BAD_SIGNALS;
@@ -7237,7 +7239,7 @@ SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t 
     if (n < 1 || stride < 0 || !options || !options->gram) return SIZE_MAX;
     if (shs__check_coding(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
     c.n = n, c.m = m, c.stride = stride, c.options = options, c.dty = &some;
-    shs__coder_layout(&l, &c, shs__workers(ctx));
+    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -7247,8 +7249,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     shs_omp_report own = SHS_ZERO;
     shs__coder c = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    int workers = shs__workers(ctx);
-    shs_status status = shs__check_context(ctx);
+    int workers = shs__ctx_workers(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if ((!dty && m) || ldt < n) return SHS_BAD_CORRELATIONS;
@@ -7264,12 +7266,12 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     if (m == 0) return status;
     if (!shs__finite_columns(n, (size_t)n, options->gram, options->ldg)) return SHS_BAD_GRAM;
     shs__coder_layout(&l, &c, workers);
-    status = shs__acquire(ctx, &l);
+    status = shs__layout_acquire(ctx, &l);
     if (status != SHS_OK) return status;
     shs__coder_layout(&l, &c, workers);
     shs__coder_dictionary(ctx, &c, NULL, 0);
     status = shs__all_finite(ctx, n, m, dty, ldt, c.flags) ? shs__coder_run(ctx, &c, "coding", &own) : SHS_BAD_CORRELATIONS;
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     own.rmse = 0;
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
@@ -7394,8 +7396,8 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     g.ldd = ldd;
     w.y = y, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
     for (j = 0; diagonal && j < shs__omp_padded(n); j++)
-        diagonal[j] = j < n ? (shs_real)shs__norm2(p, SHS__AT(D, ldd, 0, j)) : 0;
-    shs__omp_begin(&w, shs__norm2(p, y), o.sparsity, o.tolerance);
+        diagonal[j] = j < n ? (shs_real)shs__la_norm2(p, SHS__AT(D, ldd, 0, j)) : 0;
+    shs__omp_begin(&w, shs__la_norm2(p, y), o.sparsity, o.tolerance);
     shs__omp_pursue_group(&g, 1, shs__omp_correlate_one);
     *used = w.chosen;
     if (error2) *error2 = (shs_real)w.residual2;
@@ -7668,12 +7670,12 @@ SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s,
         g->energy[j] = 0;
     }
     memset(g->sums, 0, (size_t)s->p * (size_t)g->count * sizeof *g->sums);
-    if (g->count > 1) shs__parallel(ctx, shs__dl_group_work(s, g), stretches, shs__dl_gather_chunk, s);
+    if (g->count > 1) shs__ctx_parallel(ctx, shs__dl_group_work(s, g), stretches, shs__dl_gather_chunk, s);
     else
         for (c = 0; c < stretches; c++) shs__dl_gather_chunk(s, c, 0);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *w = s->stretches + c;
-        shs__add_scaled_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, g->sums + (size_t)w->atom * (size_t)s->p);
+        shs__la_axpy_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, g->sums + (size_t)w->atom * (size_t)s->p);
         g->energy[w->atom] += w->energy;
     }
 }
@@ -7750,7 +7752,7 @@ SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s,
     }
     s->residual_done = 0;
     if (changes && g->count > 1)
-        shs__parallel(ctx, shs__dl_group_work(s, g), shs__chunk_count(s->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
+        shs__ctx_parallel(ctx, shs__dl_group_work(s, g), shs__ctx_chunks(s->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
     else if (changes) shs__dl_update_one(s);
     memcpy(s->D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
@@ -7798,7 +7800,7 @@ SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     job.learning = 1;
     status = shs__signals_open(w->ctx, &job, &w->remote);
     if (status == SHS_OK) w->engine = e;
-    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
+    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
@@ -7810,7 +7812,7 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
    is formed anew of them and the CPU's copy of the dictionary. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
-    if (!shs__cpu_takes_over(e, *status)) return 0;
+    if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
     *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
     shs__dl_stage_close(w);
@@ -7922,26 +7924,26 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
         if (status == SHS_OK) status = shs__dl_stage_gather(w, &g);
-        status = shs__agree(w->ctx, status);
-        if (status == SHS_OK) status = shs__reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
+        status = shs__ctx_agree(w->ctx, status);
+        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         shs__dl_new_atoms(w, &g);
         status = shs__dl_stage_update(w, &g);
     }
-    return shs__agree(w->ctx, status);
+    return shs__ctx_agree(w->ctx, status);
 }
 
 /* Codes with D and adds up over the ranks. */
 SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
     shs_omp_report report = SHS_ZERO;
-    shs_status status = shs__agree(w->ctx, shs__dl_stage_code(w, D, &report));
+    shs_status status = shs__ctx_agree(w->ctx, shs__dl_stage_code(w, D, &report));
     int j;
     if (status != SHS_OK) return status;
     w->energy[0] = report.sum2;
     w->energy[1] = (shs_wide)report.nonzeros;
     for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
-    status = shs__reduce(w->ctx, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
+    status = shs__ctx_reduce(w->ctx, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
     *rmse = SHS__WSQRT(w->energy[0] / ((shs_wide)w->p * w->all_m));
@@ -7952,7 +7954,8 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
 /* The next columns of D'D, from `first` on, into the panel (ld n); returns how many. */
 SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, shs_real *panel, shs_real *scratch) {
     int count = shs__imin(SHS__PANEL, n - first);
-    shs__gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n, scratch);
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n,
+                        scratch);
     return count;
 }
 
@@ -7971,24 +7974,24 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
 /* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
    only zero errors are left. */
 SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
-    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0, rank = (shs_wide)shs__rank(w->ctx);
+    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0, rank = (shs_wide)shs__ctx_rank(w->ctx);
     size_t i, at = 0;
     int q;
     shs_status status;
     for (i = 0; i < w->m; i++)
         if ((shs_wide)w->errors2[i] > worst) worst = (shs_wide)w->errors2[i], at = i;
     owner = worst;
-    status = shs__reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
+    status = shs__ctx_reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
     *found = worst > 0;
     if (status != SHS_OK || !*found) return status;
     owner = owner >= worst ? rank : (shs_wide)INT_MAX;
-    status = shs__reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
+    status = shs__ctx_reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
     memset(column, 0, (size_t)w->p * sizeof *column);
     if (owner <= rank && owner >= rank) {
-        shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, at), column);
+        shs__la_axpy_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, at), column);
         w->errors2[at] = 0;
     }
-    if (status == SHS_OK) status = shs__reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
+    if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
     for (q = 0; q < w->p; q++) norm2 += column[q] * column[q];
     for (q = 0; q < w->p && norm2 > 0; q++) w->signal[q] = (shs_real)(column[q] / SHS__WSQRT(norm2));
     *found = norm2 > 0;
@@ -8018,8 +8021,8 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
     if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
     for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
-    status = shs__reduce(w->ctx, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
-    shs_random_seed(&r, shs__mix(o->seed + 1) + (uint64_t)iteration);
+    status = shs__ctx_reduce(w->ctx, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
+    shs_random_seed(&r, shs__random_mix(o->seed + 1) + (uint64_t)iteration);
     for (j = 0; j < w->n && status == SHS_OK; j++) {
         if (!(w->energy[j] > 0)) continue;
         found = 1;
@@ -8064,13 +8067,13 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iteration
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
     if (course->best.usage_history)
         memcpy(course->best.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
-    status = shs__agree(w->ctx, shs__progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
+    status = shs__ctx_agree(w->ctx, shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
     for (round = 0; round < rounds && status == SHS_OK; round++)
         status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
     if (status == SHS_OK && o->rmse_after_update) {
         shs_wide sum2 = 0;
-        status = shs__agree(w->ctx, shs__dl_stage_residual(w, &sum2));
-        if (status == SHS_OK) status = shs__reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
+        status = shs__ctx_agree(w->ctx, shs__dl_stage_residual(w, &sum2));
+        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
         record->rmse_update = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
     }
     return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, record) : status;
@@ -8104,7 +8107,7 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w, shs__dl_course *course
     status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, course, course->best.iterations, rmse, mean_atoms);
-    (void)shs__progress(w->ctx, "learning", (size_t)o->iterations, (size_t)o->iterations, course->best.rmse);
+    (void)shs__ctx_progress(w->ctx, "learning", (size_t)o->iterations, (size_t)o->iterations, course->best.rmse);
     return SHS_OK;
 }
 
@@ -8192,12 +8195,12 @@ SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first
     int j;
     memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
     for (j = 0; j < count; j++) {
-        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__mix(w->o->seed));
+        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__random_mix(w->o->seed));
         if (i >= w->offset && i - w->offset < w->m)
-            shs__add_scaled_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
-                                 w->sums + (size_t)j * (size_t)w->p);
+            shs__la_axpy_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
+                              w->sums + (size_t)j * (size_t)w->p);
     }
-    return shs__reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
+    return shs__ctx_reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
 }
 
 /* Signals in random order, normalised; zeros and copies of earlier ones are passed over. What is missing stays for random
@@ -8228,7 +8231,7 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
     int made = 0, j;
     shs_random r;
     shs_status status = SHS_OK;
-    shs_random_seed(&r, shs__mix(o->seed));
+    shs_random_seed(&r, shs__random_mix(o->seed));
     if (o->start == SHS_START_GIVEN) {
         for (j = 0; j < w->n; j++)
             memcpy(w->D + (size_t)j * (size_t)w->p, SHS__AT(given, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
@@ -8236,8 +8239,8 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
     }
     if (o->start == SHS_START_DCT) {
         int width = o->patch_width, height = o->patch_height;
-        if (width < 1 || height < 1 || shs__product((size_t)width, (size_t)height, (size_t)o->patch_channels) != (size_t)w->p)
-            return SHS_BAD_START;
+        if (width < 1 || height < 1) return SHS_BAD_START;
+        if (shs__layout_product((size_t)width, (size_t)height, (size_t)o->patch_channels) != (size_t)w->p) return SHS_BAD_START;
         return shs_dictionary_dct(width, height, o->patch_channels, w->n, w->D, w->p);
     }
     if (o->start == SHS_START_SIGNALS) status = shs__dl_start_from_signals(w, &made);
@@ -8251,20 +8254,21 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
     shs__dl_session *s = &w->cpu;
     size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
-    size_t atoms = shs__product(p, n, 1), cells = shs__product(m, (size_t)stride, 1), stretches = n + cells / SHS__USES_AN_ITEM;
+    size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
+    size_t stretches = n + cells / SHS__USES_AN_ITEM;
     s->p = s->coder.p = w->p, s->n = s->coder.n = w->n, s->m = s->coder.m = m;
     s->coder.stride = stride, s->coder.options = &w->o->coding;
-    shs__coder_layout(l, &s->coder, shs__workers(w->ctx));
+    shs__coder_layout(l, &s->coder, shs__ctx_workers(w->ctx));
     if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
     s->D = SHS__CARVE(l, shs_real, atoms);
-    s->E = SHS__CARVE(l, shs_real, shs__product(p, m, 1));
-    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__chunk_count(m, SHS__SIGNALS_A_CHUNK));
+    s->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
     s->uses.start = SHS__CARVE(l, size_t, n + 2);
     s->uses.signal = SHS__CARVE(l, size_t, cells);
     s->uses.slot = SHS__CARVE(l, int, cells);
     s->x_new = SHS__CARVE(l, shs_real, cells);
     s->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    s->stretch_sums = SHS__CARVE(l, shs_real, shs__product(p, stretches, 1));
+    s->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
     s->overlap = SHS__CARVE(l, shs_wide, n);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
@@ -8274,8 +8278,8 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->errors2 = SHS__CARVE(l, shs_real, m);
     w->usage = SHS__CARVE(l, size_t, n);
     w->flagged = SHS__CARVE(l, unsigned char, n);
-    w->panel = SHS__CARVE(l, shs_real, shs__product(n, SHS__PANEL, 1));
-    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(w->n, SHS__PANEL, w->p));
+    w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
+    w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->n, SHS__PANEL, w->p));
     w->signal = SHS__CARVE(l, shs_real, p);
 }
 
@@ -8361,12 +8365,12 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     size_t before = 0;
     int r, twice = 0;
     w->all_m = (shs_wide)w->m;
-    for (r = 0; shs__distributed(ctx) && r < ctx->ranks; r++) {
+    for (r = 0; shs__ctx_distributed(ctx) && r < ctx->ranks; r++) {
         shs_wide share[2]; /* signals, and who has that number */
         shs_status status;
         share[0] = r == ctx->rank ? (shs_wide)w->m : 0;
         share[1] = r == ctx->rank;
-        status = shs__reduce(ctx, share, 2, SHS_REDUCE_SUM);
+        status = shs__ctx_reduce(ctx, share, 2, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         twice |= share[1] > 1;
         if (r == 0) w->all_m = 0;
@@ -8381,7 +8385,7 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
    depends on the signals of all ranks. */
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
-    shs__meeting meeting = shs__meeting_for(w->ctx, "ksvd");
+    shs__meeting meeting = shs__ctx_meeting_for(w->ctx, "ksvd");
     const int shape[] = {w->p, w->n, o->patch_width, o->patch_height, o->patch_channels};
     const int course[] = {o->iterations,           o->first_iteration, o->parallel_atoms,
                           o->parallel_atoms_steps, o->rounds,          o->rounds_steps};
@@ -8392,36 +8396,37 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
     const int64_t limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
-        meeting.all = shs__imprint(meeting.all, shape, sizeof shape);
-        meeting.all = shs__imprint(meeting.all, course, sizeof course);
-        meeting.all = shs__imprint(meeting.all, choice, sizeof choice);
-        meeting.all = shs__imprint(meeting.all, values, sizeof values);
-        meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
-        meeting.all = shs__imprint(meeting.all, o->parallel_atoms_schedule, (size_t)o->parallel_atoms_steps * sizeof(shs_step));
-        meeting.all = shs__imprint(meeting.all, o->rounds_schedule, (size_t)o->rounds_steps * sizeof(shs_step));
+        meeting.all = shs__ctx_imprint(meeting.all, shape, sizeof shape);
+        meeting.all = shs__ctx_imprint(meeting.all, course, sizeof course);
+        meeting.all = shs__ctx_imprint(meeting.all, choice, sizeof choice);
+        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
+        meeting.all = shs__ctx_imprint(meeting.all, &o->seed, sizeof o->seed);
+        meeting.all = shs__ctx_imprint(meeting.all, o->parallel_atoms_schedule,
+                                       (size_t)o->parallel_atoms_steps * sizeof(shs_step));
+        meeting.all = shs__ctx_imprint(meeting.all, o->rounds_schedule, (size_t)o->rounds_steps * sizeof(shs_step));
         for (j = 0; j < w->n && o->start == SHS_START_GIVEN; j++)
-            meeting.all = shs__imprint(meeting.all, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
-        meeting.having = shs__imprint(meeting.all, limits, sizeof limits);
-        meeting.having = shs__imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
+            meeting.all = shs__ctx_imprint(meeting.all, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+        meeting.having = shs__ctx_imprint(meeting.all, limits, sizeof limits);
+        meeting.having = shs__ctx_imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
         meeting.has_data = w->m > 0;
     }
     meeting.largest[0] = meeting.has_data ? (shs_wide)w->cpu.coder.stride : 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
-    status = shs__meet(w->ctx, status, &meeting);
+    status = shs__ctx_meet(w->ctx, status, &meeting);
     if (status == SHS_OK) status = shs__dl_count_signals(w);
     if (status != SHS_OK) return status;
     w->tolerant = meeting.largest[1] > 0;
     if (o->prune_uses == 0) o->prune_uses = shs__dl_least_uses(w->all_m, (int)meeting.largest[0], w->n);
-    return shs__agree(w->ctx, shs__dl_start(w, D, ldd));
+    return shs__ctx_agree(w->ctx, shs__dl_start(w, D, ldd));
 }
 
 SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
                                       const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
                                       int *stride) {
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
-    if (m == 0 && !shs__distributed(ctx)) return SHS_BAD_M;
+    if (m == 0 && !shs__ctx_distributed(ctx)) return SHS_BAD_M;
     if (!Y && m) return SHS_BAD_SIGNALS;
     if (ldy < p) return SHS_BAD_LDY;
     status = shs__dl_check_options(o);
@@ -8464,7 +8469,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, &o, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (report) course.best.history = report->history, course.best.usage_history = report->usage_history;
-    w.ctx = shs__trial_context(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
+    w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     started = status == SHS_OK;
@@ -8479,7 +8484,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         if (report) *report = course.best;
     }
     shs__dl_stage_close(&w);
-    shs__release(w.ctx, &l);
+    shs__layout_release(w.ctx, &l);
     return status;
 }
 
@@ -8489,15 +8494,15 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     shs__layout l = SHS_ZERO;
     int first, i, j;
     shs_wide largest = 0;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) {
         norms = SHS__CARVE(&l, shs_real, (size_t)n);
-        panel = SHS__CARVE(&l, shs_real, shs__product((size_t)n, SHS__PANEL, 1));
-        scratch = SHS__CARVE(&l, shs_real, shs__gemm_scratch(n, SHS__PANEL, p));
+        panel = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)n, SHS__PANEL, 1));
+        scratch = SHS__CARVE(&l, shs_real, shs__la_gemm_scratch(n, SHS__PANEL, p));
     }
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++) norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
@@ -8511,7 +8516,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
             }
     }
     *mu = largest;
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return SHS_OK;
 }
 
@@ -8550,10 +8555,10 @@ SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels,
     g->width = image->width;
     g->height = image->height;
     g->channels = image->channels > 0 ? image->channels : 1;
-    if (shs__mul_overflows((size_t)g->width, (size_t)g->channels)) return SHS_TOO_LARGE;
+    if (shs__layout_overflows((size_t)g->width, (size_t)g->channels)) return SHS_TOO_LARGE;
     g->stride = image->row_stride ? image->row_stride : (size_t)g->width * (size_t)g->channels;
     if (g->stride < (size_t)g->width * (size_t)g->channels) return SHS_BAD_IMAGE;
-    if (shs__product(g->stride, (size_t)g->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
+    if (shs__layout_product(g->stride, (size_t)g->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
     return SHS_OK;
 }
 
@@ -8580,7 +8585,7 @@ SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) 
     g->sy = g->mode == SHS_PATCH_MODE_DISTINCT ? g->ph : g->mode == SHS_PATCH_MODE_GRID && set->step_y > 0 ? set->step_y : 1;
     g->columns = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->width / g->pw) : shs__positions(rx, g->sx);
     g->rows = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->height / g->ph) : shs__positions(ry, g->sy);
-    if (shs__mul_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
+    if (shs__layout_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
     all = g->columns * g->rows;
     g->count = g->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
     g->seed = set->seed;
@@ -8596,7 +8601,8 @@ SHS__PRIVATE shs_status shs__grid_open(const shs_image *image, int need_pixels, 
 
 SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y) {
     size_t at = index;
-    if (g->mode == SHS_PATCH_MODE_RANDOM) at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__mix(g->seed));
+    if (g->mode == SHS_PATCH_MODE_RANDOM)
+        at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__random_mix(g->seed));
     *x = (int)shs__zmin(at % g->columns * (size_t)g->sx, (size_t)(g->width - g->pw));
     *y = (int)shs__zmin(at / g->columns * (size_t)g->sy, (size_t)(g->height - g->ph));
 }
@@ -8683,7 +8689,7 @@ SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, 
     }
     if (norm) *norm = 1;
     if (g->unit_norm) {
-        shs_real length = (shs_real)SHS__WSQRT(shs__norm2(g->p, y));
+        shs_real length = (shs_real)SHS__WSQRT(shs__la_norm2(g->p, y));
         for (i = 0; i < g->p && length > 0; i++) y[i] /= length;
         if (norm) *norm = length;
     }
@@ -8705,14 +8711,14 @@ SHS__PRIVATE void shs__get_chunk(void *arg, size_t chunk, int worker) {
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                        size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms) {
     shs__patch_job w = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__grid_open(image, 1, set, &w.g);
     if (status != SHS_OK) return status;
     if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Y && count) return SHS_BAD_OUTPUT;
     if (ldy < w.g.p) return SHS_BAD_LDY;
     w.first = first, w.count = count, w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
-    shs__parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
+    shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
     return SHS_OK;
 }
 
@@ -8774,15 +8780,15 @@ SHS__PRIVATE void shs__put_run(const shs_context *ctx, shs__patch_job *w) {
         shs__position(&w->g, w->first + w->count - 1, &x, &last);
         last += w->g.ph - 1;
     }
-    shs__parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1, shs__put_chunk,
-                  w);
+    shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1,
+                      shs__put_chunk, w);
 }
 
 SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                        size_t count, const shs_real *Z, int ldz, const shs_real *means, const shs_real *norms,
                                        shs_real *sum, shs_real *weight) {
     shs__patch_job w = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__grid_open(image, 0, set, &w.g);
     if (status != SHS_OK) return status;
     if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
@@ -8822,14 +8828,14 @@ SHS__PRIVATE void shs__average_chunk(void *arg, size_t chunk, int worker) {
 SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
                                            const shs_real *weight, shs_real *out) {
     shs__average_job w = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__grid_image(image, 1, &w.g);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
     w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
-    shs__parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
-                  shs__average_chunk, &w);
+    shs__ctx_parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
+                      shs__average_chunk, &w);
     return SHS_OK;
 }
 
@@ -8852,10 +8858,10 @@ SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *
     w->coder.p = w->g.p, w->coder.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
     shs__coder_layout(l, &w->coder, workers);
     shs__codes_layout(l, &w->codes, batch, stride);
-    w->Y = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.p, 1));
-    w->means = SHS__CARVE(l, shs_real, shs__product(batch, (size_t)w->g.channels, 1));
+    w->Y = SHS__CARVE(l, shs_real, shs__layout_product(batch, (size_t)w->g.p, 1));
+    w->means = SHS__CARVE(l, shs_real, shs__layout_product(batch, (size_t)w->g.channels, 1));
     w->norms = SHS__CARVE(l, shs_real, batch);
-    w->sum = SHS__CARVE(l, shs_real, shs__product(pixels, (size_t)w->g.channels, 1));
+    w->sum = SHS__CARVE(l, shs_real, shs__layout_product(pixels, (size_t)w->g.channels, 1));
     w->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
@@ -8870,17 +8876,17 @@ SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__ap
                                                  shs_omp_report *report) {
     shs__synthesis synthesis = SHS_ZERO;
     const shs_engine *e = ctx ? ctx->engine : NULL;
-    size_t count = job->count, workers = (size_t)shs__workers(ctx);
+    size_t count = job->count, workers = (size_t)shs__ctx_workers(ctx);
     shs_status status = SHS_OK;
     synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
     synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
     w->coder.m = count;
-    w->coder.chunks = shs__chunk_count(count, w->coder.group);
+    w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
     w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
     w->coder.fetch = e ? NULL : shs__fetch_patches, w->coder.source = job, w->coder.after = &synthesis;
     if (e) {
-        shs__parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__chunk_count(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk,
-                      job);
+        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk,
+                          job);
         if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
@@ -8920,7 +8926,7 @@ SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximat
         total->nonzeros += report.nonzeros;
         total->not_reached += report.not_reached;
         total->sum2 += report.sum2;
-        if (status == SHS_OK) status = shs__progress(ctx, "approximating", first + count, w->g.count, -1);
+        if (status == SHS_OK) status = shs__ctx_progress(ctx, "approximating", first + count, w->g.count, -1);
     }
     total->rmse = w->g.count ? SHS__WSQRT(total->sum2 / ((shs_wide)w->g.p * (shs_wide)w->g.count)) : 0;
     return status;
@@ -8945,7 +8951,7 @@ SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, con
     shs__layout l = SHS_ZERO;
     int stride;
     if (shs__approximation_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
-    shs__approximation_layout(&l, &w, n, stride, shs__workers(ctx));
+    shs__approximation_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -8957,21 +8963,21 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     shs_omp_report total = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
     int stride = 0;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
     if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    while (shs__layout_next(ctx, &l, &status)) shs__approximation_layout(&l, &w, n, stride, shs__workers(ctx));
+    while (shs__layout_next(ctx, &l, &status)) shs__approximation_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
-    ctx = shs__trial_context(ctx, &trial);
+    ctx = shs__ctx_trial(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__approximate(ctx, &w, &total);
     if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);
     if (status == SHS_OK && report) *report = total;
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -8998,10 +9004,10 @@ typedef struct shs__weak_patches {
 
 SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__weak_patches *w) {
     const int p = SHS__NOISE_P, area = p * p;
-    w->plane = SHS__CARVE(l, shs_real, shs__product((size_t)w->width, (size_t)w->height, 1));
+    w->plane = SHS__CARVE(l, shs_real, shs__layout_product((size_t)w->width, (size_t)w->height, 1));
     w->panel = SHS__CARVE(l, shs_real, (size_t)(p * SHS__NOISE_PANEL));
     w->product = SHS__CARVE(l, shs_real, (size_t)area);
-    w->scratch = SHS__CARVE(l, shs_real, shs__gemm_scratch(p, p, SHS__NOISE_PANEL));
+    w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(p, p, SHS__NOISE_PANEL));
     w->mean = SHS__CARVE(l, shs_wide, (size_t)p);
     w->covariance = SHS__CARVE(l, shs_wide, (size_t)area);
     w->values = SHS__CARVE(l, shs_wide, (size_t)p);
@@ -9025,7 +9031,7 @@ SHS__PRIVATE void shs__noise_add(shs__weak_patches *w, int count) {
     const int p = SHS__NOISE_P;
     int i, j;
     if (count == 0) return;
-    shs__gemm_serial(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
+    shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
     for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
     for (j = 0; j < count; j++)
         for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];
@@ -9100,7 +9106,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     shs_noise all = SHS_ZERO;
     shs_wide sum = 0;
     int channel;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__grid_image(image, 1, &g);
     if (status != SHS_OK) return status;
     if (g.width < SHS__NOISE_SIDE || g.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
@@ -9123,7 +9129,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     }
     all.sigma = SHS__WSQRT(sum / (shs_wide)g.channels);
     if (status == SHS_OK) *noise = all;
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -9239,7 +9245,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
                 : c->type == SHS_TYPE_REAL ? (shs_wide)(shs_real)c->nodata
                                       : c->nodata;
     v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
-    line_bytes = shs__product((size_t)c->samples, (size_t)c->bands, v->size);
+    line_bytes = shs__layout_product((size_t)c->samples, (size_t)c->bands, v->size);
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
     if (!c->pixels) {
@@ -9247,7 +9253,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
         v->block_lines = shs__imin(v->block_lines, c->lines);
     }
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
-    if (shs__product(line_bytes, (size_t)v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
+    if (shs__layout_product(line_bytes, (size_t)v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     shs__px_view_block(v, 0, v->block_lines);
     v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
     v->base = (const unsigned char *)c->pixels;
@@ -9557,13 +9563,13 @@ SHS__PRIVATE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wi
     r->kernels = shs__element_kernels(wide);
 }
 
-#define SHS__CARVE_ELEMENTS(l, k, count) shs__carve(l, count, (size_t)(k)->bytes)
+#define SHS__CARVE_ELEMENTS(l, k, count) shs__layout_carve(l, count, (size_t)(k)->bytes)
 
 SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int workers) {
     const shs__view *v = &r->view;
-    size_t used = (size_t)v->used, line = shs__product((size_t)v->samples, (size_t)v->bands, v->size);
+    size_t used = (size_t)v->used, line = shs__layout_product((size_t)v->samples, (size_t)v->bands, v->size);
     int i;
-    r->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    r->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
@@ -9571,7 +9577,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     r->panels = SHS__CARVE(l, shs__panel, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__panel counted, *panel = l->base ? r->panels + i : &counted;
-        panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, shs__product(used, SHS__PANEL_PIXELS, 1));
+        panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, shs__layout_product(used, SHS__PANEL_PIXELS, 1));
         panel->missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         panel->spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
         panel->room = SHS__CARVE(l, unsigned char, v->size * shs__zmax(used, SHS__PANEL_PIXELS));
@@ -9840,14 +9846,14 @@ typedef struct shs__map {
 SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
                                    int squares) {
     m->kernels = kernels, m->bands = bands, m->outputs = outputs, m->planes = planes, m->squares = squares;
-    m->ldy = shs__round_up(outputs, 16);
+    m->ldy = shs__la_round_up(outputs, 16);
 }
 
 SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     const shs__pixels_kernels *k = m->kernels;
-    size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__product(ldy, SHS__PANEL_PIXELS, 1);
+    size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__layout_product(ldy, SHS__PANEL_PIXELS, 1);
     int i;
-    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__product(ldy, (size_t)m->bands, 1));
+    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__layout_product(ldy, (size_t)m->bands, 1));
     m->first = SHS__CARVE(l, int, outputs);
     m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
     m->constant = SHS__CARVE(l, shs_wide, outputs);
@@ -9972,10 +9978,11 @@ typedef struct shs__white {
 } shs__white;
 
 SHS__PRIVATE void shs__px_white_layout(shs__layout *l, shs__white *w, int may_miss, int workers) {
+    size_t pixels = shs__layout_product(w->panels, SHS__PANEL_PIXELS, 1);
     shs__px_map_layout(l, &w->map, workers);
     w->valid = SHS__CARVE(l, int, w->panels);
-    w->absent = w->panels && may_miss ? SHS__CARVE(l, unsigned char, shs__product(w->panels, SHS__PANEL_PIXELS, 1)) : NULL;
-    w->kept = w->panels ? SHS__CARVE(l, shs_real, shs__product(w->panels, SHS__PANEL_PIXELS, (size_t)w->map.outputs)) : NULL;
+    w->absent = w->panels && may_miss ? SHS__CARVE(l, unsigned char, pixels) : NULL;
+    w->kept = w->panels ? SHS__CARVE(l, shs_real, shs__layout_product(pixels, (size_t)w->map.outputs, 1)) : NULL;
 }
 
 /* A panel, whitened: from its pixels, or, once they were kept, from memory. */
@@ -10112,17 +10119,17 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
     shs_status status = SHS_OK;
     shs__pass pass = SHS_ZERO;
     pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__px_chunk_pixels(r);
-    chunks = shs__chunk_count(r->block_pixels, pass.chunk_pixels);
+    chunks = shs__ctx_chunks(r->block_pixels, pass.chunk_pixels);
     for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
         pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
-        shs__parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__px_pass_chunk,
-                      &pass);
+        shs__ctx_parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__px_pass_chunk,
+                          &pass);
         if (c->count)
-            shs__parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__chunk_count(c->count, SHS__COLLECT_VALUES),
-                          shs__px_collect_chunk, &pass);
+            shs__ctx_parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__ctx_chunks(c->count, SHS__COLLECT_VALUES),
+                              shs__px_collect_chunk, &pass);
         done = (size_t)v->first_line * (size_t)v->samples +
                shs__zmin(r->block_pixels, (pass.first + pass.count) * pass.chunk_pixels);
-        if (c->phase) status = shs__progress(ctx, c->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
+        if (c->phase) status = shs__ctx_progress(ctx, c->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
     }
     return status;
 }
@@ -10178,7 +10185,7 @@ SHS__PRIVATE size_t shs__px_block_values(int bands, int lanes, int columns) {
 SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
-    size_t whole = shs__chunk_count((size_t)g->n, 16) * 16, packed = shs__product(whole, SHS__PANEL_PIXELS, 1);
+    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = shs__layout_product(whole, SHS__PANEL_PIXELS, 1);
     int i;
     g->own = SHS__CARVE(l, shs__gram_own, (size_t)workers);
     for (i = 0; i < workers; i++) {
@@ -10392,9 +10399,9 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
-    job->whole_shift = SHS__CARVE(l, int32_t, shs__chunk_count(whole, 16) * 16);
+    job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__product(job->consumer.count, SHS__PASS_CHUNKS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
@@ -10546,8 +10553,8 @@ SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink
 }
 
 SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
-    size_t line = shs__product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
-    w->block = w->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__product(line, (size_t)v->block_lines, 1));
+    size_t line = shs__layout_product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
+    w->block = w->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
     w->low = SHS__CARVE(l, shs_wide, (size_t)w->bands);
     w->high = SHS__CARVE(l, shs_wide, (size_t)w->bands);
     w->range = SHS__CARVE(l, shs_wide, (size_t)w->bands);
@@ -10705,7 +10712,7 @@ SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int 
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_map_layout(l, &job->map, workers);
     shs__px_writer_layout(l, &job->writer, &job->reader.view);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__product(extremes, SHS__PASS_CHUNKS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(extremes, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
 }
 
@@ -10768,8 +10775,8 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_white_layout(l, &w->white, shs__px_may_miss(&w->job.reader.view), workers);
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
-    w->products = SHS__CARVE(l, shs_real, shs__product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
-    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
+    w->products = SHS__CARVE(l, shs_real, shs__layout_product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
+    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
 }
 
 /* Needs the memory that the layout function gives. */
@@ -10894,7 +10901,7 @@ typedef struct shs__pixels {
 
 SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     const shs_engine *e;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     memset(px, 0, sizeof *px);
     px->ctx = ctx;
     if (status == SHS_OK) status = shs__px_view_open(cube, &px->view);
@@ -10902,7 +10909,7 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
     e = ctx->engine;
     status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
     if (status == SHS_OK) px->engine = e;
-    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
+    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 SHS__PRIVATE void shs__px_close(shs__pixels *px) {
@@ -10924,12 +10931,12 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, shift, job->consumer.sums));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known, shift) : status;
+    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known, shift) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
     shs_status status = SHS__ASK(px->engine, pixels_noise, (px->remote, job->consumer.sums));
-    return shs__cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
+    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
@@ -10939,7 +10946,7 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_range(px->ctx, job) : status;
+    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_range(px->ctx, job) : status;
 }
 
 /* Whether a stream was written to. What was written cannot be taken back, so the CPU must not begin again. */
@@ -10964,7 +10971,7 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     if (!given.pixels) given.write_fn = shs__px_watched_write, given.write_user = &watched;
     do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
     while (!watched.begun && shs__px_ask_narrow(precise, status, &wide));
-    return !watched.begun && shs__cpu_takes_over(px->engine, status) ? shs__px_cpu_map(px->ctx, job, "transform") : status;
+    return !watched.begun && shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_map(px->ctx, job, "transform") : status;
 }
 
 /* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
@@ -10972,19 +10979,19 @@ SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
     px->whitener = status == SHS_OK ? e : NULL;
-    return shs__cpu_takes_over(e, status) ? SHS_OK : status;
+    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
 SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
-    size_t panels = shs__chunk_count((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
-    size_t keep = shs__product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
+    size_t panels = shs__ctx_chunks((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
+    size_t keep = shs__layout_product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
     return px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
 }
 
 /* Whether the CPU works on the whitened pixels from now on. It whitens anew in every pass, so it can take over at any time. */
 SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
-    int here = shs__cpu_takes_over(px->whitener, status);
+    int here = shs__ctx_cpu_takes_over(px->whitener, status);
     if (here) px->whitener = NULL;
     return here;
 }
@@ -11011,13 +11018,13 @@ SHS__PRIVATE void shs__px_moments_layout(shs__layout *l, shs_moments *m, int ban
     m->bands = bands;
     m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
     m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
-    m->products = SHS__CARVE(l, shs_wide, shs__product((size_t)bands, (size_t)bands, 1));
+    m->products = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)bands, (size_t)bands, 1));
 }
 
 SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
     shs_moments made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (bands < 1) return SHS_BAD_BANDS;
     if (!moments) return SHS_BAD_MOMENTS;
@@ -11034,7 +11041,7 @@ SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs
 
 SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) {
     if (!moments) return;
-    shs__free(ctx, moments->block);
+    shs__ctx_free(ctx, moments->block);
     memset(moments, 0, sizeof *moments);
 }
 
@@ -11088,7 +11095,8 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
     shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__px_update_layout(&l, &job, &shift, &more.shift, shs__workers(px->ctx));
+    while (shs__layout_next(px->ctx, &l, &status))
+        shs__px_update_layout(&l, &job, &shift, &more.shift, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) shift[i] = (shs_real)moments->shift[i];
     status = shs__px_moments(px, &job, precise, moments->count > 0, shift);
@@ -11096,7 +11104,7 @@ SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *
     more.bands = n, more.count = job.consumer.sums[0];
     more.sum = job.consumer.sums + 1, more.products = more.sum + n;
     if (status == SHS_OK) status = shs_moments_merge(moments, &more);
-    shs__release(px->ctx, &l);
+    shs__layout_release(px->ctx, &l);
     return status;
 }
 
@@ -11118,7 +11126,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs_wide *about;
     if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISION_NEVER) return SIZE_MAX;
     shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
-    shs__px_update_layout(&l, &job, &shift, &about, shs__workers(ctx));
+    shs__px_update_layout(&l, &job, &shift, &about, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11128,30 +11136,30 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     shs__layout l = SHS_ZERO;
     shs_wide count = 0, *shift = NULL;
     size_t n, i;
-    shs__meeting meeting = shs__meeting_for(ctx, "moments");
-    shs_status status = shs__check_context(ctx);
+    shs__meeting meeting = shs__ctx_meeting_for(ctx, "moments");
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && !(moments && moments->products)) status = SHS_BAD_MOMENTS;
-    if (status == SHS_OK) meeting.all = shs__imprint(meeting.all, &moments->bands, sizeof moments->bands);
-    status = shs__meet(ctx, status, &meeting);
-    if (status != SHS_OK || !shs__distributed(ctx)) return status;
+    if (status == SHS_OK) meeting.all = shs__ctx_imprint(meeting.all, &moments->bands, sizeof moments->bands);
+    status = shs__ctx_meet(ctx, status, &meeting);
+    if (status != SHS_OK || !shs__ctx_distributed(ctx)) return status;
     n = (size_t)moments->bands;
     while (shs__layout_next(ctx, &l, &status)) {
         shs__px_moments_layout(&l, &all, moments->bands);
         shift = SHS__CARVE(&l, shs_wide, n);
     }
-    status = shs__agree(ctx, status);
+    status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) {
         all.count = count = moments->count;
         memcpy(all.shift, moments->shift, n * sizeof(shs_wide));
         memcpy(all.sum, moments->sum, n * sizeof(shs_wide));
         memcpy(all.products, moments->products, n * n * sizeof(shs_wide));
         for (i = 0; i < n; i++) shift[i] = all.shift[i] * count;
-        status = shs__reduce(ctx, &count, 1, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(ctx, shift, n, SHS_REDUCE_SUM);
+        status = shs__ctx_reduce(ctx, &count, 1, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, shift, n, SHS_REDUCE_SUM);
         for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
         shs__px_moments_shift(&all, shift);
-        if (status == SHS_OK) status = shs__reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
     }
     if (status == SHS_OK) {
         moments->count = count;
@@ -11159,7 +11167,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
         memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
         memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
     }
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -11225,40 +11233,40 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     shs__layout l = SHS_ZERO;
     shs_status status = shs__px_check_map(&px->view, map, precise, sink);
     if (status == SHS_OK) shs__px_map_job_init(&job, &px->view, map, shs__is_wide(precise), squares, sink);
-    while (shs__layout_next(ctx, &l, &status)) shs__px_map_job_layout(&l, &job, shs__workers(ctx));
+    while (shs__layout_next(ctx, &l, &status)) shs__px_map_job_layout(&l, &job, shs__ctx_workers(ctx));
     if (status == SHS_OK) {
         shs__px_map_set(&job.map, map->matrix, 1, map->outputs, map->centre, map->offset);
         job.reader.shift = job.map.shift;
     }
     if (sink && sink->rescale) {
         if (status == SHS_OK) status = shs__px_range(px, &job, map, precise);
-        status = shs__agree(ctx, status);
-        if (status == SHS_OK) status = shs__reduce(ctx, job.writer.low, (size_t)job.writer.bands, SHS_REDUCE_MIN);
-        if (status == SHS_OK) status = shs__reduce(ctx, job.writer.high, (size_t)job.writer.bands, SHS_REDUCE_MAX);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.low, (size_t)job.writer.bands, SHS_REDUCE_MIN);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.high, (size_t)job.writer.bands, SHS_REDUCE_MAX);
     }
     if (status == SHS_OK) status = shs__px_map(px, &job, map, precise);
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
 /* What the sinks of all ranks must agree on, as the extremes of all ranks decide how outputs are stretched. */
 SHS__PRIVATE uint64_t shs__px_imprint_sink(uint64_t print, const shs_sink *sink) {
-    print = shs__imprint(print, sink->rescale ? "stretched" : "as it is", 9);
+    print = shs__ctx_imprint(print, sink->rescale ? "stretched" : "as it is", 9);
     if (!sink->rescale) return print;
-    print = shs__imprint(print, &sink->low, sizeof sink->low);
-    return shs__imprint(print, &sink->high, sizeof sink->high);
+    print = shs__ctx_imprint(print, &sink->low, sizeof sink->low);
+    return shs__ctx_imprint(print, &sink->high, sizeof sink->high);
 }
 
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
                                     shs_precision precise, const shs_sink *sink) {
     shs__pixels px;
-    shs__meeting meeting = shs__meeting_for(ctx, "map");
+    shs__meeting meeting = shs__ctx_meeting_for(ctx, "map");
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !shs__px_map_there(map)) status = SHS_BAD_MAP;
     if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    if (status == SHS_OK && sink->rescale) meeting.all = shs__imprint(meeting.all, &map->outputs, sizeof map->outputs);
-    status = shs__meet(ctx, status, &meeting);
+    if (status == SHS_OK && sink->rescale) meeting.all = shs__ctx_imprint(meeting.all, &map->outputs, sizeof map->outputs);
+    status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
     shs__px_close(&px);
     return status;
@@ -11271,7 +11279,7 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
     shs__layout l = SHS_ZERO;
     if (shs__px_view_open(cube, &v) != SHS_OK || shs__px_check_map(&v, map, precise, sink) != SHS_OK) return SIZE_MAX;
     shs__px_map_job_init(&job, &v, map, shs__is_wide(precise), 0, sink);
-    shs__px_map_job_layout(&l, &job, shs__workers(ctx));
+    shs__px_map_job_layout(&l, &job, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11416,7 +11424,7 @@ SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_w
 }
 
 SHS__PRIVATE void shs__pca_layout(shs__layout *l, shs_pca *pca, int bands, int components, int values) {
-    size_t cells = shs__product((size_t)bands, (size_t)components, 1);
+    size_t cells = shs__layout_product((size_t)bands, (size_t)components, 1);
     pca->bands = bands;
     pca->components = components;
     pca->eigenvalue_count = values;
@@ -11440,7 +11448,7 @@ SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, in
 
 SHS__PUBLIC void shs_pca_free(const shs_context *ctx, shs_pca *pca) {
     if (!pca) return;
-    shs__free(ctx, pca->block);
+    shs__ctx_free(ctx, pca->block);
     memset(pca, 0, sizeof *pca);
 }
 
@@ -11451,7 +11459,7 @@ typedef struct shs__fit {
 } shs__fit;
 
 SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
-    size_t cells = shs__product((size_t)n, (size_t)n, 1);
+    size_t cells = shs__layout_product((size_t)n, (size_t)n, 1);
     f->mean = SHS__CARVE(l, shs_wide, (size_t)n);
     f->scale = SHS__CARVE(l, shs_wide, (size_t)n);
     f->covariance = SHS__CARVE(l, shs_wide, cells);
@@ -11511,7 +11519,7 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     shs__layout l = SHS_ZERO;
     shs_wide total;
     int n, values;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (!pca) return SHS_BAD_OUTPUT;
@@ -11522,23 +11530,23 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, o, &f, &total);
     if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, total, moments->count, pca);
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
 /* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
 SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       const shs_sink *sink) {
-    shs__meeting meeting = shs__meeting_for(px->ctx, call);
+    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
                                    (int64_t)o->precise};
         const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
-        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
-        meeting.all = shs__imprint(meeting.all, values, sizeof values);
+        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
         if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     }
-    return shs__meet(px->ctx, status, &meeting);
+    return shs__ctx_meet(px->ctx, status, &meeting);
 }
 
 /* The moments of the pixels of all ranks, in moments that the caller frees. */
@@ -11547,13 +11555,13 @@ SHS__PRIVATE shs_status shs__pca_all_moments(const shs__pixels *px, shs_precisio
     memset(m, 0, sizeof *m);
     status = shs_moments_create(px->ctx, px->view.used, m);
     if (status == SHS_OK) status = shs__pixels_moments(px, m, precise);
-    status = shs__agree(px->ctx, status);
+    status = shs__ctx_agree(px->ctx, status);
     return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
 }
 
 /* The ranks agree on how their fits went; only when all went well is there a result. */
 SHS__PRIVATE shs_status shs__pca_agree(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
-    shs_status all = shs__agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
+    shs_status all = shs__ctx_agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
     if (all == SHS_OK && pca) *pca = *made;
     else shs_pca_free(ctx, made);
     return all;
@@ -11582,7 +11590,7 @@ SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, 
     status = shs__pca_meet(&px, status, call, o, sink);
     if (status == SHS_OK) status = shs__pca_pixels(&px, o, &made);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
-    if (status == SHS_OK && transform) status = shs__agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
+    if (status == SHS_OK && transform) status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && pca) *pca = made;
     else shs_pca_free(ctx, &made);
     shs__px_close(&px);
@@ -11609,11 +11617,11 @@ SHS__OUTLINE shs_status shs__pca_noise(const shs__pixels *px, shs_wide *noise) {
     shs_wide *sums;
     shs_status status = SHS_OK;
     shs__px_moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS), 1);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__workers(px->ctx));
+    while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status == SHS_OK) status = shs__px_noise(px, &job);
-    status = shs__agree(px->ctx, status);
+    status = shs__ctx_agree(px->ctx, status);
     sums = job.consumer.sums;
-    if (status == SHS_OK) status = shs__reduce(px->ctx, sums, job.consumer.count, SHS_REDUCE_SUM);
+    if (status == SHS_OK) status = shs__ctx_reduce(px->ctx, sums, job.consumer.count, SHS_REDUCE_SUM);
     if (status == SHS_OK && !(sums[0] > 0)) status = SHS_NO_PIXELS;
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) {
@@ -11621,7 +11629,7 @@ SHS__OUTLINE shs_status shs__pca_noise(const shs__pixels *px, shs_wide *noise) {
             shs_wide c = (*SHS__AT(sums + 1 + n, n, i, j) - both) / (2 * pairs);
             *SHS__AT(noise, n, i, j) = *SHS__AT(noise, n, j, i) = c;
         }
-    shs__release(px->ctx, &l);
+    shs__layout_release(px->ctx, &l);
     return status;
 }
 
@@ -11693,7 +11701,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     shs__layout l = SHS_ZERO;
     shs_wide total;
     int n, rank = 0;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
@@ -11712,7 +11720,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
         status = shs_eigh(ctx, rank, f.noise, rank, rank, f.values, f.vectors, rank);
     }
     if (status == SHS_OK) status = shs__mnf_finish(ctx, &f, &o, n, rank, moments->count, mnf);
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -11729,12 +11737,12 @@ SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube,
     if (status == SHS_OK) status = shs__pca_all_moments(&px, SHS_PRECISION_ALWAYS, &m);
     if (status == SHS_OK) {
         while (shs__layout_next(ctx, &l, &status))
-            noise = SHS__CARVE(&l, shs_wide, shs__product((size_t)m.bands, (size_t)m.bands, 1));
-        status = shs__agree(ctx, status);
+            noise = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m.bands, (size_t)m.bands, 1));
+        status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK) status = shs__pca_noise(&px, noise);
         if (status == SHS_OK)
             status = shs__pca_agree(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
-        shs__release(ctx, &l);
+        shs__layout_release(ctx, &l);
     }
     shs_moments_free(ctx, &m);
     shs__px_close(&px);
@@ -11767,16 +11775,16 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     shs__layout l = SHS_ZERO;
     shs_wide *both;
     int k, i, j, q;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
     else if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
     if (status == SHS_OK) {
-        (void)SHS__CARVE(&l, shs_wide, shs__product((size_t)pca->bands, (size_t)pca->bands, 1));
-        status = shs__acquire(ctx, &l);
+        (void)SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)pca->bands, (size_t)pca->bands, 1));
+        status = shs__layout_acquire(ctx, &l);
     }
-    status = shs__agree(ctx, status); /* before the collective map */
+    status = shs__ctx_agree(ctx, status); /* before the collective map */
     if (status != SHS_OK) {
-        shs__release(ctx, &l);
+        shs__layout_release(ctx, &l);
         return status;
     }
     k = components ? components : pca->components;
@@ -11789,7 +11797,7 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
                     *SHS__AT(pca->backward, pca->bands, i, q) * *SHS__AT(pca->forward, pca->components, q, j);
     map.bands = map.outputs = pca->bands, map.matrix = both, map.centre = map.offset = pca->mean;
     status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
-    shs__release(ctx, &l);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -11842,7 +11850,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
                     *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         shs__wide_triangle(used, pca.bands, pca.forward, pca.vectors); /* half of it is 0 then, and need not be multiplied */
         map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
-        status = shs__agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
+        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
     shs_pca_free(ctx, &pca);
@@ -11939,8 +11947,8 @@ typedef struct shs__sources {
 
 /* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
 SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status, size_t count) {
-    status = shs__agree(s->ctx, status);
-    if (status == SHS_OK) status = shs__reduce(s->ctx, s->sums, count, SHS_REDUCE_SUM);
+    status = shs__ctx_agree(s->ctx, status);
+    if (status == SHS_OK) status = shs__ctx_reduce(s->ctx, s->sums, count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     if (!(s->sums[0] > 0)) return SHS_NO_PIXELS;
     return shs__wide_finite(count, s->sums) ? SHS_OK : SHS_NOT_FINITE;
@@ -11969,7 +11977,7 @@ SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W
 SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
     const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
-    shs_status status = shs__agree(s->ctx, shs__progress(s->ctx, "rating", 0, 1, -1));
+    shs_status status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "rating", 0, 1, -1));
     if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
         shs_wide away = s->sums[1 + m + i] / s->sums[0] - gaussian;
@@ -12022,7 +12030,7 @@ typedef struct shs__iteration {
 } shs__iteration;
 
 SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, int m) {
-    size_t cells = shs__product((size_t)m, (size_t)m, 1);
+    size_t cells = shs__layout_product((size_t)m, (size_t)m, 1);
     it->W = SHS__CARVE(l, shs_wide, cells);
     it->best = SHS__CARVE(l, shs_wide, cells);
     it->P = SHS__CARVE(l, shs_wide, cells);
@@ -12173,7 +12181,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options 
     for (k = 1;; k++) {
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_SYMMETRIC)
-            status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
+            status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
         if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
         if (status != SHS_OK) return status;
         for (j = 0; j < g.c; j++) component[j].iterations = shs__imin(k, most);
@@ -12198,14 +12206,14 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     int m = s->m, most = o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3, restart, j;
     shs__directions g;
     shs_random r;
-    shs_random_seed(&r, shs__mix(o->seed));
+    shs_random_seed(&r, shs__random_mix(o->seed));
     g.c = o->approach == SHS_APPROACH_SYMMETRIC ? m : 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
         shs_wide *W = it->W + (size_t)g.d * (size_t)m, change = 2, best = 2;
         size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_DEFLATION)
-            status = shs__agree(s->ctx, shs__progress(s->ctx, "separating", (size_t)g.d, (size_t)m, -1));
+            status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "separating", (size_t)g.d, (size_t)m, -1));
         for (restart = 0;; restart++) {
             do shs__ica_start(o, m, g, restart, &r, W);
             while (!shs__ica_directions(m, g, it, W) && ++restart);
@@ -12227,13 +12235,13 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
 /* ---- the fit ------------------------------------------------------------------------------------------- >>ica_fit */
 
 SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
-    size_t cells = shs__product((size_t)bands, (size_t)m, 1);
+    size_t cells = shs__layout_product((size_t)bands, (size_t)m, 1);
     ica->bands = bands;
     ica->components = m;
     ica->mean = SHS__CARVE(l, shs_wide, (size_t)bands);
     ica->eigenvalues = SHS__CARVE(l, shs_wide, (size_t)m);
     ica->whitening = SHS__CARVE(l, shs_wide, cells);
-    ica->rotation = SHS__CARVE(l, shs_wide, shs__product((size_t)m, (size_t)m, 1));
+    ica->rotation = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)m, (size_t)m, 1));
     ica->unmixing = SHS__CARVE(l, shs_wide, cells);
     ica->mixing = SHS__CARVE(l, shs_wide, cells);
     ica->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
@@ -12241,7 +12249,7 @@ SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m
 
 SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
     if (!ica) return;
-    shs__free(ctx, ica->block);
+    shs__ctx_free(ctx, ica->block);
     memset(ica, 0, sizeof *ica);
 }
 
@@ -12336,31 +12344,31 @@ static const shs_ica_options shs__ica_zero = SHS_ZERO;
 /* The ranks agree before the fit: whether all are well and were given the same options. */
 SHS__OUTLINE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
                                       const shs_sink *sink) {
-    shs__meeting meeting = shs__meeting_for(px->ctx, call);
+    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     if (status == SHS_OK) {
         const int64_t numbers[] = {
             px->view.used, o->components, o->contrast,          o->approach,      o->route, o->iterations,
             o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->divisor,
             (int64_t)o->precise};
         const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
-        meeting.all = shs__imprint(meeting.all, numbers, sizeof numbers);
-        meeting.all = shs__imprint(meeting.all, values, sizeof values);
-        meeting.all = shs__imprint(meeting.all, &o->seed, sizeof o->seed);
+        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
+        meeting.all = shs__ctx_imprint(meeting.all, &o->seed, sizeof o->seed);
         if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     }
-    return shs__meet(px->ctx, status, &meeting);
+    return shs__ctx_meet(px->ctx, status, &meeting);
 }
 
 /* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
    keep their whitened pixels, on which the choice of a route depends. */
 SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
                                                  int *kept) {
-    shs__meeting meeting = shs__meeting_for(px->ctx, "sources");
-    meeting.all = shs__imprint(meeting.all, &m, sizeof m);
+    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, "sources");
+    meeting.all = shs__ctx_imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
-        meeting.all = shs__imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
+        meeting.all = shs__ctx_imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
     meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
-    status = shs__meet(px->ctx, status, &meeting);
+    status = shs__ctx_meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
     return status;
 }
@@ -12381,7 +12389,7 @@ SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int f
     size_t m = (size_t)s->m, pairs = fourth ? (size_t)s->pairs : 0;
     shs__px_whitened_layout(l, &s->white, workers);
     s->sums = SHS__CARVE(l, shs_wide, shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs));
-    s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__product(pairs, pairs, 1)) : NULL;
+    s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__layout_product(pairs, pairs, 1)) : NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
     s->image = SHS__CARVE(l, shs_wide, pairs);
 }
@@ -12400,10 +12408,10 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     s.ctx = px->ctx, s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
     shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
-        shs__ica_sources_layout(&l, &s, fourth, shs__workers(px->ctx));
+        shs__ica_sources_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
         shs__ica_iteration_layout(&l, &it, m);
     }
-    status = shs__agree(px->ctx, status);
+    status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) {
         shs__px_whitened_set(&s.white, &whitening);
         status = shs__ica_sources_fill(&s, &whitening);
@@ -12418,7 +12426,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
         for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
         *stored = shs__px_cpu_sources(px->ctx, &s.white, ica->rotation, sink);
     }
-    shs__release(px->ctx, &l);
+    shs__layout_release(px->ctx, &l);
     return status;
 }
 
@@ -12465,7 +12473,7 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     if (status == SHS_OK) status = shs__ica_pixels(&px, o, sink, &made, &stored);
     map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
     if (status == SHS_OK && transform)
-        status = shs__agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
+        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__px_close(&px);

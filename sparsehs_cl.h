@@ -3186,12 +3186,12 @@ SHS__PRIVATE void shs__cl_append_hex(char *text, size_t size, uint64_t value) {
 /* ---- memory on the host ------------------------------------------------------------------------------------------ */
 
 SHS__PRIVATE void *shs__cl_alloc(shs_cl *cl, size_t bytes) {
-    void *block = shs__alloc(&cl->ctx, shs__zmax(bytes, 1));
+    void *block = shs__ctx_alloc(&cl->ctx, shs__zmax(bytes, 1));
     if (block) memset(block, 0, bytes);
     return block;
 }
 
-SHS__PRIVATE void shs__cl_free(shs_cl *cl, void *block) { shs__free(&cl->ctx, block); }
+SHS__PRIVATE void shs__cl_free(shs_cl *cl, void *block) { shs__ctx_free(&cl->ctx, block); }
 
 /* ---- the host's clock -------------------------------------------------------------------------------------------- */
 
@@ -3950,10 +3950,10 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
     shs__cl_pass_real(&call, beta);
     shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
     if (blocked)
-        return shs__cl_launch(&call, shs__chunk_count((size_t)m, SHS__CL_GEMM_TILE), 16,
-                              shs__chunk_count((size_t)n, SHS__CL_GEMM_TILE), 16, "gemm");
-    return shs__cl_launch(&call, shs__chunk_count((size_t)m, SHS__CL_PLAIN_TILE), 1,
-                          shs__chunk_count((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
+        return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_GEMM_TILE), 16,
+                              shs__ctx_chunks((size_t)n, SHS__CL_GEMM_TILE), 16, "gemm");
+    return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_PLAIN_TILE), 1,
+                          shs__ctx_chunks((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
 }
 
 /* ---- the session -------------------------------------------------------------------------------------------------- */
@@ -4021,7 +4021,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_rows(const shs__cl_signals *s, const cha
 /* A row of lanes for each of `count` signals. */
 SHS__PRIVATE shs_status shs__cl_launch_rows(const shs__cl_call *call, size_t count, const char *stage) {
     size_t rows = shs__cl_rows(call->cl);
-    return shs__cl_launch(call, 1, shs__cl_lanes(call->cl), shs__chunk_count(count, rows), rows, stage);
+    return shs__cl_launch(call, 1, shs__cl_lanes(call->cl), shs__ctx_chunks(count, rows), rows, stage);
 }
 
 /* ---- opening: what fits ------------------------------------------------------------------------------------------- */
@@ -4108,8 +4108,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
     size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left;
-    size_t most = shs__zmax(s->m, 1), gram = shs__product(padded, padded, r);
-    shs_status status = shs__cl_buffer(cl, shs__product(p, padded, r), &s->D);
+    size_t most = shs__zmax(s->m, 1), gram = shs__layout_product(padded, padded, r);
+    shs_status status = shs__cl_buffer(cl, shs__layout_product(p, padded, r), &s->D);
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
     if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->sums);
@@ -4119,8 +4119,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK && s->job.learning) {
         status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->start);
         if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__product(p + 1, n, wide), &s->gathered);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__product(p + 1, n, r), &s->fresh);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, wide), &s->gathered);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
     }
     if (status != SHS_OK) return status;
     shs__cl_choose_coder(s);
@@ -4134,8 +4134,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK) status = shs__cl_buffer(cl, s->groups * s->each * r, &s->scratch);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
-    s->block = shs__zmax(256, shs__chunk_count(most, 512 * 32) * 32);
-    gram = n * shs__chunk_count(most, s->block) * sizeof(cl_uint) + (s->job.learning ? n * (p * r + wide) : 0) + 1024;
+    s->block = shs__zmax(256, shs__ctx_chunks(most, 512 * 32) * 32);
+    gram = n * shs__ctx_chunks(most, s->block) * sizeof(cl_uint) + (s->job.learning ? n * (p * r + wide) : 0) + 1024;
     if (gram >= left) return SHS_NO_MEMORY;
     s->slice = shs__zmin(most, (left - gram) / per);
     s->slice = shs__zmin(s->slice, cl->max_alloc / shs__zmax(p * r, (size_t)s->stride * r));
@@ -4143,7 +4143,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (s->wraps && s->slice < most) s->slice -= s->slice % unit; /* each is to begin where one may be wrapped */
     if (s->slice == 0) return SHS_NO_MEMORY;
     if (s->slice < most) s->wrapped = SHS__CL_NONE; /* it was all of them */
-    s->slices = shs__chunk_count(s->m, s->slice);
+    s->slices = shs__ctx_chunks(s->m, s->slice);
     s->chunk = shs__zmin(s->chunk, s->slice);
     return SHS_OK;
 }
@@ -4152,7 +4152,7 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride;
     size_t wide = shs__cl_wide_size(cl);
-    size_t blocks = shs__chunk_count(count, s->block), most = (size_t)s->n + cells / SHS__CL_USES_STRETCH;
+    size_t blocks = shs__ctx_chunks(count, s->block), most = (size_t)s->n + cells / SHS__CL_USES_STRETCH;
     shs_status status = s->wraps ? shs__cl_wrap_slice(s, 0, count) : shs__cl_buffer(cl, count * p * r, &s->Y);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
     if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->used);
@@ -4175,14 +4175,15 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     size_t n = (size_t)s->n, p = (size_t)s->p;
     size_t learning = s->job.learning != 0;
-    s->own_D = SHS__CARVE(l, shs_real, shs__product(p, n, 1));
-    s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__product(p + 1, n, 1) : 0);
-    s->wides = shs__carve(l, shs__zmax(learning ? shs__product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3), sizeof(cl_ulong));
+    s->own_D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p + 1, n, 1) : 0);
+    s->wides = shs__layout_carve(l, shs__zmax(learning ? shs__layout_product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3),
+                                 sizeof(cl_ulong));
     s->own_start = SHS__CARVE(l, cl_uint, n + 1);
     s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
     if (s->slices < 2) return;
     shs__codes_layout(l, &s->codes, s->m, s->stride);
-    s->own_E = SHS__CARVE(l, shs_real, learning ? shs__product(p, s->m, 1) : 0);
+    s->own_E = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p, s->m, 1) : 0);
 }
 
 SHS__PRIVATE void shs__cl_signals_close(void *session) {
@@ -4195,8 +4196,8 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) shs__cl_release(s->cl, buffers[i]);
-    shs__release(s->ctx, &s->host);
-    shs__free(s->ctx, s);
+    shs__layout_release(s->ctx, &s->host);
+    shs__ctx_free(s->ctx, s);
 }
 
 /* Whether the device can run the kernels: groups as large as update.cl's, with their local memory. */
@@ -4205,7 +4206,7 @@ SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
-    shs__cl_signals *s = (shs__cl_signals *)shs__alloc(ctx, sizeof *s);
+    shs__cl_signals *s = (shs__cl_signals *)shs__ctx_alloc(ctx, sizeof *s);
     shs_status status;
     if (!s) return SHS_NO_MEMORY;
     memset(s, 0, sizeof *s);
@@ -4214,7 +4215,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->job = *job;
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
-    s->padded = s->n > INT_MAX - 31 ? 0 : shs__round_up(s->n, SHS__CL_WARP_ITEMS);
+    s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
     s->use_gram = shs__omp_gram_pays(s->p, s->n, s->m, s->stride, job->coding);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
@@ -4301,7 +4302,7 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->state);
     if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
-        return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__chunk_count(count, warps), warps, "omp");
+        return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__ctx_chunks(count, warps), warps, "omp");
     shs__cl_pass_buffer(&call, s->scratch);
     if (coder == SHS__CL_ITEM) {
         items = s->groups * s->each / ((size_t)s->padded * (size_t)(shs__imax(s->stride, 2) + shs__omp_distances(o->selection)));
@@ -4424,7 +4425,7 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
 /* How often the slice's signals use each atom: into own_start as the places where the lists of the atoms begin. */
 SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     shs_cl *cl = s->cl;
-    size_t count = shs__cl_slice_count(s, q), blocks = shs__chunk_count(count, s->block), n = (size_t)s->n, j;
+    size_t count = shs__cl_slice_count(s, q), blocks = shs__ctx_chunks(count, s->block), n = (size_t)s->n, j;
     cl_uint *start = s->own_start, *stretches = s->own_stretches;
     shs__cl_call call;
     shs_status status;
@@ -4433,12 +4434,12 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     call = shs__cl_begin_rows(s, shs__cl_source_update, "count_uses");
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
-    status = shs__cl_launch(&call, blocks, SHS__CL_USES_ITEMS, shs__chunk_count(n, SHS__CL_USES_TILE), 1, "count");
+    status = shs__cl_launch(&call, blocks, SHS__CL_USES_ITEMS, shs__ctx_chunks(n, SHS__CL_USES_TILE), 1, "count");
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "scan_uses");
     shs__cl_pass_int(&call, s->n), shs__cl_pass_uint(&call, blocks);
     shs__cl_pass_buffer(&call, s->counts), shs__cl_pass_buffer(&call, s->totals);
-    status = shs__cl_launch(&call, shs__chunk_count(n, 32), 32, 1, 1, "count");
+    status = shs__cl_launch(&call, shs__ctx_chunks(n, 32), 32, 1, 1, "count");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->totals, 0, n * sizeof(cl_uint), start + 1);
     if (status != SHS_OK) return status;
     start[0] = stretches[0] = 0;
@@ -4513,7 +4514,7 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
         if (status == SHS_OK) status = shs__cl_code_results(s, q, errors2, usage, report);
         if (status != SHS_OK || s->job.learning) continue;
         done = q * s->slice + shs__cl_slice_count(s, q);
-        status = shs__progress(s->ctx, "coding", done, s->m, -1);
+        status = shs__ctx_progress(s->ctx, "coding", done, s->m, -1);
         if (status != SHS_OK && done < s->m) shs__cl_forget_codes(s, done);
     }
     report->rmse = s->m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m)) : 0;
@@ -4596,8 +4597,8 @@ SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->uses);
-    status = shs__cl_launch(&call, shs__chunk_count(count, s->block), SHS__CL_USES_ITEMS,
-                            shs__chunk_count(n, SHS__CL_USES_TILE), 1, "place");
+    status = shs__cl_launch(&call, shs__ctx_chunks(count, s->block), SHS__CL_USES_ITEMS,
+                            shs__ctx_chunks(n, SHS__CL_USES_TILE), 1, "place");
     if (status == SHS_OK) s->uses_slice = q;
     return status;
 }
@@ -4676,7 +4677,7 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, count), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     shs__cl_pass_buffer(&call, s->gathered);
-    status = shs__cl_launch(&call, shs__chunk_count(p + 1, 32), 32, (size_t)count, 1, "gather");
+    status = shs__cl_launch(&call, shs__ctx_chunks(p + 1, 32), 32, (size_t)count, 1, "gather");
     if (status != SHS_OK) return status;
     return shs__cl_read(cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(cl), s->wides);
 }
@@ -4721,7 +4722,7 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
     if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, g->want_residual);
-    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, shs__chunk_count(m, rows), rows, "update");
+    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
     return status == SHS_OK ? shs__cl_save(s, q, 1, g->want_residual) : status;
 }
 
@@ -4921,7 +4922,7 @@ SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_tot
     call = shs__cl_begin(px->cl, shs__cl_source_totals, b.text, "accumulate");
     shs__cl_pass_buffer(&call, partial), shs__cl_pass_size(&call, size), shs__cl_pass_int(&call, (int)count);
     shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
-    return shs__cl_launch(&call, shs__chunk_count(size, 64), 64, 1, 1, "accumulate");
+    return shs__cl_launch(&call, shs__ctx_chunks(size, 64), 64, 1, 1, "accumulate");
 }
 
 SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_totals *t, shs_wide *sums) {
@@ -5144,7 +5145,7 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
     if (status != SHS_OK) return status;
     shs__px_reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
     if (shs__px_find_shift(&reader, shift)) px->find_shift = NULL;
-    shs__release(px->ctx, &l);
+    shs__layout_release(px->ctx, &l);
     return SHS_OK;
 }
 
@@ -5269,7 +5270,7 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
     shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_size(&call, s->pixels), shs__cl_pass_size(&call, s->plane);
     shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
     shs__cl_pass_wide(&call, px->cube->has_nodata ? px->view.nodata : 0);
-    return shs__cl_launch(&call, shs__chunk_count(s->pixels, 128), 128, 1, 1, "validity");
+    return shs__cl_launch(&call, shs__ctx_chunks(s->pixels, 128), 128, 1, 1, "validity");
 }
 
 /* Bands pass->first .. pass->last - 1, with the last of all also the constant that counts pixels. */
@@ -5291,7 +5292,7 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
     shs__cl_pass_int(&call, pass->first), shs__cl_pass_int(&call, (int)pass->ld);
     status = shs__cl_launch(&call, chunks, SHS__CL_ITEMS,
-                            px->layout == SHS_INTERLEAVE_BIP ? shs__chunk_count(here, SHS__CL_BIP_BANDS) : here, 1, "load");
+                            px->layout == SHS_INTERLEAVE_BIP ? shs__ctx_chunks(here, SHS__CL_BIP_BANDS) : here, 1, "load");
     return status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES) : status;
 }
 
@@ -5343,7 +5344,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
         shs__cl_forget(cl, px->done + (i & 1));
         if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
         done += s->pixels;
-        if (status == SHS_OK) status = shs__progress(px->ctx, pass->phase, done, pixels, -1);
+        if (status == SHS_OK) status = shs__ctx_progress(px->ctx, pass->phase, done, pixels, -1);
     }
     return status;
 }
@@ -5559,11 +5560,11 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
 SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s, size_t at,
                                            int count, size_t padded) {
     shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
-    size_t groups = shs__chunk_count((size_t)count, SHS__CL_BYTE_PIXELS);
+    size_t groups = shs__ctx_chunks((size_t)count, SHS__CL_BYTE_PIXELS);
     cl_mem partial = NULL;
     shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
-                                     shs__chunk_count(pass->ld, SHS__CL_BYTE_PIXELS) * job->totals.size * sizeof(cl_int), &partial);
+                                     shs__ctx_chunks(pass->ld, SHS__CL_BYTE_PIXELS) * job->totals.size * sizeof(cl_int), &partial);
     (void)padded;
     if (status != SHS_OK) return status;
     call = shs__cl_begin_bytes(px);
@@ -5595,7 +5596,7 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
     shs__cl_products_job job;
     shs__cl_pixel_pass pass;
     int n = px->view.used;
-    shs_wide *S = (shs_wide *)shs__cl_alloc(px->cl, shs__product((size_t)n + 1, (size_t)n + 1, sizeof *S));
+    shs_wide *S = (shs_wide *)shs__cl_alloc(px->cl, shs__layout_product((size_t)n + 1, (size_t)n + 1, sizeof *S));
     shs_status status = S ? SHS_OK : SHS_NO_MEMORY;
     memset(&pass, 0, sizeof pass);
     memset(&job, 0, sizeof job);
@@ -5661,13 +5662,13 @@ SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels) {
 /* Outputs and pixels of an item: their product are the sums that it keeps in registers, 48 doubles or 64 floats at most. */
 SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int precise, shs__cl_map_job *job) {
     const shs_cl *cl = px->cl;
-    int block = shs__imin(shs__cl_elem_bytes(cl, precise) == 8 ? 12 : 16, shs__round_up(outputs, 4));
+    int block = shs__imin(shs__cl_elem_bytes(cl, precise) == 8 ? 12 : 16, shs__la_round_up(outputs, 4));
     job->outputs = outputs;
     job->padded = INT_MAX;
     for (; block >= 8 || job->padded == INT_MAX; block -= 4) {
-        if (shs__round_up(outputs, block) >= job->padded) continue;
+        if (shs__la_round_up(outputs, block) >= job->padded) continue;
         job->block = block;
-        job->padded = shs__round_up(outputs, block);
+        job->padded = shs__la_round_up(outputs, block);
     }
     job->pixels = cl->map_pixels ? cl->map_pixels : cl->is_cpu ? 1 : 4;
     while (job->pixels > 1 && shs__cl_map_local(px, job->pixels) > shs__zmin(cl->local_bytes, 48 << 10)) job->pixels /= 2;
@@ -5770,7 +5771,7 @@ SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, "widen");
     shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high), shs__cl_pass_int(&call, (int)(padded / shs__cl_map_group(job)));
     shs__cl_pass_int(&call, job->written), shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high);
-    return shs__cl_launch(&call, shs__chunk_count((size_t)job->written, 64), 64, 1, 1, "range");
+    return shs__cl_launch(&call, shs__ctx_chunks((size_t)job->written, 64), 64, 1, 1, "range");
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map *map, int precise, int squares,
@@ -6340,7 +6341,7 @@ SHS__PRIVATE int shs__cl_list_one(shs_cl *cl, void *arg, cl_platform_id platform
 
 /* An object that can call OpenCL, but has no device yet. */
 SHS__PRIVATE shs_status shs__cl_new(const shs_context *ctx, shs_cl **made) {
-    shs_cl *cl = (shs_cl *)shs__alloc(ctx, sizeof *cl);
+    shs_cl *cl = (shs_cl *)shs__ctx_alloc(ctx, sizeof *cl);
     *made = cl;
     if (!cl) return SHS_NO_MEMORY;
     memset(cl, 0, sizeof *cl);
@@ -6351,7 +6352,7 @@ SHS__PRIVATE shs_status shs__cl_new(const shs_context *ctx, shs_cl **made) {
 SHS__PUBLIC shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count) {
     shs__cl_listing list = SHS_ZERO;
     shs_cl *cl = NULL;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (!count) return SHS_BAD_OUTPUT;
     if (status != SHS_OK) return status;
     list.devices = devices;
@@ -6359,7 +6360,7 @@ SHS__PUBLIC shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *device
     status = shs__cl_new(ctx, &cl);
     if (status == SHS_OK) status = shs__cl_visit(cl, shs__cl_list_one, &list);
     else if (status == SHS_NO_DEVICE) status = SHS_OK;
-    shs__free(ctx, cl);
+    shs__ctx_free(ctx, cl);
     if (status == SHS_OK) *count = list.count;
     return status;
 }
@@ -6558,7 +6559,7 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
 SHS__PUBLIC shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **made) {
     char *reason = options && options->reason_size ? options->reason : NULL;
     shs_cl *cl = NULL;
-    shs_status status = shs__check_context(ctx);
+    shs_status status = shs__ctx_check(ctx);
     if (reason) reason[0] = 0;
     if (!made) return SHS_BAD_OUTPUT;
     *made = NULL;
@@ -6610,7 +6611,7 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
     if (cl->device) SHS__CL(clReleaseDevice)(cl->device);
     shs__cl_free(cl, cl->log);
     ctx = cl->ctx;
-    shs__free(&ctx, cl);
+    shs__ctx_free(&ctx, cl);
 }
 
 SHS__PUBLIC const shs_engine *shs_cl_engine(shs_cl *cl) { return cl ? &cl->engine : NULL; }

@@ -15,7 +15,7 @@ int test_worth_sharing = 0;
 #endif
 #include "library.h" /* behind the implementation: a private copy must come before the API alone */
 
-int test_has_instance(int instance) { return shs__available(instance); }
+int test_has_instance(int instance) { return shs__kernels_available(instance); }
 
 /* A suite that looks inside has its own private copy of the library (SPARSEHS_STATIC), of which only what it uses is compiled. */
 #ifndef SPARSEHS_STATIC
@@ -31,11 +31,11 @@ shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, cons
 }
 
 const test_stage test_stages[] = {
-    {"packing", shs__gemm_pack_b},
-    {"tiles", shs__gemm_tile},
-    {"slabs", shs__slab_chunk},
-    {"sums of slabs", shs__slab_sum_chunk},
-    {"triangular systems", shs__trsm_chunk},
+    {"packing", shs__la_gemm_pack_b},
+    {"tiles", shs__la_gemm_stripe},
+    {"slabs", shs__la_slab_chunk},
+    {"sums of slabs", shs__la_slab_sum_chunk},
+    {"triangular systems", shs__la_trsm_chunk},
     {"synthesis", shs__synthesis_chunk},
     {"Gram matrix", shs__omp_gram_chunk},
     {"coding", shs__coder_chunk},
@@ -52,8 +52,8 @@ const int test_stage_count = (int)(sizeof test_stages / sizeof *test_stages);
 
 void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_chunk_fn body, void *arg, void (*next)(void *)) {
     shs__trial trial = SHS_ZERO;
-    const shs_context *own = shs__trial_context(ctx, &trial);
-    for (; regions > 0; regions--) shs__parallel(own, 1, chunks, body, arg), next(arg);
+    const shs_context *own = shs__ctx_trial(ctx, &trial);
+    for (; regions > 0; regions--) shs__ctx_parallel(own, 1, chunks, body, arg), next(arg);
 }
 #endif
 

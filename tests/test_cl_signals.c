@@ -176,7 +176,7 @@ static void check_codes(const problem *w, const shs_codes *a, const shs_codes *b
         const int *x = a->atoms + i * (size_t)a->stride, *y = b->atoms + i * (size_t)b->stride;
         const shs_real *u = a->coefs + i * (size_t)a->stride, *v = b->coefs + i * (size_t)b->stride;
         const shs_real *signal = w->Y + i * (size_t)w->p;
-        double largest = 0, norm2 = (double)shs__norm2(w->p, signal);
+        double largest = 0, norm2 = (double)shs__la_norm2(w->p, signal);
         int k, shared = shs__imin(a->used[i], b->used[i]);
         for (k = 0; k < shared && x[k] == y[k]; k++) largest = fmax(largest, fabs((double)u[k]));
         if (k < shared) {
@@ -417,7 +417,7 @@ static void test_reached_is_reached(void **state) {
                 sum += e * e;
             }
             above += sqrt(sum) > (double)o.tolerance * (1 + 1e-5);
-            assert_close(c.errors2[i], sum, 1e-5 * (double)shs__norm2(48, w.Y + i * 48));
+            assert_close(c.errors2[i], sum, 1e-5 * (double)shs__la_norm2(48, w.Y + i * 48));
         }
         assert_int_equal(c.report.not_reached, above);
         free(r);

@@ -41,7 +41,7 @@ static void build_info_says_what_is_in_use(void **state) {
         const char *info = shs_build_info();
         assert_memory_equal(info, version, strlen(version));
         assert_null(strchr(info, '\n'));
-        assert_non_null(strstr(info, used[shs__instance()]));
+        assert_non_null(strstr(info, used[shs__kernels_instance()]));
         assert_non_null(strstr(info, "kernels: " SHS__BASE));
         assert_int_equal(strstr(info, "no double") != NULL, sizeof(shs_wide) < sizeof(double));
 #ifdef _OPENMP
@@ -168,8 +168,8 @@ static void attaching_an_arena_leaves_the_rest_of_the_context(void **state) {
     shs_arena_attach(&a, &ctx);
     assert_int_equal(ctx.threads, 3);
     assert_ptr_equal(ctx.alloc_user, &a);
-    assert_ok(shs__check_context(&ctx));
-    block = shs__alloc(&ctx, 8);
+    assert_ok(shs__ctx_check(&ctx));
+    block = shs__ctx_alloc(&ctx, 8);
     assert_non_null(block);
     assert_ptr_equal(block, a.memory + a.used - 8);
 }
@@ -214,14 +214,14 @@ static void a_layout_counts_what_it_carves(void **state) {
     shs__layout l = SHS_ZERO;
     size_t k, i, counted, said;
     (void)state;
-    for (k = 0; k < BUFFERS; k++) assert_null(shs__carve(&l, sizes[k], 1));
+    for (k = 0; k < BUFFERS; k++) assert_null(shs__layout_carve(&l, sizes[k], 1));
     counted = l.used;
     said = shs__layout_size(&l);
-    assert_ok(shs__acquire(&ctx, &l));
+    assert_ok(shs__layout_acquire(&ctx, &l));
     assert_int_equal(c.calls, 1);
     assert_in_range(c.last_size, counted, said);
     for (k = 0; k < BUFFERS; k++) {
-        buffer[k] = (unsigned char *)shs__carve(&l, sizes[k], 1);
+        buffer[k] = (unsigned char *)shs__layout_carve(&l, sizes[k], 1);
         assert_non_null(buffer[k]);
         assert_int_equal((uintptr_t)buffer[k] % SHS__ALIGN, 0);
         memset(buffer[k], (int)k + 1, sizes[k]);
@@ -234,8 +234,8 @@ static void a_layout_counts_what_it_carves(void **state) {
     assert_true(__asan_address_is_poisoned(buffer[0] + 1));
     assert_true(__asan_address_is_poisoned(buffer[1] + 64));
 #endif
-    shs__release(&ctx, &l);
-    shs__release(&ctx, &l);
+    shs__layout_release(&ctx, &l);
+    shs__layout_release(&ctx, &l);
     assert_int_equal(c.blocks, 0);
 }
 
@@ -251,15 +251,15 @@ static void an_arena_of_the_size_that_a_query_says_is_enough(void **state) {
             shs__layout l = SHS_ZERO;
             unsigned char *memory;
             size_t query;
-            shs__carve(&l, size, 1);
+            shs__layout_carve(&l, size, 1);
             query = shs__layout_query(&l);
             memory = (unsigned char *)malloc(offset + query);
             assert_non_null(memory);
             shs_arena_init(&a, memory + offset, query);
             shs_arena_attach(&a, &ctx);
-            assert_ok(shs__acquire(&ctx, &l));
-            memset(shs__carve(&l, size, 1), 1, size);
-            shs__release(&ctx, &l);
+            assert_ok(shs__layout_acquire(&ctx, &l));
+            memset(shs__layout_carve(&l, size, 1), 1, size);
+            shs__layout_release(&ctx, &l);
             assert_int_equal(a.used, 0);
             free(memory);
         }
@@ -274,11 +274,11 @@ static void a_layout_that_overflows_is_refused_before_allocation(void **state) {
     (void)state;
     for (k = 0; k < sizeof counts / sizeof *counts; k++) {
         shs__layout l = SHS_ZERO;
-        shs__carve(&l, 10, 4);
-        assert_null(shs__carve(&l, counts[k][0], counts[k][1]));
-        shs__carve(&l, 10, 4);
+        shs__layout_carve(&l, 10, 4);
+        assert_null(shs__layout_carve(&l, counts[k][0], counts[k][1]));
+        shs__layout_carve(&l, 10, 4);
         assert_int_equal(shs__layout_size(&l), SIZE_MAX);
-        assert_status(shs__acquire(&ctx, &l), SHS_TOO_LARGE);
+        assert_status(shs__layout_acquire(&ctx, &l), SHS_TOO_LARGE);
         assert_int_equal(c.calls, 0);
     }
 }
@@ -290,9 +290,9 @@ static void a_layout_never_wraps_round(void **state) {
     for (below = 0; below < 600; below++) {
         shs__layout l = SHS_ZERO;
         size_t first = SIZE_MAX / 2 - below;
-        shs__carve(&l, first, 1);
+        shs__layout_carve(&l, first, 1);
         assert_true(l.overflow || shs__layout_size(&l) > first);
-        shs__carve(&l, SIZE_MAX / 2 + 300, 1);
+        shs__layout_carve(&l, SIZE_MAX / 2 + 300, 1);
         assert_int_equal(shs__layout_size(&l), SIZE_MAX);
     }
 }
@@ -300,14 +300,14 @@ static void a_layout_never_wraps_round(void **state) {
 static void products_of_counts_do_not_wrap_round(void **state) {
     const size_t half = (size_t)1 << (sizeof(size_t) * 4);
     (void)state;
-    assert_int_equal(shs__product(3, 5, 7), 105);
-    assert_int_equal(shs__product(0, SIZE_MAX, 2), 0);
-    assert_int_equal(shs__product(half, half, 1), SIZE_MAX);
-    assert_int_equal(shs__product(half, half / 2, 2), SIZE_MAX);
-    assert_int_equal(shs__product(half, half / 2, 1), SIZE_MAX / 2 + 1);
-    assert_true(shs__mul_overflows(SIZE_MAX, 2));
-    assert_false(shs__mul_overflows(SIZE_MAX, 1));
-    assert_false(shs__mul_overflows(SIZE_MAX, 0));
+    assert_int_equal(shs__layout_product(3, 5, 7), 105);
+    assert_int_equal(shs__layout_product(0, SIZE_MAX, 2), 0);
+    assert_int_equal(shs__layout_product(half, half, 1), SIZE_MAX);
+    assert_int_equal(shs__layout_product(half, half / 2, 2), SIZE_MAX);
+    assert_int_equal(shs__layout_product(half, half / 2, 1), SIZE_MAX / 2 + 1);
+    assert_true(shs__layout_overflows(SIZE_MAX, 2));
+    assert_false(shs__layout_overflows(SIZE_MAX, 1));
+    assert_false(shs__layout_overflows(SIZE_MAX, 0));
 }
 
 static void an_allocator_that_fails_is_reported(void **state) {
@@ -315,12 +315,12 @@ static void an_allocator_that_fails_is_reported(void **state) {
     shs_context ctx = counting_context(&c);
     shs__layout l = SHS_ZERO;
     (void)state;
-    shs__carve(&l, 100, 8);
+    shs__layout_carve(&l, 100, 8);
     c.fail = 1;
-    assert_status(shs__acquire(&ctx, &l), SHS_NO_MEMORY);
+    assert_status(shs__layout_acquire(&ctx, &l), SHS_NO_MEMORY);
     assert_int_equal(c.calls, 1);
     assert_null(l.block);
-    shs__release(&ctx, &l);
+    shs__layout_release(&ctx, &l);
     assert_int_equal(c.blocks, 0);
 }
 
@@ -328,11 +328,11 @@ static void without_a_context_malloc_serves(void **state) {
     shs__layout l = SHS_ZERO;
     unsigned char *x;
     (void)state;
-    shs__carve(&l, 100, 8);
-    assert_ok(shs__acquire(NULL, &l));
-    x = (unsigned char *)shs__carve(&l, 100, 8);
+    shs__layout_carve(&l, 100, 8);
+    assert_ok(shs__layout_acquire(NULL, &l));
+    x = (unsigned char *)shs__layout_carve(&l, 100, 8);
     memset(x, 1, 800);
-    shs__release(NULL, &l);
+    shs__layout_release(NULL, &l);
 }
 
 /* ---- context, threads, progress ---------------------------------------------------------------------------------- */
@@ -348,29 +348,29 @@ static void a_context_is_checked(void **state) {
     counting c;
     shs_context zero = SHS_ZERO, ctx;
     (void)state;
-    assert_ok(shs__check_context(NULL));
-    assert_ok(shs__check_context(&zero));
+    assert_ok(shs__ctx_check(NULL));
+    assert_ok(shs__ctx_check(&zero));
     ctx = counting_context(&c);
-    assert_ok(shs__check_context(&ctx));
+    assert_ok(shs__ctx_check(&ctx));
     ctx.free_fn = NULL;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx = counting_context(&c);
     ctx.alloc_fn = NULL;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx = zero;
     ctx.threads = -1;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx = zero;
     ctx.reduce_fn = ok_reduce;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx.ranks = 2;
-    assert_ok(shs__check_context(&ctx));
+    assert_ok(shs__ctx_check(&ctx));
     ctx.rank = 1;
-    assert_ok(shs__check_context(&ctx));
+    assert_ok(shs__ctx_check(&ctx));
     ctx.rank = 2;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx.rank = -1;
-    assert_status(shs__check_context(&ctx), SHS_BAD_CONTEXT);
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
 }
 
 enum { WORKERS = 64 };
@@ -404,11 +404,11 @@ static void serial_loop(void *user, size_t chunks, int threads, shs_chunk_fn bod
 static void check_loop(const shs_context *ctx, loop_record *r, size_t chunks) {
     size_t i;
     r->chunks = chunks;
-    r->workers = shs__workers(ctx);
+    r->workers = shs__ctx_workers(ctx);
     assert_in_range(r->workers, 1, WORKERS);
     r->visits = (int *)calloc(chunks + 1, sizeof *r->visits);
     assert_non_null(r->visits);
-    shs__parallel(ctx, WORTH_SHARING, chunks, visit, r);
+    shs__ctx_parallel(ctx, WORTH_SHARING, chunks, visit, r);
     for (i = 0; i < chunks; i++) assert_int_equal(r->visits[i], 1);
     for (i = 0; i < WORKERS; i++) assert_int_equal(r->clash[i], 0);
     free(r->visits);
@@ -442,22 +442,22 @@ static void the_callback_runs_the_loop(void **state) {
     assert_int_equal(r.threads, 4);
     check_loop(&ctx, &r, 0);
     ctx.threads = 0;
-    assert_int_equal(shs__workers(&ctx), 1);
+    assert_int_equal(shs__ctx_workers(&ctx), 1);
     check_loop(&ctx, &r, 50);
 }
 
 static void workers_follow_the_context(void **state) {
     shs_context ctx = SHS_ZERO;
     (void)state;
-    assert_true(shs__workers(NULL) >= 1);
-    assert_int_equal(shs__workers(&ctx), shs__workers(NULL));
+    assert_true(shs__ctx_workers(NULL) >= 1);
+    assert_int_equal(shs__ctx_workers(&ctx), shs__ctx_workers(NULL));
 #ifdef SHS__OPENMP
-    assert_int_equal(shs__workers(NULL), omp_get_max_threads());
+    assert_int_equal(shs__ctx_workers(NULL), omp_get_max_threads());
     ctx.threads = 5;
-    assert_int_equal(shs__workers(&ctx), 5);
+    assert_int_equal(shs__ctx_workers(&ctx), 5);
 #else
     ctx.threads = 5;
-    assert_int_equal(shs__workers(&ctx), 1);
+    assert_int_equal(shs__ctx_workers(&ctx), 1);
 #endif
 }
 
@@ -481,17 +481,17 @@ static void progress_reports_and_cancels(void **state) {
     shs_context ctx = SHS_ZERO;
     progress_record r = {NULL, 0, 0, 0, 0};
     (void)state;
-    assert_ok(shs__progress(NULL, "coding", 1, 2, 0));
-    assert_ok(shs__progress(&ctx, "coding", 1, 2, 0));
+    assert_ok(shs__ctx_progress(NULL, "coding", 1, 2, 0));
+    assert_ok(shs__ctx_progress(&ctx, "coding", 1, 2, 0));
     ctx.progress_fn = note_progress;
     ctx.progress_user = &r;
-    assert_ok(shs__progress(&ctx, "coding", 3, 10, (shs_wide)0.5));
+    assert_ok(shs__ctx_progress(&ctx, "coding", 3, 10, (shs_wide)0.5));
     assert_string_equal(r.phase, "coding");
     assert_int_equal(r.step, 3);
     assert_int_equal(r.steps, 10);
     assert_close(r.error, 0.5, 0);
     r.answer = -7;
-    assert_status(shs__progress(&ctx, "coding", 4, 10, (shs_wide)0.5), SHS_CANCELLED);
+    assert_status(shs__ctx_progress(&ctx, "coding", 4, 10, (shs_wide)0.5), SHS_CANCELLED);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -522,7 +522,7 @@ static shs_wide contribution(shs_status status) {
     ctx.reduce_fn = reduce_with_others;
     ctx.reduce_user = &others;
     ctx.ranks = 3;
-    assert_status(shs__agree(&ctx, status), status);
+    assert_status(shs__ctx_agree(&ctx, status), status);
     assert_int_equal(others.calls, 1);
     return others.worst;
 }
@@ -542,7 +542,7 @@ static void ranks_agree_on_the_worst(void **state) {
             ctx.ranks = 3;
             if (mine == SHS_OK || mine == SHS_CANCELLED)
                 expected = failed_there ? SHS_PEER_FAILED : theirs == SHS_CANCELLED ? SHS_CANCELLED : mine;
-            assert_status(shs__agree(&ctx, mine), expected);
+            assert_status(shs__ctx_agree(&ctx, mine), expected);
             assert_int_equal(others.calls, 1);
         }
 }
@@ -550,8 +550,8 @@ static void ranks_agree_on_the_worst(void **state) {
 static void a_single_rank_agrees_with_itself(void **state) {
     shs_context ctx = SHS_ZERO;
     (void)state;
-    assert_ok(shs__agree(NULL, SHS_OK));
-    assert_status(shs__agree(&ctx, SHS_NO_MEMORY), SHS_NO_MEMORY);
+    assert_ok(shs__ctx_agree(NULL, SHS_OK));
+    assert_status(shs__ctx_agree(&ctx, SHS_NO_MEMORY), SHS_NO_MEMORY);
 }
 
 static void a_reduction_that_fails_is_reported(void **state) {
@@ -562,9 +562,9 @@ static void a_reduction_that_fails_is_reported(void **state) {
     ctx.reduce_fn = reduce_with_others;
     ctx.reduce_user = &others;
     ctx.ranks = 2;
-    assert_status(shs__agree(&ctx, SHS_OK), SHS_REDUCE_FAILED);
-    assert_status(shs__reduce(&ctx, &value, 1, SHS_REDUCE_MAX), SHS_REDUCE_FAILED);
-    assert_ok(shs__reduce(NULL, &value, 1, SHS_REDUCE_MAX));
+    assert_status(shs__ctx_agree(&ctx, SHS_OK), SHS_REDUCE_FAILED);
+    assert_status(shs__ctx_reduce(&ctx, &value, 1, SHS_REDUCE_MAX), SHS_REDUCE_FAILED);
+    assert_ok(shs__ctx_reduce(NULL, &value, 1, SHS_REDUCE_MAX));
     assert_close(value, 1, 0);
 }
 

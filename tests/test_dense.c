@@ -471,7 +471,7 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
     int form, m = 203, n = 211, k = 401, tries;
     shs_real *A = new_normal((size_t)m * (size_t)k, 31), *B = new_normal((size_t)n * (size_t)k, 32);
     shs_real *C = filled((size_t)m * (size_t)n, 0), *D = filled((size_t)m * (size_t)n, 0);
-    shs_real *scratch = filled(shs__gemm_scratch(n, n, k), 0), *C0 = new_normal((size_t)m * (size_t)n, 33);
+    shs_real *scratch = filled(shs__la_gemm_scratch(n, n, k), 0), *C0 = new_normal((size_t)m * (size_t)n, 33);
     shs_random r;
     (void)state;
     shs_random_seed(&r, 34);
@@ -493,8 +493,8 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
                 assert_ok(shs_gemm(NULL, ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij,
                                    m));
             else
-                shs__gemm_serial(ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m,
-                                 scratch);
+                shs__la_gemm_serial(ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m,
+                                    scratch);
             for (j = j0; j < j0 + columns; j++)
                 assert_memory_equal(SHS__AT(D, m, i0, j), SHS__AT(C, m, i0, j), (size_t)rows * sizeof *C);
         }

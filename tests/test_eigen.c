@@ -524,9 +524,9 @@ static void test_vanishing_bulge(void **state) {
     int i;
     (void)state;
     e[1] = tiny;
-    d[2] = shs__ql_shift(d, e); /* so that the sweep begins with zero */
+    d[2] = shs__eigh_ql_shift(d, e); /* so that the sweep begins with zero */
     trace = d[0] + d[1] + d[2];
-    shs__ql_sweep(0, 2, d, e, c, s);
+    shs__eigh_ql_sweep(0, 2, d, e, c, s);
     assert_true(c[1] == 1 && s[1] == 0);
     for (i = 0; i < 2; i++) assert_close(c[i] * c[i] + s[i] * s[i], 1, 10 * EPS);
     assert_close(d[0] + d[1] + d[2], trace, 10 * EPS);
@@ -549,7 +549,7 @@ static void test_inverse_iteration_fails(void **state) {
     (void)state;
     wrong.minus = wrong_minus;
     shs__eigh_layout(&l, p.n, 1, &w);
-    assert_ok(shs__acquire(NULL, &l));
+    assert_ok(shs__layout_acquire(NULL, &l));
     shs__eigh_layout(&l, p.n, 1, &w);
     assert_true(shs__eigh_largest(p.n, p.A, p.ld, &largest));
     w.kernels = &wrong;
@@ -561,14 +561,14 @@ static void test_inverse_iteration_fails(void **state) {
     check_order_and_signs(&p, 3);
     /* it did come to nothing: of a vector without length, and of a value that is none */
     shs__eigh_copy(&w, p.A, p.ld);
-    shs__tridiagonalize(&w);
-    assert_int_equal(shs__few(&w, 3, 1), 0);
+    shs__eigh_tridiagonalize(&w);
+    assert_int_equal(shs__eigh_solve_few(&w, 3, 1), 0);
     w.values[0] = 1000;
-    shs__clear(w.S, w.ld, 1);
-    assert_int_equal(shs__inverse_iteration(&w, 0, 1), 0);
+    shs__eigh_clear(w.S, w.ld, 1);
+    assert_int_equal(shs__eigh_inverse_iteration(&w, 0, 1), 0);
     w.values[0] = (shs_wide)NAN;
-    assert_int_equal(shs__inverse_iteration(&w, 0, 1), 0);
-    shs__release(NULL, &l);
+    assert_int_equal(shs__eigh_inverse_iteration(&w, 0, 1), 0);
+    shs__layout_release(NULL, &l);
     free_problem(&p);
 }
 
@@ -585,8 +585,8 @@ static void test_shifted_solve(void **state) {
         for (i = 0; i < N; i++) d[i] = shs_random_normal(&r), b[i] = shs_random_normal(&r);
         for (i = 0; i < N - 1; i++) e[i] = shs_random_normal(&r);
         memcpy(x, b, sizeof x);
-        shs__shifted_lu(N, d, e, lambda, EPS, lu, LD);
-        shs__shifted_solve(N, lu, LD, x);
+        shs__eigh_shifted_lu(N, d, e, lambda, EPS, lu, LD);
+        shs__eigh_shifted_solve(N, lu, LD, x);
         for (i = 0; i < N - 1; i++) exchanges += lu[4 * LD + i] > 0;
         for (i = 0; i < N; i++) {
             shs_wide before = i ? e[i - 1] * x[i - 1] : 0, size = 1 + shs__wabs(x[i]) + shs__wabs(before) + shs__wabs(x[i + 1]);

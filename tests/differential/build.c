@@ -499,4 +499,5 @@ static void run(const problem *p, int instance, int naive, result *r) {
     for (i = 0; i < MOST_BLOCKS; i++) must(!blocks[i].at);
 }
 
-const build NAMED(build_, NAME) = {TEXT(NAME), (int)(sizeof kinds / sizeof *kinds), EPS, SHS__INSTANCES, shs__available, run};
+const build NAMED(build_, NAME) = {TEXT(NAME), (int)(sizeof kinds / sizeof *kinds), EPS, SHS__INSTANCES,
+                                     shs__kernels_available, run};

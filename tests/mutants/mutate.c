@@ -16,7 +16,7 @@
    Left out, since such a change is seldom a mistake that a test could see:
    - Numbers outside functions and whole numbers above 16: block sizes, limits of paths, capacities of scratch. They decide
      how fast a result comes, not which. For the same reason the functions of `choices` below, which choose the faster of two
-     ways to one result, and the work that shs__parallel is told.
+     ways to one result, and the work that shs__ctx_parallel is told.
    - Numbers with a fraction or an exponent but 0.5, 1.0 and 2.0, and the arithmetic beside one with an exponent or beside
      the spacing of reals: thresholds, which no test should pin down to the last digit. Loops that end after more than 16
      rounds whatever happens: the limit is for what does not converge.
@@ -183,15 +183,15 @@ static void add(int kind, size_t from, size_t to, int view, const char *with, lo
 
 /* Functions that choose the faster way, and what is read ahead of its use. */
 static int chooses(size_t name) {
-    static const char *const choices[] = {"shs__eigh_few",
+    static const char *const choices[] = {"shs__eigh_few_faster",
                                           "shs__default_group",
                                           "shs__omp_gram_pays",
-                                          "shs__product_work",
+                                          "shs__ctx_product_work",
                                           "shs__dl_group_work",
                                           "shs__px_tile_groups",
                                           "shs__px_kept_panels",
                                           "shs__px_next_panel",
-                                          "shs__gemm_panel",
+                                          "shs__la_gemm_panel",
                                           "shs__px_fetch_ahead",
                                           NULL};
     return is_any(name, choices);
@@ -212,7 +212,7 @@ static int is_rough(size_t t) {
     for (; i < count && tokens[i].line == tokens[t].line; i++)
         for (k = 1; is_number(i) && !(tokens[i].size > 1 && text[tokens[i].at + 1] == 'x') && k < tokens[i].size; k++)
             if (text[tokens[i].at + k] == 'e') return 1;
-    return line_has(t, "SHS_NO_CONVERGENCE") || line_has(t, "shs__parallel") || line_has(t, "SHS__EPS") ||
+    return line_has(t, "SHS_NO_CONVERGENCE") || line_has(t, "shs__ctx_parallel") || line_has(t, "SHS__EPS") ||
            line_has(t, "SHS__WIDE_EPS") || line_has(t, "SHS__WIDE_EPS");
 }
 

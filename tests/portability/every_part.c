@@ -131,9 +131,9 @@ static shs_wide off(shs_wide a, shs_wide b) { return a > b ? a - b : b - a; }
 /* The file includes itself for further kernels, whatever its name is, unless it must not. */
 static void kernels(void) {
 #if defined(__x86_64__) && defined(SPARSEHS_NO_DISPATCH)
-    expect(!shs__available(SHS__INSTANCE_AVX512), "kernels: no more than the flags say");
+    expect(!shs__kernels_available(SHS__INSTANCE_AVX512), "kernels: no more than the flags say");
 #elif defined(__x86_64__) && defined(RENAMED)
-    expect(shs__available(SHS__INSTANCE_AVX2) == !!__builtin_cpu_supports("avx2"), "kernels: under another name");
+    expect(shs__kernels_available(SHS__INSTANCE_AVX2) == !!__builtin_cpu_supports("avx2"), "kernels: under another name");
 #endif
 }
 
