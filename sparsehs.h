@@ -6733,7 +6733,7 @@ typedef struct shs__omp_group {
 } shs__omp_group;
 
 /* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
-typedef void (*shs__correlate_fn)(const shs__omp_group *g, int count);
+typedef void (*shs__omp_correlate_fn)(const shs__omp_group *g, int count);
 
 SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
     int i, j;
@@ -6778,7 +6778,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 }
 
 /* Pursues `count` signals that have begun and know their y. */
-SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__correlate_fn correlate) {
+SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t bytes = (size_t)g->p * sizeof(shs_real);
     shs__omp_signal *active[SHS__DIRECT_GROUP];
     int actives = 0, columns, left, a;
@@ -6830,10 +6830,10 @@ enum {
     SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
 };
 
-typedef struct shs__chunk_sums {
+typedef struct shs__coder_sums {
     shs_wide sum2;
     size_t nonzeros, not_reached;
-} shs__chunk_sums;
+} shs__coder_sums;
 
 typedef struct shs__coder {
     int p, n, ldd, ldy, stride;
@@ -6853,7 +6853,7 @@ typedef struct shs__coder {
     shs__omp_signal *gram;        /* SHS__ABREAST a worker */
     shs__omp_group *direct;
     shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
-    shs__chunk_sums *sums;        /* SHS__CODER_ROUND */
+    shs__coder_sums *sums;        /* SHS__CODER_ROUND */
     unsigned char *flags;         /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
@@ -6865,14 +6865,16 @@ typedef struct shs__coder {
 } shs__coder;
 
 /* Whether the options limit the atoms of a signal. */
-SHS__PRIVATE int shs__limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
+SHS__PRIVATE int shs__omp_limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
 
-SHS__PRIVATE size_t shs__default_group(int n) { return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP; }
+SHS__PRIVATE size_t shs__coder_default_group(int n) {
+    return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP;
+}
 
 /* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
    set no limit, that is what fits a signal, whatever the codes hold. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
-    int s = shs__limited(o) ? stride : shs__imin(p, n);
+    int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
     shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
@@ -6887,7 +6889,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     int i, k, limit = c->stride, padded = shs__omp_padded(c->n);
     c->workers = workers;
     c->use_gram = c->dty || shs__omp_gram_pays(c->p, c->n, c->m, limit, o);
-    c->group = o->signals_per_group ? o->signals_per_group : shs__default_group(c->n);
+    c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(c->n);
     c->group = shs__zmin(c->group, shs__zmax(c->m, 1));
     if (!c->use_gram) c->group = shs__zmin(c->group, SHS__DIRECT_GROUP);
     c->chunks = shs__ctx_chunks(c->m, c->group);
@@ -6896,7 +6898,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, (size_t)c->n, 1));
     c->diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)padded) : NULL;
-    c->sums = SHS__CARVE(l, shs__chunk_sums, SHS__CODER_ROUND);
+    c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     c->flags = SHS__CARVE(l, unsigned char, count);
     c->gram = SHS__CARVE(l, shs__omp_signal, c->use_gram ? count * SHS__ABREAST : 0);
     c->direct = SHS__CARVE(l, shs__omp_group, c->use_gram ? 0 : count);
@@ -6970,7 +6972,7 @@ SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__sum *sum,
-                                 shs__chunk_sums *sums) {
+                                 shs__coder_sums *sums) {
     size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
@@ -6995,7 +6997,7 @@ SHS__OUTLINE void shs__omp_gram_signal(const shs__coder *c, shs__omp_signal *w, 
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
-SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     shs__omp_signal abreast[SHS__ABREAST]; /* copies, so that no two workers write to one cache line */
     size_t padded = (size_t)shs__omp_padded(c->n), i;
     shs__sum sum = SHS_ZERO;
@@ -7021,7 +7023,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     sums->sum2 = shs__sum_value(&sum);
 }
 
-SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__chunk_sums *sums) {
+SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     shs__omp_group own = c->direct[worker], *g = &own;
     shs__sum sum = SHS_ZERO;
     size_t i;
@@ -7036,7 +7038,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
-    shs__chunk_sums sums = SHS_ZERO;
+    shs__coder_sums sums = SHS_ZERO;
     int finite = !c->fetch || c->fetch(c->source, first, end);
     if (!finite) c->flags[worker] = 1;
     else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, &sums);
@@ -7098,12 +7100,12 @@ SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t column
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     shs_omp_options o = SHS_ZERO;
     o.sparsity = shs__imin(p, n);
-    o.signals_per_group = shs__default_group(n);
+    o.signals_per_group = shs__coder_default_group(n);
     return o;
 }
 
 /* The options for m signals; *stride is lowered to what they can use of it. */
-SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
+SHS__PRIVATE shs_status shs__omp_check_options(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
     size_t i;
     int limit = o->sparsity > 0 ? shs__imin(o->sparsity, most) : 0;
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
@@ -7118,7 +7120,7 @@ SHS__PRIVATE shs_status shs__check_coding(int most, int n, size_t m, const shs_o
     for (i = 0; o->tolerance_each && i < m; i++)
         if (!shs__tolerance_ok(o->tolerance_each[i])) return SHS_BAD_TOLERANCE;
     if (*stride < limit) return SHS_BAD_CODES;
-    *stride = shs__imin(*stride, shs__limited(o) ? limit : most);
+    *stride = shs__imin(*stride, shs__omp_limited(o) ? limit : most);
     return SHS_OK;
 }
 
@@ -7129,7 +7131,7 @@ SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_
     shs__layout l = SHS_ZERO;
     if (p < 1 || n < 1 || stride < 0) return SIZE_MAX;
     c.options = options ? options : &zero;
-    if (shs__check_coding(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
+    if (shs__omp_check_options(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
     c.p = p, c.n = n, c.m = m, c.stride = stride;
     shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
@@ -7145,7 +7147,7 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
 /* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
 
 /* Opens a session on the engine if it has every entry that the job needs. */
-SHS__PRIVATE shs_status shs__signals_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
+SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
     const shs_engine *e = ctx->engine;
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
@@ -7160,7 +7162,7 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     shs_status status;
     job.p = c->p, job.n = c->n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options;
-    status = shs__signals_open(ctx, &job, &session);
+    status = shs__omp_engine_open(ctx, &job, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->D, c->ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
@@ -7212,7 +7214,7 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     c.p = p, c.n = n, c.D = D, c.ldd = ldd, c.m = m, c.Y = Y, c.ldy = ldy;
     c.options = options ? options : &zero;
     c.codes = codes, c.errors2 = errors2, c.stride = codes->stride;
-    status = shs__check_coding(shs__imin(p, n), n, m, c.options, &c.stride);
+    status = shs__omp_check_options(shs__imin(p, n), n, m, c.options, &c.stride);
     if (status != SHS_OK) return status;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
@@ -7237,7 +7239,7 @@ SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t 
     shs__coder c = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     if (n < 1 || stride < 0 || !options || !options->gram) return SIZE_MAX;
-    if (shs__check_coding(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
+    if (shs__omp_check_options(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
     c.n = n, c.m = m, c.stride = stride, c.options = options, c.dty = &some;
     shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
@@ -7259,7 +7261,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
     c.n = n, c.m = m, c.dty = dty, c.ldt = ldt, c.norms2 = norms2, c.options = options, c.codes = codes;
     c.errors2 = errors2, c.stride = codes->stride;
-    status = shs__check_coding(n, n, m, options, &c.stride);
+    status = shs__omp_check_options(n, n, m, options, &c.stride);
     if (status == SHS_OK) status = shs__omp_check_norms(m, norms2, &c, errors2 || report);
     if (status != SHS_OK) return status;
     if (report && m == 0) *report = own;
@@ -7798,7 +7800,7 @@ SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     job.p = w->p, job.n = w->n, job.m = w->m, job.Y = coder->Y, job.ldy = coder->ldy, job.stride = coder->stride;
     job.coding = &w->o->coding;
     job.learning = 1;
-    status = shs__signals_open(w->ctx, &job, &w->remote);
+    status = shs__omp_engine_open(w->ctx, &job, &w->remote);
     if (status == SHS_OK) w->engine = e;
     return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
@@ -8334,7 +8336,7 @@ SHS__PRIVATE int shs__dl_least_uses(shs_wide m, int s, int n) {
 
 SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
     shs_ksvd_options o = shs__dl_options(p, n, NULL);
-    o.coding.signals_per_group = shs__default_group(n);
+    o.coding.signals_per_group = shs__coder_default_group(n);
     o.prune_uses = shs__dl_least_uses((shs_wide)m, o.coding.sparsity, n);
     return o;
 }
@@ -8352,7 +8354,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
-    if (p < 1 || n < 1 || shs__check_coding(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
+    if (p < 1 || n < 1 || shs__omp_check_options(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
     w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m;
     shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
     return shs__layout_query(&l);
@@ -8432,9 +8434,9 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
     status = shs__dl_check_options(o);
     if (status != SHS_OK) return status;
     *stride = shs__imin(p, n);
-    status = shs__check_coding(*stride, n, m, &o->coding, stride);
+    status = shs__omp_check_options(*stride, n, m, &o->coding, stride);
     if (status != SHS_OK) return status;
-    if (codes && (!shs__codes_ok(codes) || codes->m < m || (codes->stride < *stride && shs__limited(&o->coding))))
+    if (codes && (!shs__codes_ok(codes) || codes->m < m || (codes->stride < *stride && shs__omp_limited(&o->coding))))
         return SHS_BAD_CODES;
     *stride = shs__imax(*stride, 1);
     if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
@@ -8524,10 +8526,13 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 /* 8  PATCHES                                                                                               >>patches */
 /* ================================================================================================================== */
 
+/* In this order: where the patches lie; out of the image and back; both with the coding between them, batch by batch; the noise
+   of an image. Coding is section 6's coder, eigenvalues are section 5's. No other section calls what is here. */
+
 /* ---- where the patches lie -------------------------------------------------------------------------------- >>grid */
 
 /* An image and a set of patches in it with all defaults filled in. */
-typedef struct shs__grid {
+typedef struct shs__patch_grid {
     const unsigned char *pixels;
     shs_type type;
     int width, height, channels;
@@ -8539,9 +8544,9 @@ typedef struct shs__grid {
     size_t count;
     uint64_t seed;
     int keep_mean, unit_norm;
-} shs__grid;
+} shs__patch_grid;
 
-SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels, shs__grid *g) {
+SHS__PRIVATE shs_status shs__patch_image(const shs_image *image, int need_pixels, shs__patch_grid *g) {
     memset(g, 0, sizeof *g);
     if (!image || image->width < 1 || image->height < 1 || image->channels < 0) return SHS_BAD_IMAGE;
     g->pixels = (const unsigned char *)image->pixels;
@@ -8563,11 +8568,11 @@ SHS__PRIVATE shs_status shs__grid_image(const shs_image *image, int need_pixels,
 }
 
 /* Every step-th of `room` positions and the last one. */
-SHS__PRIVATE size_t shs__positions(int room, int step) {
+SHS__PRIVATE size_t shs__patch_positions(int room, int step) {
     return (size_t)(room - 1) / (size_t)step + 1 + ((room - 1) % step != 0);
 }
 
-SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) {
+SHS__PRIVATE shs_status shs__patch_set(const shs_patches *set, shs__patch_grid *g) {
     int rx, ry;
     size_t all;
     if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0)
@@ -8583,8 +8588,8 @@ SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) 
     g->mode = set->mode;
     g->sx = g->mode == SHS_PATCH_MODE_DISTINCT ? g->pw : g->mode == SHS_PATCH_MODE_GRID && set->step_x > 0 ? set->step_x : 1;
     g->sy = g->mode == SHS_PATCH_MODE_DISTINCT ? g->ph : g->mode == SHS_PATCH_MODE_GRID && set->step_y > 0 ? set->step_y : 1;
-    g->columns = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->width / g->pw) : shs__positions(rx, g->sx);
-    g->rows = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->height / g->ph) : shs__positions(ry, g->sy);
+    g->columns = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->width / g->pw) : shs__patch_positions(rx, g->sx);
+    g->rows = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->height / g->ph) : shs__patch_positions(ry, g->sy);
     if (shs__layout_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
     all = g->columns * g->rows;
     g->count = g->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
@@ -8594,12 +8599,13 @@ SHS__PRIVATE shs_status shs__grid_patches(const shs_patches *set, shs__grid *g) 
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__grid_open(const shs_image *image, int need_pixels, const shs_patches *set, shs__grid *g) {
-    shs_status status = shs__grid_image(image, need_pixels, g);
-    return status == SHS_OK ? shs__grid_patches(set, g) : status;
+SHS__PRIVATE shs_status shs__patch_grid_open(const shs_image *image, int need_pixels, const shs_patches *set,
+                                             shs__patch_grid *g) {
+    shs_status status = shs__patch_image(image, need_pixels, g);
+    return status == SHS_OK ? shs__patch_set(set, g) : status;
 }
 
-SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y) {
+SHS__PRIVATE void shs__patch_position(const shs__patch_grid *g, size_t index, int *x, int *y) {
     size_t at = index;
     if (g->mode == SHS_PATCH_MODE_RANDOM)
         at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__random_mix(g->seed));
@@ -8608,26 +8614,26 @@ SHS__PRIVATE void shs__position(const shs__grid *g, size_t index, int *x, int *y
 }
 
 SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p) {
-    shs__grid g;
-    int fits = shs__grid_open(image, 0, set, &g) == SHS_OK;
+    shs__patch_grid g;
+    int fits = shs__patch_grid_open(image, 0, set, &g) == SHS_OK;
     if (p) *p = fits ? g.p : 0;
     return fits ? g.count : 0;
 }
 
 SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
-    shs__grid g;
-    shs_status status = shs__grid_open(image, 0, set, &g);
+    shs__patch_grid g;
+    shs_status status = shs__patch_grid_open(image, 0, set, &g);
     if (status != SHS_OK) return status;
     if (index >= g.count) return SHS_BAD_PATCHES;
     if (!x || !y) return SHS_BAD_OUTPUT;
-    shs__position(&g, index, x, y);
+    shs__patch_position(&g, index, x, y);
     return SHS_OK;
 }
 
 /* ---- out of the image ------------------------------------------------------------------------------ >>patches_get */
 
 /* `count` values from value `at` of the image on, `step` apart, into shs_real. */
-SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int count, shs_real *out) {
+SHS__PRIVATE void shs__patch_pixels(const shs__patch_grid *g, size_t at, int step, int count, shs_real *out) {
     size_t s = (size_t)step;
     int i;
     if (g->type == SHS_TYPE_U8) {
@@ -8648,7 +8654,7 @@ SHS__PRIVATE void shs__read_pixels(const shs__grid *g, size_t at, int step, int 
 }
 
 typedef struct shs__patch_job {
-    shs__grid g;
+    shs__patch_grid g;
     size_t first, count;
     shs_real *Y;             /* get */
     const shs_real *Z;       /* put */
@@ -8660,7 +8666,7 @@ typedef struct shs__patch_job {
 } shs__patch_job;
 
 /* The mean of `count` values by four sums, none of which waits for another. */
-SHS__PRIVATE shs_real shs__mean(int count, const shs_real *x) {
+SHS__PRIVATE shs_real shs__patch_mean(int count, const shs_real *x) {
     shs__sum sums[4] = SHS_ZERO, sum = SHS_ZERO;
     int i, k;
     for (i = 0; i + 4 <= count; i += 4)
@@ -8671,18 +8677,18 @@ SHS__PRIVATE shs_real shs__mean(int count, const shs_real *x) {
 }
 
 /* One patch into y, its channels' means and its norm taken out on request. */
-SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
+SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
     int area = g->pw * g->ph, x0, y0, c, row, i;
-    shs__position(g, index, &x0, &y0);
+    shs__patch_position(g, index, &x0, &y0);
     for (c = 0; c < g->channels; c++) {
         shs_real *plane = y + (size_t)c * (size_t)area;
         shs_real mean = 0;
         for (row = 0; row < g->ph; row++) {
             size_t at = (size_t)(y0 + row) * g->stride + (size_t)x0 * (size_t)g->channels + (size_t)c;
-            shs__read_pixels(g, at, g->channels, g->pw, plane + (size_t)row * (size_t)g->pw);
+            shs__patch_pixels(g, at, g->channels, g->pw, plane + (size_t)row * (size_t)g->pw);
         }
         if (!g->keep_mean) {
-            mean = shs__mean(area, plane);
+            mean = shs__patch_mean(area, plane);
             for (i = 0; i < area; i++) plane[i] -= mean;
         }
         if (means) means[c] = mean;
@@ -8695,30 +8701,31 @@ SHS__PRIVATE void shs__get_patch(const shs__grid *g, size_t index, shs_real *y, 
     }
 }
 
-SHS__PRIVATE void shs__get_patches(const shs__patch_job *w, size_t i, size_t end) {
+SHS__PRIVATE void shs__patch_get_range(const shs__patch_job *w, size_t i, size_t end) {
     for (; i < end; i++)
-        shs__get_patch(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), w->means ? w->means + i * (size_t)w->g.channels : NULL,
+        shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), w->means ? w->means + i * (size_t)w->g.channels : NULL,
                        w->norms ? w->norms + i : NULL);
 }
 
-SHS__PRIVATE void shs__get_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
     size_t i = chunk * SHS__SIGNALS_A_CHUNK;
     (void)worker;
-    shs__get_patches(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
+    shs__patch_get_range(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
 }
 
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                        size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms) {
     shs__patch_job w = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__grid_open(image, 1, set, &w.g);
+    if (status == SHS_OK) status = shs__patch_grid_open(image, 1, set, &w.g);
     if (status != SHS_OK) return status;
     if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Y && count) return SHS_BAD_OUTPUT;
     if (ldy < w.g.p) return SHS_BAD_LDY;
     w.first = first, w.count = count, w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
-    shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk, &w);
+    shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK),
+                      shs__patch_get_chunk, &w);
     return SHS_OK;
 }
 
@@ -8727,12 +8734,12 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
 enum { SHS__ROWS_A_BAND = 8 };
 
 /* The first patch that reaches below image row `top`: they come row by row, or in any order. */
-SHS__PRIVATE size_t shs__first_below(const shs__patch_job *w, int top) {
+SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
     size_t low = 0, high = w->g.mode == SHS_PATCH_MODE_RANDOM ? 0 : w->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int x0, y0;
-        shs__position(&w->g, w->first + middle, &x0, &y0);
+        shs__patch_position(&w->g, w->first + middle, &x0, &y0);
         if (y0 + w->g.ph <= top) low = middle + 1;
         else high = middle;
     }
@@ -8741,17 +8748,17 @@ SHS__PRIVATE size_t shs__first_below(const shs__patch_job *w, int top) {
 
 /* Adds to one band of image rows whatever the patches have for it. A pixel belongs to one band and takes its patches in
    their order, so the sum does not depend on who runs which band. */
-SHS__PRIVATE void shs__put_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
-    const shs__grid *g = &w->g;
+    const shs__patch_grid *g = &w->g;
     int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->height, top + SHS__ROWS_A_BAND);
     size_t k;
     (void)worker;
-    for (k = shs__first_below(w, top); k < w->count; k++) {
+    for (k = shs__patch_first_below(w, top); k < w->count; k++) {
         const shs_real *z = SHS__AT(w->Z, w->ld, 0, k);
         shs_real scale = w->put_norms ? w->put_norms[k] : 1;
         int x0, y0, c, row, i;
-        shs__position(g, w->first + k, &x0, &y0);
+        shs__patch_position(g, w->first + k, &x0, &y0);
         if (y0 >= bottom && g->mode != SHS_PATCH_MODE_RANDOM) break;
         for (row = shs__imax(y0, top); row < shs__imin(y0 + g->ph, bottom); row++) {
             size_t pixel = (size_t)row * (size_t)g->width + (size_t)x0;
@@ -8770,18 +8777,18 @@ SHS__PRIVATE void shs__put_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* Only the bands that these patches can touch are visited; for patches in row order those are few. */
-SHS__PRIVATE void shs__put_run(const shs_context *ctx, shs__patch_job *w) {
+SHS__PRIVATE void shs__patch_put_run(const shs_context *ctx, shs__patch_job *w) {
     int x, last = 0;
     w->top = 0;
     if (w->count == 0) return;
     if (w->g.mode == SHS_PATCH_MODE_RANDOM) last = w->g.height - 1;
     else {
-        shs__position(&w->g, w->first, &x, &w->top);
-        shs__position(&w->g, w->first + w->count - 1, &x, &last);
+        shs__patch_position(&w->g, w->first, &x, &w->top);
+        shs__patch_position(&w->g, w->first + w->count - 1, &x, &last);
         last += w->g.ph - 1;
     }
     shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1,
-                      shs__put_chunk, w);
+                      shs__patch_put_chunk, w);
 }
 
 SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
@@ -8789,7 +8796,7 @@ SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *
                                        shs_real *sum, shs_real *weight) {
     shs__patch_job w = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__grid_open(image, 0, set, &w.g);
+    if (status == SHS_OK) status = shs__patch_grid_open(image, 0, set, &w.g);
     if (status != SHS_OK) return status;
     if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Z && count) return SHS_BAD_SIGNALS;
@@ -8797,20 +8804,20 @@ SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *
     if (!sum || !weight) return SHS_BAD_OUTPUT;
     w.first = first, w.count = count, w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms;
     w.sum = sum, w.weight = weight;
-    shs__put_run(ctx, &w);
+    shs__patch_put_run(ctx, &w);
     return SHS_OK;
 }
 
-typedef struct shs__average_job {
-    shs__grid g;
+typedef struct shs__patch_average_job {
+    shs__patch_grid g;
     shs_real lambda;
     const shs_real *sum, *weight;
     shs_real *out;
-} shs__average_job;
+} shs__patch_average_job;
 
-SHS__PRIVATE void shs__average_chunk(void *arg, size_t chunk, int worker) {
-    const shs__average_job *w = (const shs__average_job *)arg;
-    const shs__grid *g = &w->g;
+SHS__PRIVATE void shs__patch_average_chunk(void *arg, size_t chunk, int worker) {
+    const shs__patch_average_job *w = (const shs__patch_average_job *)arg;
+    const shs__patch_grid *g = &w->g;
     int x, c, row = (int)chunk;
     (void)worker;
     for (x = 0; x < g->width; x++) {
@@ -8819,7 +8826,7 @@ SHS__PRIVATE void shs__average_chunk(void *arg, size_t chunk, int worker) {
         for (c = 0; c < g->channels; c++) {
             size_t at = pixel * (size_t)g->channels + (size_t)c;
             shs_real own = 0;
-            shs__read_pixels(g, (size_t)row * g->stride + (size_t)x * (size_t)g->channels + (size_t)c, 1, 1, &own);
+            shs__patch_pixels(g, (size_t)row * g->stride + (size_t)x * (size_t)g->channels + (size_t)c, 1, 1, &own);
             w->out[at] = covered > 0 ? (w->lambda * own + w->sum[at]) / (w->lambda + covered) : own;
         }
     }
@@ -8827,15 +8834,15 @@ SHS__PRIVATE void shs__average_chunk(void *arg, size_t chunk, int worker) {
 
 SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
                                            const shs_real *weight, shs_real *out) {
-    shs__average_job w = SHS_ZERO;
+    shs__patch_average_job w = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__grid_image(image, 1, &w.g);
+    if (status == SHS_OK) status = shs__patch_image(image, 1, &w.g);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
     w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
     shs__ctx_parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
-                      shs__average_chunk, &w);
+                      shs__patch_average_chunk, &w);
     return SHS_OK;
 }
 
@@ -8843,16 +8850,16 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
 
 enum { SHS__PATCHES_A_BATCH = 16384 };
 
-typedef struct shs__approximation {
-    shs__grid g;
+typedef struct shs__patch_coding {
+    shs__patch_grid g;
     shs__coder coder;
     shs_codes codes;
     shs_omp_options coding; /* of the batch: the arrays `..._each` move along */
     int batch;
     shs_real *Y, *means, *norms, *sum, *weight;
-} shs__approximation;
+} shs__patch_coding;
 
-SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *w, int n, int stride, int workers) {
+SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int n, int stride, int workers) {
     size_t batch = shs__zmin(SHS__PATCHES_A_BATCH, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
     w->batch = (int)batch;
     w->coder.p = w->g.p, w->coder.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
@@ -8865,15 +8872,15 @@ SHS__PRIVATE void shs__approximation_layout(shs__layout *l, shs__approximation *
     w->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
-SHS__PRIVATE int shs__fetch_patches(void *source, size_t first, size_t end) {
+SHS__PRIVATE int shs__patch_fetch(void *source, size_t first, size_t end) {
     const shs__patch_job *w = (const shs__patch_job *)source;
-    shs__get_patches(w, first, end);
+    shs__patch_get_range(w, first, end);
     return shs__finite_columns(w->g.p, end - first, SHS__AT(w->Y, w->ld, 0, first), w->ld);
 }
 
 /* The patches of a batch become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
-SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__approximation *w, shs__patch_job *job,
-                                                 shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_coding *w, shs__patch_job *job,
+                                        shs_omp_report *report) {
     shs__synthesis synthesis = SHS_ZERO;
     const shs_engine *e = ctx ? ctx->engine : NULL;
     size_t count = job->count, workers = (size_t)shs__ctx_workers(ctx);
@@ -8883,10 +8890,10 @@ SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__ap
     w->coder.m = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
     w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
-    w->coder.fetch = e ? NULL : shs__fetch_patches, w->coder.source = job, w->coder.after = &synthesis;
+    w->coder.fetch = e ? NULL : shs__patch_fetch, w->coder.source = job, w->coder.after = &synthesis;
     if (e) {
-        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK), shs__get_chunk,
-                          job);
+        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK),
+                          shs__patch_get_chunk, job);
         if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
@@ -8899,22 +8906,22 @@ SHS__PRIVATE shs_status shs__approximate_patches(const shs_context *ctx, shs__ap
 }
 
 /* One batch: out of the image, through the dictionary, back. */
-SHS__PRIVATE shs_status shs__approximate_batch(const shs_context *ctx, shs__approximation *w, size_t first, size_t count,
-                                               shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__patch_batch(const shs_context *ctx, shs__patch_coding *w, size_t first, size_t count,
+                                         shs_omp_report *report) {
     shs__patch_job job = SHS_ZERO;
     shs_status status;
     job.g = w->g;
     job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
-    status = shs__approximate_patches(ctx, w, &job, report);
+    status = shs__patch_code(ctx, w, &job, report);
     if (status != SHS_OK) return status;
     job.Z = w->Y, job.put_means = w->means, job.put_norms = w->norms, job.sum = w->sum, job.weight = w->weight;
-    shs__put_run(ctx, &job);
+    shs__patch_put_run(ctx, &job);
     if (w->coding.sparsity_each) w->coding.sparsity_each += count;
     if (w->coding.tolerance_each) w->coding.tolerance_each += count;
     return SHS_OK;
 }
 
-SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximation *w, shs_omp_report *total) {
+SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *total) {
     size_t first, pixels = (size_t)w->g.width * (size_t)w->g.height;
     shs_status status = SHS_OK;
     memset(w->sum, 0, pixels * (size_t)w->g.channels * sizeof(shs_real));
@@ -8922,7 +8929,7 @@ SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximat
     for (first = 0; first < w->g.count && status == SHS_OK; first += (size_t)w->batch) {
         shs_omp_report report = SHS_ZERO;
         size_t count = shs__zmin((size_t)w->batch, w->g.count - first);
-        status = shs__approximate_batch(ctx, w, first, count, &report);
+        status = shs__patch_batch(ctx, w, first, count, &report);
         total->nonzeros += report.nonzeros;
         total->not_reached += report.not_reached;
         total->sum2 += report.sum2;
@@ -8932,49 +8939,49 @@ SHS__OUTLINE shs_status shs__approximate(const shs_context *ctx, shs__approximat
     return status;
 }
 
-SHS__OUTLINE shs_status shs__approximation_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
-                                                const shs_omp_options *coding, shs__approximation *w, int *stride) {
+SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
+                                        const shs_omp_options *coding, shs__patch_coding *w, int *stride) {
     shs_omp_options zero = SHS_ZERO;
-    shs_status status = shs__grid_open(image, need_pixels, set, &w->g);
+    shs_status status = shs__patch_grid_open(image, need_pixels, set, &w->g);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     w->coding = coding ? *coding : zero;
     *stride = shs__imin(w->g.p, n);
-    status = shs__check_coding(*stride, n, w->g.count, &w->coding, stride);
+    status = shs__omp_check_options(*stride, n, w->g.count, &w->coding, stride);
     *stride = shs__imax(*stride, 1);
     return status;
 }
 
 SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set,
                                                      int n, const shs_omp_options *coding) {
-    shs__approximation w = SHS_ZERO;
+    shs__patch_coding w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int stride;
-    if (shs__approximation_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
-    shs__approximation_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
+    if (shs__patch_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
+    shs__patch_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                                const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                                shs_real *out, shs_omp_report *report) {
-    shs__approximation w = SHS_ZERO;
+    shs__patch_coding w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_omp_report total = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
     int stride = 0;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__approximation_open(image, 1, set, n, coding, &w, &stride);
+    if (status == SHS_OK) status = shs__patch_open(image, 1, set, n, coding, &w, &stride);
     if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    while (shs__layout_next(ctx, &l, &status)) shs__approximation_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
+    while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
     ctx = shs__ctx_trial(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
-    status = shs__approximate(ctx, &w, &total);
+    status = shs__patch_batches(ctx, &w, &total);
     if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);
     if (status == SHS_OK && report) *report = total;
     shs__layout_release(ctx, &l);
@@ -8994,15 +9001,15 @@ enum {
    D_h'D_h + D_v'D_v: the gradients' energy of noise alone over sigma^2. */
 #define SHS__NOISE_TAU ((shs_wide)81.82076743668523)
 
-typedef struct shs__weak_patches {
+typedef struct shs__noise_patches {
     int width, height, step;
     shs_real *plane; /* one channel, less its mean */
     shs_real *panel, *product, *scratch;
     shs_wide *mean, *covariance, *values; /* of the patches; its eigenvalues, largest first */
     size_t patches;
-} shs__weak_patches;
+} shs__noise_patches;
 
-SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__weak_patches *w) {
+SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__noise_patches *w) {
     const int p = SHS__NOISE_P, area = p * p;
     w->plane = SHS__CARVE(l, shs_real, shs__layout_product((size_t)w->width, (size_t)w->height, 1));
     w->panel = SHS__CARVE(l, shs_real, (size_t)(p * SHS__NOISE_PANEL));
@@ -9014,7 +9021,7 @@ SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__weak_patches *w) {
 }
 
 /* The squares of a patch's central differences. */
-SHS__PRIVATE shs_wide shs__gradient_energy(const shs_real *x) {
+SHS__PRIVATE shs_wide shs__noise_gradient(const shs_real *x) {
     const int side = SHS__NOISE_SIDE;
     shs_real sum = 0;
     int i, k;
@@ -9027,7 +9034,7 @@ SHS__PRIVATE shs_wide shs__gradient_energy(const shs_real *x) {
 }
 
 /* Adds `count` patches of the panel to the sums. */
-SHS__PRIVATE void shs__noise_add(shs__weak_patches *w, int count) {
+SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
     const int p = SHS__NOISE_P;
     int i, j;
     if (count == 0) return;
@@ -9039,7 +9046,7 @@ SHS__PRIVATE void shs__noise_add(shs__weak_patches *w, int count) {
 }
 
 /* The eigenvalues of the covariance of patches with less gradient than limit. A patch that is constant was clipped. */
-SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__weak_patches *w, shs_wide limit) {
+SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__noise_patches *w, shs_wide limit) {
     const int p = SHS__NOISE_P, side = SHS__NOISE_SIDE;
     int x, y, i, j, count = 0;
     w->patches = 0;
@@ -9051,7 +9058,7 @@ SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__weak_patc
             shs_wide energy;
             for (i = 0; i < side; i++)
                 memcpy(patch + i * side, SHS__AT(w->plane, w->width, x, y + i), (size_t)side * sizeof *patch);
-            energy = shs__gradient_energy(patch);
+            energy = shs__noise_gradient(patch);
             if (!(energy > 0) || energy >= limit || ++count < SHS__NOISE_PANEL) continue;
             shs__noise_add(w, count);
             count = 0;
@@ -9066,12 +9073,12 @@ SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__weak_patc
     return shs_eigh(ctx, p, w->covariance, p, p, w->values, NULL, p);
 }
 
-SHS__PRIVATE shs_status shs__noise_read(const shs__grid *g, shs__weak_patches *w, int channel) {
+SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_patches *w, int channel) {
     shs_wide mean = 0;
     size_t i, count = (size_t)w->width * (size_t)w->height;
     int y;
     for (y = 0; y < w->height; y++)
-        shs__read_pixels(g, (size_t)y * g->stride + (size_t)channel, g->channels, w->width, SHS__AT(w->plane, w->width, 0, y));
+        shs__patch_pixels(g, (size_t)y * g->stride + (size_t)channel, g->channels, w->width, SHS__AT(w->plane, w->width, 0, y));
     if (!shs__finite(count, w->plane)) return SHS_IMAGE_NOT_FINITE;
     for (i = 0; i < count; i++) mean += (shs_wide)w->plane[i];
     for (i = 0; i < count; i++) w->plane[i] -= (shs_real)(mean / (shs_wide)count);
@@ -9079,7 +9086,7 @@ SHS__PRIVATE shs_status shs__noise_read(const shs__grid *g, shs__weak_patches *w
 }
 
 /* One channel: its sigma^2, the patches it rests on, whether it is a guess. */
-SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__weak_patches *w, shs_wide *sigma2, size_t *patches,
+SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_patches *w, shs_wide *sigma2, size_t *patches,
                                            int *guess) {
     const int p = SHS__NOISE_P;
     shs_wide limit = (shs_wide)SHS__REAL_MAX, before = -1;
@@ -9100,14 +9107,14 @@ SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__weak_pat
 }
 
 SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise) {
-    shs__weak_patches w = SHS_ZERO;
+    shs__noise_patches w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs__grid g;
+    shs__patch_grid g;
     shs_noise all = SHS_ZERO;
     shs_wide sum = 0;
     int channel;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__grid_image(image, 1, &g);
+    if (status == SHS_OK) status = shs__patch_image(image, 1, &g);
     if (status != SHS_OK) return status;
     if (g.width < SHS__NOISE_SIDE || g.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
     if (!noise) return SHS_BAD_OUTPUT;

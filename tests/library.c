@@ -42,9 +42,9 @@ const test_stage test_stages[] = {
     {"looking for NaN", shs__finite_chunk},
     {"sums of an atom's signals", shs__dl_gather_chunk},
     {"residuals of a group", shs__dl_update_chunk},
-    {"taking patches", shs__get_chunk},
-    {"putting patches", shs__put_chunk},
-    {"averaging", shs__average_chunk},
+    {"taking patches", shs__patch_get_chunk},
+    {"putting patches", shs__patch_put_chunk},
+    {"averaging", shs__patch_average_chunk},
     {"a pass over pixels", shs__px_pass_chunk},
     {"adding up its sums", shs__px_collect_chunk},
 };
