@@ -177,7 +177,7 @@ check-claims: | build $(BEFORE) ; @sh tests/claims.sh
 #: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 # Suites that run a second time with the stages on a device.
-CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica
+CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica test_faults
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
 no_opencl = @echo "skipped: there are no OpenCL headers here, or no library to link with; make deps installs them"
@@ -229,7 +229,7 @@ run-tsan run-tsan-openmp: run-%: build/%/test_threads
 
 # What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
 # and what stands in for cmocka is compiled with the tests. There are no real data: they would take too long.
-MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica engines extremes eigen dense)
+MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica faults engines extremes eigen dense)
 
 test-msan: | build $(BEFORE)
 	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) run-msan SHS_DATA=none,\

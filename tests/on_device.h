@@ -81,6 +81,8 @@ static const struct cpu_only {
     {"dictionary learning", "test_arena", "the query counts the CPU's memory; a session takes its own"},
     {"patches", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
     {"cubes", "test_workspaces", "the query counts the CPU's memory; a session takes its own"},
+    {"faults", "test_one_block_a_call", "the query counts the CPU's memory; a session takes its own"},
+    {"faults", "test_engine_does_not_open", "another engine stands in for the CPU, whose bits are compared"},
     {NULL, NULL, NULL},
 };
 

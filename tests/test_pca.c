@@ -1,17 +1,7 @@
 /* test_pca.c - principal components, minimum noise fraction and anomaly scores, against other systems and naive twins. */
-#include "test_cube_tools.h"
+#include "test_components.h"
 
 /* ---- naive twins ------------------------------------------------------------------------------------------------- */
-
-/* op(A) B for column-major A (m x k, or k x m where transposed) and B (k x n). */
-static double *naive_product(int transposed, int m, int n, int k, const double *A, const double *B) {
-    double *C = NEW(double, m * n);
-    int i, j, l;
-    for (j = 0; j < n; j++)
-        for (i = 0; i < m; i++)
-            for (l = 0; l < k; l++) C[j * m + i] += (transposed ? A[i * k + l] : A[l * m + i]) * B[j * k + l];
-    return C;
-}
 
 /* Half the covariance of the differences of neighbours in a line, both of them valid. */
 static double *naive_noise(const plain_cube *p, const unsigned char *valid) {
@@ -113,16 +103,6 @@ static void check_components(const shs_pca *pca, const plain_cube *p, const doub
     }
     check_signs(B, K, pca->vectors);
     free(CV), free(VV);
-}
-
-static int same_bits(const shs_pca *a, const shs_pca *b) {
-    size_t B = (size_t)a->bands, K = (size_t)a->components, w = sizeof(shs_wide);
-    return a->bands == b->bands && a->components == b->components && a->count == b->count &&
-           a->eigenvalue_count == b->eigenvalue_count && memcmp(&a->total_variance, &b->total_variance, w) == 0 &&
-           memcmp(a->mean, b->mean, B * w) == 0 && memcmp(a->scale, b->scale, B * w) == 0 &&
-           memcmp(a->eigenvalues, b->eigenvalues, (size_t)a->eigenvalue_count * w) == 0 &&
-           memcmp(a->vectors, b->vectors, B * K * w) == 0 && memcmp(a->forward, b->forward, B * K * w) == 0 &&
-           memcmp(a->backward, b->backward, B * K * w) == 0;
 }
 
 static shs_pca fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *o) {
@@ -341,7 +321,7 @@ static void test_options_may_be_absent(void **state) {
     shs_pca a = fit(NULL, &cube, NULL), b = fit(NULL, &cube, &zero);
     (void)state;
     assert_int_equal(a.components, 5);
-    assert_true(same_bits(&a, &b));
+    assert_true(same_pca(&a, &b));
     shs_pca_free(NULL, &a), shs_pca_free(NULL, &b), shs_pca_free(NULL, &b), shs_pca_free(NULL, NULL);
     free(p.x);
     cube_free(&cube);
@@ -458,7 +438,7 @@ static void test_run(void **state) {
             a.rescale = b.rescale = rescale, a.low = b.low = -1, a.high = b.high = 1;
             assert_ok(shs_pca_transform(NULL, &pca, &cube, &a));
             assert_ok(shs_pca_run(NULL, &cube, &o, &b, &made));
-            assert_true(same_bits(&pca, &made));
+            assert_true(same_pca(&pca, &made));
             assert_memory_equal(a.pixels, b.pixels, 23 * 31 * 3 * sizeof(double));
             c = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
             c.rescale = rescale, c.low = -1, c.high = 1;
@@ -938,111 +918,6 @@ static void test_mnf_without_noise(void **state) {
     cube_free(&column), cube_free(&constant);
 }
 
-/* ---- all that can go wrong, for every call ----------------------------------------------------------------------- */
-
-typedef struct scene {
-    plain_cube p;
-    shs_cube cube, blockwise; /* in memory, and in 4 blocks */
-    stream s;
-    shs_moments moments;
-    double *noise;
-    shs_pca pca;           /* fitted */
-    shs_pca made;          /* output of the calls that fit */
-    shs_sink memory, sink; /* output of the others: collected from blocks */
-    collector c;
-    int rank;
-} scene;
-
-enum { LINES = 14, SAMPLES = 17, BANDS = 5 };
-
-typedef shs_status (*call_fn)(const shs_context *ctx, scene *s);
-
-static shs_status call_fit(const shs_context *ctx, scene *s) { return shs_pca_fit(ctx, &s->blockwise, NULL, &s->made); }
-static shs_status call_from_moments(const shs_context *ctx, scene *s) {
-    return shs_pca_from_moments(ctx, &s->moments, NULL, &s->made);
-}
-static shs_status call_mnf(const shs_context *ctx, scene *s) { return shs_mnf_fit(ctx, &s->blockwise, NULL, &s->made); }
-static shs_status call_from_noise(const shs_context *ctx, scene *s) {
-    return shs_mnf_from_noise(ctx, &s->moments, s->noise, BANDS, NULL, &s->made);
-}
-static shs_status call_transform(const shs_context *ctx, scene *s) {
-    s->sink.rescale = 1, s->sink.low = 0, s->sink.high = 255;
-    return shs_pca_transform(ctx, &s->pca, &s->blockwise, &s->sink);
-}
-static shs_status call_denoise(const shs_context *ctx, scene *s) {
-    return shs_pca_denoise(ctx, &s->pca, 2, &s->blockwise, &s->sink);
-}
-static shs_status call_inverse(const shs_context *ctx, scene *s) {
-    return shs_pca_inverse(ctx, &s->pca, &s->blockwise, &s->sink);
-}
-static shs_status call_rx(const shs_context *ctx, scene *s) {
-    s->c.outputs = 1;
-    return shs_rx(ctx, &s->blockwise, NULL, &s->sink, &s->rank);
-}
-
-static shs_status call_run(const shs_context *ctx, scene *s) {
-    return shs_pca_run(ctx, &s->blockwise, NULL, &s->sink, &s->made);
-}
-
-static const struct {
-    const char *name;
-    call_fn call;
-    int makes, writes;
-} calls[] = {
-    {"shs_pca_fit", call_fit, 1, 0},
-    {"shs_pca_from_moments", call_from_moments, 1, 0},
-    {"shs_mnf_fit", call_mnf, 1, 0},
-    {"shs_mnf_from_noise", call_from_noise, 1, 0},
-    {"shs_pca_transform", call_transform, 0, 1},
-    {"shs_pca_denoise", call_denoise, 0, 1},
-    {"shs_pca_inverse", call_inverse, 0, 1},
-    {"shs_pca_run", call_run, 1, 1},
-    {"shs_rx", call_rx, 0, 1},
-};
-#define CALLS (int)(sizeof calls / sizeof calls[0])
-
-static void scene_create(scene *s) {
-    memset(s, 0, sizeof *s);
-    s->p = smooth_cube(LINES, SAMPLES, BANDS, 2, 16);
-    s->cube = cube_of(&s->p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
-    assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
-    assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
-    s->noise = naive_noise(&s->p, NULL);
-    s->pca = fit(NULL, &s->cube, NULL);
-    s->memory = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, LINES, SAMPLES, BANDS);
-}
-
-static void scene_free(scene *s) {
-    shs_moments_free(NULL, &s->moments);
-    shs_pca_free(NULL, &s->pca);
-    free(s->p.x), free(s->noise);
-    cube_free(&s->cube), sink_free(&s->memory);
-}
-
-static void scene_prepare(scene *s) {
-    s->blockwise = streamed(&s->cube, 4, &s->s);
-    s->sink = collecting(&s->memory, LINES, SAMPLES, BANDS, &s->c);
-    memset(s->memory.pixels, UNTOUCHED, LINES * SAMPLES * BANDS * sizeof(float));
-    memset(&s->made, UNTOUCHED, sizeof s->made);
-    s->rank = -7;
-}
-
-/* One run of one call with one fault; what a fault leaves behind is checked here. */
-static shs_status run_call(scene *s, int c, const shs_context *ctx, const faulty *f) {
-    shs_status status = calls[c].call(ctx, s);
-    if (status == SHS_OK && calls[c].makes) shs_pca_free(ctx, &s->made);
-    else if (!holds_untouched(&s->made, sizeof s->made))
-        fail_msg("%s: %s, but the result was touched", calls[c].name, shs_status_name(status));
-    if (status != SHS_OK && s->rank != -7) fail_msg("%s: %s, but the rank was set", calls[c].name, shs_status_name(status));
-    if (f->outstanding) fail_msg("%s: %s leaks %d blocks", calls[c].name, shs_status_name(status), f->outstanding);
-    if (s->s.wrong || s->c.wrong) fail_msg("%s: lines out of order", calls[c].name);
-    return status;
-}
-
-#define RESULT shs_pca
-#define free_result shs_pca_free
-#include "test_pixel_faults.h"
-
 /* ---- threads and ranks ------------------------------------------------------------------------------------------- */
 
 static void test_threads_give_the_same_bits(void **state) {
@@ -1068,7 +943,7 @@ static void test_threads_give_the_same_bits(void **state) {
                     first = more;
                     continue;
                 }
-                assert_true(same_bits(&first, &more));
+                assert_true(same_pca(&first, &more));
                 assert_memory_equal(a.pixels, b.pixels, 61 * 71 * 23 * sizeof(double));
                 assert_memory_equal(ra.pixels, rb.pixels, 61 * 71 * sizeof(double));
                 shs_pca_free(NULL, &more);
@@ -1161,7 +1036,7 @@ static void test_ranks_give_one_answer(void **state) {
                     check_near("forward", 36, w.made[r].forward, one.forward, 1e-8);
                     check_near("mean", 6, w.made[r].mean, one.mean, 1e-10);
                     assert_true(w.made[r].count == one.count);
-                    assert_true(same_bits(w.made + r, w.made));
+                    assert_true(same_pca(w.made + r, w.made));
                 } else {
                     check_near("scores", pixels, (const double *)w.sinks[r].pixels, (const double *)sink.pixels + done, 1e-8);
                     assert_int_equal(w.rank_of_space[r], 6);
@@ -1376,7 +1251,8 @@ int main(void) {
         cmocka_unit_test(test_golden_beach),
         cmocka_unit_test(test_golden_jasper),
         cmocka_unit_test(test_golden_airport),
-        cmocka_unit_test(test_grass_planes), cmocka_unit_test(test_defaults_are_those_of_double),
+        cmocka_unit_test(test_grass_planes),
+        cmocka_unit_test(test_defaults_are_those_of_double),
         cmocka_unit_test(test_covariance_and_correlation),
         cmocka_unit_test(test_options_may_be_absent),
         cmocka_unit_test(test_number_of_components),
@@ -1398,12 +1274,6 @@ int main(void) {
         cmocka_unit_test(test_mnf_denoises),
         cmocka_unit_test(test_mnf_from_noise),
         cmocka_unit_test(test_mnf_without_noise),
-        cmocka_unit_test(test_each_allocation_fails),
-        cmocka_unit_test(test_each_read_fails),
-        cmocka_unit_test(test_each_write_fails),
-        cmocka_unit_test(test_cancelled_at_every_step),
-        cmocka_unit_test(test_arena_is_enough),
-        cmocka_unit_test(test_results_in_an_arena),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
