@@ -3025,16 +3025,18 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 
 #endif
 
-/* The index of the largest |alpha|, the first of equals. */
+/* All kernels that choose begin with atom 0 at score 0 and take only what is larger: where no score is a number, the zeros
+   behind the last atom do not win.
+
+   The index of the largest |alpha|, the first of equals. */
 SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
-    shs_real best = -1;
+    shs_real best = 0;
     int i = 0, index = 0;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
         const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
         SHS__IN(champion) c = SHS_ZERO;
         const SHS__IN(mask) absolute = ~(c.where + sign);
-        c.best -= 1;
         for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
         index = SHS__IN(champion_index)(&c, &best);
     }
@@ -3049,7 +3051,7 @@ SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
 SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g, const shs_real *SHS__RESTRICT c,
                                   shs_real *SHS__RESTRICT B, size_t rows, shs_real inverse_d, shs_real t,
                                   shs_real *SHS__RESTRICT alpha) {
-    shs_real best = -1;
+    shs_real best = 0;
     const shs_real minus_t = -t;
     int i = 0, index = 0, q;
 #ifdef SHS__VECTOR_BYTES
@@ -3059,8 +3061,6 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         const SHS__IN(mask) absolute = ~(champion.where + sign);
         SHS__IN(mask) won;
         const shs__vec zero = {0}, step = zero - t;
-        champion.best -= 1;
-        second.best -= 1;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
             shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
             shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
@@ -3148,13 +3148,12 @@ SHS__INLINE SHS__SCORE SHS__IN(score)(shs_selection selection, SHS__SCORE alpha,
    distance and diagonal have room for whole vectors, with zeros in it. */
 SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
                                  const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real *distance) {
-    shs_real best = -1;
+    shs_real best = 0;
     int i, index = 0;
 #ifdef SHS__VECTOR_BYTES
     const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
     SHS__IN(champion) champion = SHS_ZERO;
     const SHS__IN(mask) absolute = ~(champion.where + sign);
-    champion.best -= 1;
 #endif
     for (i = 0; i < n; i += SHS__SCORES) {
         const shs_real *row = B ? SHS__AT_B(B, n, rows, k, i) : diagonal + i;
@@ -6666,7 +6665,6 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
-    if (w->next >= w->n) w->next = 0; /* no score is a number, and the zeros behind the last atom won: refused below */
     appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w) : shs__omp_append_gram(w);
     if (appended) {
         in_doubt = shs__omp_decide(w);

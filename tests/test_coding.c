@@ -1906,28 +1906,52 @@ static void test_report_of_gram_form(void **state) {
     problem_free(&q);
 }
 
-/* Correlations that overflow: whatever the rule makes of them, no atom is chosen that does not exist. */
-static void test_overflowing_correlations(void **state) {
-    enum { BIG = 5 };
-    const shs_real large = (shs_real)BY_TYPE(1e15, 1e120), larger = (shs_real)BY_TYPE(1e30, 1e250);
-    shs_real D[3 * BIG], y[3];
-    shs_omp_options o = SHS_ZERO;
-    int i, selection, used, atoms[3];
-    shs_real coefs[3];
-    (void)state;
-    for (i = 0; i < 3 * BIG; i++) D[i] = (i % 2 ? large : -large) * (shs_real)(1 + i % 4);
-    for (i = 0; i < 3; i++) y[i] = i % 2 ? -larger : larger;
-    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++) {
-        size_t size;
-        void *workspace;
-        o.sparsity = 3, o.selection = (shs_selection)selection;
-        size = shs_omp_one_direct_workspace(3, BIG, &o);
-        workspace = malloc(size);
-        assert_ok(shs_omp_one_direct(3, BIG, D, 3, y, &o, workspace, size, atoms, coefs, &used, NULL));
-        assert_in_range(used, 0, 3);
-        for (i = 0; i < used; i++) assert_in_range(atoms[i], 0, BIG - 1);
-        free(workspace);
+static void assert_atoms_exist(const shs_codes *codes, size_t m, int n) {
+    size_t i;
+    for (i = 0; i < m; i++) {
+        int k;
+        assert_in_range(codes->used[i], 0, codes->stride);
+        for (k = 0; k < codes->used[i]; k++) assert_in_range(codes->atoms[i * (size_t)codes->stride + (size_t)k], 0, n - 1);
     }
+}
+
+/* Correlations that overflow: whatever the rule makes of them, no atom is chosen that does not exist. Of 21 atoms most are in
+   whole vectors of any width and some behind them. */
+static void test_overflowing_correlations(void **state) {
+    enum { MOST = 21 };
+    const shs_real large = (shs_real)BY_TYPE(1e15, 1e120), larger = (shs_real)BY_TYPE(1e30, 1e250);
+    shs_real D[3 * MOST], y[3], gram[MOST * MOST], dty[MOST];
+    int i, k, n, selection;
+    (void)state;
+    for (i = 0; i < 3 * MOST; i++) D[i] = (i % 2 ? large : -large) * (shs_real)(1 + i % 4);
+    for (i = 0; i < 3; i++) y[i] = i % 2 ? -larger : larger;
+    for (i = 0; i < MOST * MOST; i++) gram[i] = BY_TYPE(3e38f, 1e308) * (i % (MOST + 1) ? -(shs_real)0.5 : 1);
+    for (i = 0; i < MOST; i++) dty[i] = BY_TYPE(3e38f, 1e308) * (i % 2 ? -1 : 1);
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (n = 1; n <= MOST; n += 4) {
+            shs_codes codes = new_codes(1, 3), one = codes;
+            shs_omp_options o = SHS_ZERO;
+            size_t size;
+            void *workspace;
+            one.m = 1;
+            o.sparsity = n < 3 ? n : 3, o.selection = (shs_selection)selection;
+            size = shs_omp_one_direct_workspace(3, n, &o);
+            workspace = malloc(size);
+            assert_ok(shs_omp_one_direct(3, n, D, 3, y, &o, workspace, size, one.atoms, one.coefs, one.used, NULL));
+            assert_atoms_exist(&codes, 1, n);
+            free(workspace);
+            size = shs_omp_one_workspace(n, &o);
+            workspace = malloc(size);
+            assert_ok(shs_omp_one(n, gram, MOST, dty, 1, &o, workspace, size, one.atoms, one.coefs, one.used, NULL));
+            assert_atoms_exist(&codes, 1, n);
+            free(workspace);
+            for (k = SHS_GRAM_ALWAYS; k <= SHS_GRAM_NEVER; k++) {
+                o.gram_mode = (shs_gram_mode)k;
+                assert_ok(shs_omp_ex(NULL, 3, n, D, 3, 1, y, 3, &o, &codes, NULL, NULL));
+                assert_atoms_exist(&codes, 1, n);
+            }
+            shs_codes_free(NULL, &codes);
+        }
 }
 
 int main(void) {
