@@ -254,4 +254,21 @@ static inline void check_world(const world *w, shs_status status, int kept) {
     must(!w->cancelled || status == SHS_CANCELLED || status == SHS_REDUCE_FAILED || status == SHS_PEER_FAILED);
 }
 
+/* ---- a target ----------------------------------------------------------------------------------------------------- */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What a target does, of which the first byte chooses one; what is worth more executions stands several times. */
+#define FUZZ_ERRANDS 8
+typedef void (*errand_fn)(input *in, world *w);
+
+static inline int run_errand(const errand_fn errands[FUZZ_ERRANDS], const uint8_t *data, size_t size) {
+    input in = input_of(data, size);
+    world w;
+    int which = byte(&in) % FUZZ_ERRANDS;
+    world_of(&w, &in);
+    errands[which](&in, &w);
+    return 0;
+}
+
 #endif

@@ -1,8 +1,6 @@
 /* fuzz_coding.c - sparse coding in all its forms: limits, sizes, edge values; what is reported is what is stored. */
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 typedef struct problem {
     int p, n, m, ldd, ldy;
     shs_real *D, *Y;
@@ -123,7 +121,7 @@ static void code_many(input *in, world *w) {
 }
 
 /* Both forms for one signal. */
-static void code_one(input *in) {
+static void code_one(input *in, world *w) {
     problem q = problem_of(in);
     int s = within(in, -1, 10), form = byte(in) % 2, shift = within(in, 0, 7), shorter = one_in(in, 16);
     int rows = positive(s && s < q.n ? s : q.n), ok_size = q.n > 0 && q.p > 0 && q.m > 0 && q.ldd >= q.p;
@@ -136,6 +134,7 @@ static void code_one(input *in) {
     size_t bytes;
     unsigned char *memory;
     shs_status status;
+    (void)w;
     o.sparsity = s, o.tolerance = tolerance, o.selection = (shs_selection)(byte(in) % SHS_SELECTION_COUNT);
     bytes = form == 0 ? shs_omp_one_workspace(q.n, &o) : shs_omp_one_direct_workspace(q.p, q.n, &o);
     must(bytes < 1 << 20 || !ok_size || s < 0 || !(tolerance >= 0 && tolerance <= (shs_real)3e38)); /* what cannot be has no size */
@@ -234,7 +233,7 @@ static void use_codes(input *in, world *w) {
     output_free(&E), output_free(&sum2), problem_free(&q);
 }
 
-static void queries(input *in, const world *w) {
+static void queries(input *in, world *w) {
     int a = any_int(in), b = any_int(in), c = any_int(in), huge = byte(in) & 1;
     size_t m = huge ? SIZE_MAX / (size_t)(1 + byte(in)) : (size_t)byte(in);
     shs_omp_options o = shs_omp_defaults(a, b);
@@ -254,19 +253,6 @@ static void queries(input *in, const world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    input in = input_of(data, size);
-    world w;
-    int which = byte(&in) % 8;
-    world_of(&w, &in);
-    switch (which) {
-    case 0:
-    case 1:
-    case 2: code_many(&in, &w); break;
-    case 3:
-    case 4: code_one(&in); break;
-    case 5: code_by_correlations(&in, &w); break;
-    case 6: use_codes(&in, &w); break;
-    default: queries(&in, &w); break;
-    }
-    return 0;
+    static const errand_fn errands[FUZZ_ERRANDS] = {code_many, code_many, code_many, code_one, code_one, code_by_correlations, use_codes, queries};
+    return run_errand(errands, data, size);
 }

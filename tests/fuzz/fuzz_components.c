@@ -1,8 +1,6 @@
 /* fuzz_components.c - PCA, MNF, RX and ICA of small cubes, with every option. */
 #include "fuzz_cubes.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static shs_wide threshold_of(input *in) {
     static const double thresholds[] = {0, 0, 0, 0.5, 0.99, 1, 1e-30, 1e30, -1, 2};
     int b = byte(in);
@@ -127,12 +125,6 @@ static void independent(input *in, world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    input in = input_of(data, size);
-    world w;
-    int which = byte(&in) % 8;
-    world_of(&w, &in);
-    if (which < 3) principal(&in, &w);
-    else if (which < 5) anomalies(&in, &w);
-    else independent(&in, &w);
-    return 0;
+    static const errand_fn errands[FUZZ_ERRANDS] = {principal, principal, principal, anomalies, anomalies, independent, independent, independent};
+    return run_errand(errands, data, size);
 }

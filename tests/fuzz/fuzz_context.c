@@ -1,8 +1,6 @@
 /* fuzz_context.c - the arena as a stack of blocks, random numbers, the texts. */
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Blocks are taken and given back in any order; none overlaps another, none lies outside. */
 static void arena(input *in) {
     unsigned char memory[700], *blocks[12];

@@ -1,8 +1,6 @@
 /* fuzz_cubes.c - moments of cubes in every layout, streams that fail, maps into sinks of every type. */
 #include "fuzz_cubes.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Moments once of all, and once more: on failure they are as before. */
 static void moments(input *in, world *w) {
     scene s;
@@ -67,7 +65,7 @@ static void map_into(input *in, world *w) {
 }
 
 /* Sizes that are only looked at. */
-static void queries(input *in, const world *w) {
+static void queries(input *in, world *w) {
     static const unsigned char one = 1;
     shs_cube cube = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
@@ -83,12 +81,6 @@ static void queries(input *in, const world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    input in = input_of(data, size);
-    world w;
-    int which = byte(&in) % 8;
-    world_of(&w, &in);
-    if (which < 3) moments(&in, &w);
-    else if (which < 7) map_into(&in, &w);
-    else queries(&in, &w);
-    return 0;
+    static const errand_fn errands[FUZZ_ERRANDS] = {moments, moments, moments, map_into, map_into, map_into, map_into, queries};
+    return run_errand(errands, data, size);
 }

@@ -1,8 +1,6 @@
 /* fuzz_learning.c - dictionary learning: every option, small sizes, edge values; the atoms returned have unit norm. */
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void schedule_of(input *in, shs_step *steps, const shs_step **schedule, int *count) {
     int i, from = within(in, -1, 2);
     *count = within(in, -1, 2);
@@ -126,7 +124,7 @@ static void starts(input *in, world *w) {
     output_free(&mu);
 }
 
-static void queries(input *in, const world *w) {
+static void queries(input *in, world *w) {
     shs_ksvd_options o;
     shs_step steps[6];
     int a = any_int(in), b = any_int(in);
@@ -138,14 +136,6 @@ static void queries(input *in, const world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    input in = input_of(data, size);
-    world w;
-    int which = byte(&in) % 8;
-    world_of(&w, &in);
-    switch (which) {
-    case 6: starts(&in, &w); break;
-    case 7: queries(&in, &w); break;
-    default: learn(&in, &w); break;
-    }
-    return 0;
+    static const errand_fn errands[FUZZ_ERRANDS] = {learn, learn, learn, learn, learn, learn, starts, queries};
+    return run_errand(errands, data, size);
 }

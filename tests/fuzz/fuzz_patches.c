@@ -1,8 +1,6 @@
 /* fuzz_patches.c - images taken apart into patches and put together again. */
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Bytes of any kind, in a buffer that ends with the last pixel. */
 static void *pixels_of(input *in, shs_type type, size_t count, extent *e) {
     size_t size = shs_type_size(type) ? shs_type_size(type) : 1, i;
