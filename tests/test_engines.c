@@ -544,93 +544,104 @@ static void compare(const char *name, const results *a, const results *b, double
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-static void test_same_results(void **state) {
+/* What every test begins with: the engine of a plan that lets nothing fail, in a context, and room for results. */
+typedef struct fixture {
     scene s;
-    results *here = NEW(results, 1), *there = NEW(results, 1);
+    results *here, *there;
+    plan told;
+    shs_engine e;
+    shs_context ctx;
+} fixture;
+
+/* The plan and the engine as at the start, and no result. */
+static void begin_anew(fixture *x) {
+    const shs_context plain = SHS_ZERO;
+    x->e = engine_of(&x->told), x->ctx = plain, x->ctx.engine = &x->e;
+    memset(x->there, 0, sizeof *x->there);
+}
+
+static int setup(void **state) {
+    fixture *x = NEW(fixture, 1);
+    scene_create(&x->s);
+    x->here = NEW(results, 1), x->there = NEW(results, 1);
+    begin_anew(x);
+    *state = x;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *x = (fixture *)*state;
+    int open = x->told.open;
+    scene_free(&x->s);
+    free(x->here), free(x->there), free(x);
+    return open; /* sessions are closed, whatever happened */
+}
+
+/* The CPU's results of call c. */
+static void done_here(fixture *x, size_t c) {
+    memset(x->here, 0, sizeof *x->here);
+    assert_ok(calls[c].call(NULL, &x->s, x->here));
+}
+
+static void test_same_results(void **state) {
+    fixture *x = (fixture *)*state;
     size_t c;
-    (void)state;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++) {
-        shs_context ctx = SHS_ZERO;
-        plan told;
-        shs_engine e = engine_of(&told);
-        ctx.engine = &e;
-        memset(here, 0, sizeof *here), memset(there, 0, sizeof *there);
-        assert_ok(calls[c].call(NULL, &s, here));
-        assert_ok(calls[c].call(&ctx, &s, there));
-        compare(calls[c].name, there, here, calls[c].bound);
-        assert_true(told.calls >= 2); /* it was asked */
-        assert_int_equal(told.open, 0);
+        begin_anew(x);
+        done_here(x, c);
+        assert_ok(calls[c].call(&x->ctx, &x->s, x->there));
+        compare(calls[c].name, x->there, x->here, calls[c].bound);
+        assert_true(x->told.calls >= 2); /* it was asked */
+        assert_int_equal(x->told.open, 0);
     }
-    free(here), free(there);
-    scene_free(&s);
 }
 
 /* Whichever call fails, its status is the driver's, and what was opened is closed. */
 static void test_each_call_fails(void **state) {
-    scene s;
-    results *r = NEW(results, 1);
+    fixture *x = (fixture *)*state;
     size_t c;
     int k, fallback;
-    (void)state;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++)
         for (fallback = 0; fallback < 2; fallback++)
             for (k = 0;; k++) {
-                shs_context ctx = SHS_ZERO;
                 faulty f;
-                plan told;
-                shs_engine e = engine_of(&told);
                 shs_status status;
-                told.fail_at = k, e.fallback = fallback;
-                ctx.engine = &e;
-                faulty_attach(&f, -1, &ctx);
-                memset(r, 0, sizeof *r);
-                status = calls[c].call(&ctx, &s, r);
-                assert_int_equal(told.open, 0);
+                begin_anew(x);
+                x->told.fail_at = k, x->e.fallback = fallback;
+                faulty_attach(&f, -1, &x->ctx);
+                status = calls[c].call(&x->ctx, &x->s, x->there);
+                assert_int_equal(x->told.open, 0);
                 assert_int_equal(f.outstanding, 0);
-                if (told.calls <= k) {
+                if (x->told.calls <= k) {
                     assert_ok(status);
                     break;
                 }
                 if (status != SHS_DEVICE_LOST) fail_msg("%s, call %d: %s", calls[c].name, k, shs_status_name(status));
             }
-    free(r);
-    scene_free(&s);
 }
 
 /* Where an engine cannot do a stage, or has no memory for it, the CPU stands in, if it may, and the result is the same. */
 static void test_each_call_is_stood_in_for(void **state) {
     static const shs_status answers[] = {SHS_UNSUPPORTED, SHS_NO_MEMORY};
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
+    fixture *x = (fixture *)*state;
     size_t c;
     int k, fallback, a;
-    (void)state;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++) {
-        memset(here, 0, sizeof *here);
-        assert_ok(calls[c].call(NULL, &s, here));
+        done_here(x, c);
         for (fallback = 0; fallback < 2; fallback++)
             for (a = 0; a < 2; a++)
                 for (k = 0;; k++) {
-                    shs_context ctx = SHS_ZERO;
-                    plan told;
-                    shs_engine e = engine_of(&told);
                     shs_status status;
-                    told.fail_at = k, told.answer = answers[a], e.fallback = fallback;
-                    ctx.engine = &e;
-                    memset(r, 0, sizeof *r);
-                    status = calls[c].call(&ctx, &s, r);
-                    assert_int_equal(told.open, 0);
-                    if (told.calls <= k || fallback) assert_ok(status);
+                    begin_anew(x);
+                    x->told.fail_at = k, x->told.answer = answers[a], x->e.fallback = fallback;
+                    status = calls[c].call(&x->ctx, &x->s, x->there);
+                    assert_int_equal(x->told.open, 0);
+                    if (x->told.calls <= k || fallback) assert_ok(status);
                     else assert_status(status, answers[a]);
-                    if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
-                    if (told.calls <= k) break;
+                    if (status == SHS_OK) compare(calls[c].name, x->there, x->here, calls[c].bound);
+                    if (x->told.calls <= k) break;
                 }
     }
-    free(here), free(r);
-    scene_free(&s);
 }
 
 #define ENTRIES(X)                                                                                                             \
@@ -650,36 +661,27 @@ static int take_out(shs_engine *e, int which) {
 
 /* What a table lacks is unsupported: the CPU does it, or the call says so, unless it has no need of it. */
 static void test_missing_entries(void **state) {
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
+    fixture *x = (fixture *)*state;
+    const shs_engine nothing = SHS_ZERO;
     size_t c;
     int which, fallback;
-    (void)state;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++) {
-        memset(here, 0, sizeof *here);
-        assert_ok(calls[c].call(NULL, &s, here));
+        done_here(x, c);
         for (which = -1;; which++) /* -1: it lacks all */
             for (fallback = 0; fallback < 2; fallback++) {
-                shs_context ctx = SHS_ZERO;
-                plan told;
-                shs_engine e = engine_of(&told), nothing = SHS_ZERO;
                 shs_status status;
-                if (which >= 0 && !take_out(&e, which)) goto next;
-                if (which < 0) e = nothing;
-                e.fallback = fallback;
-                ctx.engine = &e;
-                memset(r, 0, sizeof *r);
-                status = calls[c].call(&ctx, &s, r);
-                assert_int_equal(told.open, 0);
+                begin_anew(x);
+                if (which >= 0 && !take_out(&x->e, which)) goto next;
+                if (which < 0) x->e = nothing;
+                x->e.fallback = fallback;
+                status = calls[c].call(&x->ctx, &x->s, x->there);
+                assert_int_equal(x->told.open, 0);
                 if (fallback) assert_ok(status);
                 else if (status != SHS_OK || which < 0) assert_status(status, SHS_UNSUPPORTED);
-                if (status == SHS_OK) compare(calls[c].name, r, here, calls[c].bound);
+                if (status == SHS_OK) compare(calls[c].name, x->there, x->here, calls[c].bound);
             }
     next:;
     }
-    free(here), free(r);
-    scene_free(&s);
 }
 
 /* An opening that fails may have written to the session's address all the same: nobody uses what is there. */
@@ -690,23 +692,14 @@ static shs_status opens_half(void *user, const shs_context *ctx, const shs_signa
 }
 
 static void test_half_opened(void **state) {
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
-    shs_context ctx = SHS_ZERO;
-    plan told;
-    shs_engine e = engine_of(&told);
-    (void)state;
-    scene_create(&s);
-    e.signals_open = opens_half, e.fallback = 1;
-    ctx.engine = &e;
-    assert_ok(call_ksvd(NULL, &s, here));
-    assert_ok(call_ksvd(&ctx, &s, r));
-    compare("shs_ksvd_ex", r, here, 0);
-    e.fallback = 0;
-    assert_status(call_ksvd(&ctx, &s, r), SHS_UNSUPPORTED);
-    assert_int_equal(told.open, 0);
-    free(here), free(r);
-    scene_free(&s);
+    fixture *x = (fixture *)*state;
+    x->e.signals_open = opens_half, x->e.fallback = 1;
+    assert_ok(call_ksvd(NULL, &x->s, x->here));
+    assert_ok(call_ksvd(&x->ctx, &x->s, x->there));
+    compare("shs_ksvd_ex", x->there, x->here, 0);
+    x->e.fallback = 0;
+    assert_status(call_ksvd(&x->ctx, &x->s, x->there), SHS_UNSUPPORTED);
+    assert_int_equal(x->told.open, 0);
 }
 
 /* An engine that does not know the rule leaves the update to the CPU, where it may. */
@@ -715,44 +708,27 @@ static shs_status gather_aksvd(void *session, const shs_atom_group *g) {
 }
 
 static void test_unknown_rule(void **state) {
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
-    shs_context ctx = SHS_ZERO;
-    plan told;
-    shs_engine e = engine_of(&told);
-    (void)state;
-    scene_create(&s);
-    e.signals_gather = gather_aksvd, ctx.engine = &e;
-    assert_ok(call_ksvd(&ctx, &s, r));
-    assert_status(call_sgk(&ctx, &s, r), SHS_UNSUPPORTED);
-    e.fallback = 1;
-    assert_ok(call_sgk(NULL, &s, here));
-    assert_ok(call_sgk(&ctx, &s, r));
-    compare("shs_ksvd_ex, SGK", r, here, BY_TYPE(2e-3, 1e-10));
-    assert_int_equal(told.open, 0);
-    free(here), free(r);
-    scene_free(&s);
+    fixture *x = (fixture *)*state;
+    x->e.signals_gather = gather_aksvd;
+    assert_ok(call_ksvd(&x->ctx, &x->s, x->there));
+    assert_status(call_sgk(&x->ctx, &x->s, x->there), SHS_UNSUPPORTED);
+    x->e.fallback = 1;
+    assert_ok(call_sgk(NULL, &x->s, x->here));
+    assert_ok(call_sgk(&x->ctx, &x->s, x->there));
+    compare("shs_ksvd_ex, SGK", x->there, x->here, BY_TYPE(2e-3, 1e-10));
+    assert_int_equal(x->told.open, 0);
 }
 
 /* An engine without pixels leaves them to the CPU, where it may. */
 static void test_signals_only(void **state) {
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
-    shs_context ctx = SHS_ZERO;
-    plan told;
-    shs_engine e = engine_of(&told);
-    (void)state;
-    scene_create(&s);
-    e.pixels_open = NULL;
-    ctx.engine = &e;
-    assert_status(call_pca_run(&ctx, &s, r), SHS_UNSUPPORTED);
-    e.fallback = 1;
-    assert_ok(call_pca_run(NULL, &s, here));
-    assert_ok(call_pca_run(&ctx, &s, r));
-    compare("shs_pca_run", r, here, 0);
-    assert_int_equal(told.calls, 0);
-    free(here), free(r);
-    scene_free(&s);
+    fixture *x = (fixture *)*state;
+    x->e.pixels_open = NULL;
+    assert_status(call_pca_run(&x->ctx, &x->s, x->there), SHS_UNSUPPORTED);
+    x->e.fallback = 1;
+    assert_ok(call_pca_run(NULL, &x->s, x->here));
+    assert_ok(call_pca_run(&x->ctx, &x->s, x->there));
+    compare("shs_pca_run", x->there, x->here, 0);
+    assert_int_equal(x->told.calls, 0);
 }
 
 /* An engine without double: by default it does what it can, in shs_real; who insists on double is told. */
@@ -770,30 +746,21 @@ static shs_status map_in_float(void *session, const shs_pixel_map *map, int prec
 
 static void test_engine_without_double(void **state) {
     static const shs_precision precisions[] = {SHS_PRECISION_AUTO, SHS_PRECISION_ALWAYS, SHS_PRECISION_NEVER};
-    scene s;
-    results *here = NEW(results, 1), *r = NEW(results, 1);
+    fixture *x = (fixture *)*state;
     int k;
-    (void)state;
-    scene_create(&s);
-    assert_ok(call_rescaled(NULL, &s, here));
+    assert_ok(call_rescaled(NULL, &x->s, x->here));
     for (k = 0; k < 3; k++) {
-        shs_context ctx = SHS_ZERO;
         shs_pca_options o = SHS_ZERO;
-        plan told;
-        shs_engine e = engine_of(&told);
-        shs_sink sink;
+        shs_sink sink = sink_in(x->there);
         int refused = precisions[k] == SHS_PRECISION_ALWAYS && sizeof(shs_wide) > sizeof(shs_real);
-        e.pixels_moments = moments_in_float, e.pixels_range = range_in_float, e.pixels_map = map_in_float;
-        ctx.engine = &e;
-        memset(r, 0, sizeof *r);
-        sink = sink_in(r), sink.rescale = 1, sink.low = -1, sink.high = 3;
+        begin_anew(x);
+        x->e.pixels_moments = moments_in_float, x->e.pixels_range = range_in_float, x->e.pixels_map = map_in_float;
+        sink.rescale = 1, sink.low = -1, sink.high = 3;
         o.precise = precisions[k];
-        assert_status(shs_pca_run(&ctx, &s.cube, &o, &sink, NULL), refused ? SHS_UNSUPPORTED : SHS_OK);
-        assert_int_equal(told.maps, refused ? 0 : 2); /* for the range, and for the outputs */
-        if (!refused) compare("shs_pca_run", r, here, BY_TYPE(1e-4, 1e-10));
+        assert_status(shs_pca_run(&x->ctx, &x->s.cube, &o, &sink, NULL), refused ? SHS_UNSUPPORTED : SHS_OK);
+        assert_int_equal(x->told.maps, refused ? 0 : 2); /* for the range, and for the outputs */
+        if (!refused) compare("shs_pca_run", x->there, x->here, BY_TYPE(1e-4, 1e-10));
     }
-    free(here), free(r);
-    scene_free(&s);
 }
 
 /* Where a step leaves nothing of a direction (here E z g = w E g') there is nowhere to go: said, and no more than that. */
@@ -806,21 +773,15 @@ static shs_status pixels_stand_still(void *session, shs_contrast contrast, int c
 }
 
 static void test_nowhere_to_go(void **state) {
-    scene s;
-    shs_context ctx = SHS_ZERO;
-    plan told;
-    shs_engine e = engine_of(&told);
+    fixture *x = (fixture *)*state;
     int approach, d, i;
-    (void)state;
-    scene_create(&s);
-    e.pixels_sweep = pixels_stand_still;
-    ctx.engine = &e;
+    x->e.pixels_sweep = pixels_stand_still;
     for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
         shs_ica_options o = SHS_ZERO;
         shs_ica ica;
         o.components = 3, o.contrast = SHS_CONTRAST_TANH, o.approach = (shs_ica_approach)approach,
         o.order = SHS_ORDER_EXTRACTION;
-        assert_ok(shs_ica_fit(&ctx, &s.cube, &o, &ica));
+        assert_ok(shs_ica_fit(&x->ctx, &x->s.cube, &o, &ica));
         assert_false(ica.converged);
         for (d = 0; d < 3; d++) {
             double length = 0;
@@ -829,48 +790,40 @@ static void test_nowhere_to_go(void **state) {
             assert_int_equal(ica.component[d].extraction, d);
             assert_true(ica.component[d].change == 1 && ica.component[d].iterations <= 1);
         }
-        shs_ica_free(&ctx, &ica);
+        shs_ica_free(&x->ctx, &ica);
     }
-    assert_int_equal(told.open, 0);
-    scene_free(&s);
+    assert_int_equal(x->told.open, 0);
 }
 
 /* Cancelled on the engine: what was coded before is fetched. */
 static void test_cancelled_coding(void **state) {
-    scene s;
-    results *here = NEW(results, 1), *there = NEW(results, 1);
-    shs_context ctx = SHS_ZERO;
-    plan told;
-    shs_engine e = engine_of(&told);
-    shs_codes codes;
+    fixture *x = (fixture *)*state;
+    shs_codes codes = codes_in(x->there);
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report;
-    (void)state;
-    scene_create(&s);
-    told.fail_at = 2, told.answer = SHS_CANCELLED; /* after opening and dictionary */
-    ctx.engine = &e, o.sparsity = S;
-    assert_ok(call_omp(NULL, &s, here));
-    codes = codes_in(there);
-    assert_status(shs_omp_ex(&ctx, P, N, s.D, P, M, s.Y, P, &o, &codes, there->errors2, &report), SHS_CANCELLED);
-    assert_memory_equal(there->atoms, here->atoms, sizeof here->atoms);
+    x->told.fail_at = 2, x->told.answer = SHS_CANCELLED; /* after opening and dictionary */
+    o.sparsity = S;
+    assert_ok(call_omp(NULL, &x->s, x->here));
+    assert_status(shs_omp_ex(&x->ctx, P, N, x->s.D, P, M, x->s.Y, P, &o, &codes, x->there->errors2, &report), SHS_CANCELLED);
+    assert_memory_equal(x->there->atoms, x->here->atoms, sizeof x->here->atoms);
     assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
-    assert_int_equal(told.open, 0);
-    free(here), free(there);
-    scene_free(&s);
+    assert_int_equal(x->told.open, 0);
 }
+
+#define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_results),
-        cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_stood_in_for),
-        cmocka_unit_test(test_missing_entries),
-        cmocka_unit_test(test_half_opened),
-        cmocka_unit_test(test_unknown_rule),
-        cmocka_unit_test(test_signals_only),
-        cmocka_unit_test(test_engine_without_double),
-        cmocka_unit_test(test_nowhere_to_go),
-        cmocka_unit_test(test_cancelled_coding),
+        WITH_ENGINE(test_same_results),
+        WITH_ENGINE(test_each_call_fails),
+        WITH_ENGINE(test_each_call_is_stood_in_for),
+        WITH_ENGINE(test_missing_entries),
+        WITH_ENGINE(test_half_opened),
+        WITH_ENGINE(test_unknown_rule),
+        WITH_ENGINE(test_signals_only),
+        WITH_ENGINE(test_engine_without_double),
+        WITH_ENGINE(test_nowhere_to_go),
+        WITH_ENGINE(test_cancelled_coding),
     };
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
 }

@@ -253,6 +253,7 @@ static void queries(input *in, world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const errand_fn errands[FUZZ_ERRANDS] = {code_many, code_many, code_many, code_one, code_one, code_by_correlations, use_codes, queries};
+    static const errand_fn errands[FUZZ_ERRANDS] = {code_many, code_many, code_many, code_one, code_one, code_by_correlations,
+                                                    use_codes, queries};
     return run_errand(errands, data, size);
 }

@@ -125,6 +125,7 @@ static void independent(input *in, world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const errand_fn errands[FUZZ_ERRANDS] = {principal, principal, principal, anomalies, anomalies, independent, independent, independent};
+    static const errand_fn errands[FUZZ_ERRANDS] = {principal, principal,   principal,   anomalies,
+                                                    anomalies, independent, independent, independent};
     return run_errand(errands, data, size);
 }

@@ -203,6 +203,7 @@ static void queries(input *in, world *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const errand_fn errands[FUZZ_ERRANDS] = {products, products, triangular, factors, columns_and_vectors, eigenpairs, eigenpairs, queries};
+    static const errand_fn errands[FUZZ_ERRANDS] = {products,   products,   triangular, factors, columns_and_vectors,
+                                                    eigenpairs, eigenpairs, queries};
     return run_errand(errands, data, size);
 }

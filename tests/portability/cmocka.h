@@ -17,12 +17,15 @@ struct CMUnitTest {
     void (*test)(void **state);
     int (*setup)(void **state);
     int (*teardown)(void **state);
+    void *initial_state;
 };
 
 #define cmocka_unit_test(f)                                                                                                    \
-    { #f, f, NULL, NULL }
+    { #f, f, NULL, NULL, NULL }
 #define cmocka_unit_test_setup(f, setup)                                                                                       \
-    { #f, f, setup, NULL }
+    { #f, f, setup, NULL, NULL }
+#define cmocka_unit_test_setup_teardown(f, setup, teardown)                                                                    \
+    { #f, f, setup, teardown, NULL }
 
 /* What a check does that fails, or a test that cannot be made here: back to the loop over the tests. */
 enum { CHECK_FAILED = 1, CHECK_SKIPPED = 2 };
@@ -109,7 +112,7 @@ static inline int check_left_out(const char *name) {
 /* The number of tests that failed. */
 static inline int check_all(const char *name, const struct CMUnitTest *tests, size_t count, int (*setup)(void **),
                             int (*teardown)(void **)) {
-    static void *state;
+    static void *state, *own; /* a test begins with the group's, or with its own */
     static int failed, skipped;
     static size_t i;
     failed = skipped = 0;
@@ -119,7 +122,8 @@ static inline int check_all(const char *name, const struct CMUnitTest *tests, si
         int how;
         clock_t started = clock();
         print_message("[ RUN      ] %s\n", tests[i].name);
-        how = check_left_out(tests[i].name) ? CHECK_SKIPPED : check_one(tests + i, &state);
+        own = tests[i].initial_state ? tests[i].initial_state : state;
+        how = check_left_out(tests[i].name) ? CHECK_SKIPPED : check_one(tests + i, &own);
         failed += how == CHECK_FAILED;
         skipped += how == CHECK_SKIPPED;
         print_message("[  %s ] %s (%.1f s)\n",
