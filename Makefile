@@ -48,7 +48,6 @@ help:
 	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------
-
 #: make demo            denoise a picture, learn a dictionary from it, find the components of a cube
 #:                      (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)
 #: make examples        build the examples into build/
@@ -64,7 +63,6 @@ demo: build/denoise build/train build/hypercube build/devices ; @sh examples/dem
 pictures: build/denoise build/train build/hypercube ; @sh examples/demo.sh pictures
 
 # ---- variants --------------------------------------------------------------------------------------------------------
-
 # Suites that look inside are part of the library's object; the others use the API and are linked with it.
 INSIDE := $(addprefix test_,context dense eigen inside kernels)
 LINKED := $(filter-out $(INSIDE),$(TESTS))
@@ -121,7 +119,6 @@ $(foreach v,nodouble fastmath,$(eval $(call alone,build/$(v)/test_context,-DSPAR
 $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t)))))
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
-
 #: make test            all tests in float and double, with sanitizers in float, and the link checks
 #:                      (T=SUITE or T=SUITE/TEST: those alone, in float)
 #: make test-all        the same with sweeps over all sizes, with sanitizers in double too, with each compiler that is here
@@ -171,7 +168,6 @@ check-vendoring: | build $(BEFORE) ; @sh tests/check_vendoring.sh $(if $(SHS_LON
 check-claims: | build $(BEFORE) ; @sh tests/claims.sh
 
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
-
 #: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
 #: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
 #: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv
@@ -212,7 +208,6 @@ build/bench_cl: tests/bench_cl.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------
-
 #: make test-tsan       the tests of threads under ThreadSanitizer
 #: make test-msan       the tests under MemorySanitizer: nothing is used that nobody has written (clang)
 #: make test-valgrind   the tests of faults under valgrind
@@ -246,7 +241,6 @@ test-large: build/float/large build/double/large
 	$(call run,$^)
 
 # ---- other checks ----------------------------------------------------------------------------------------------------
-
 #: make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors
 #: make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang)
 #:                      (RUNS=N executions, SECONDS=0: no limit in time; SEED=1; FUZZ_REAL=double)
@@ -277,7 +271,6 @@ mutants: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" sh tests/mutants/run.sh
 
 # ---- measurements and the rest ---------------------------------------------------------------------------------------
-
 #: make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv
 
 # The same sources with the best flags, with those of a plain build, and in double: build/bench asks the others to do the
@@ -291,6 +284,12 @@ bench: build/bench build/bench-O2 build/bench-double ; env -u OMP_WAIT_POLICY bu
 build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench.h $(HEADER) | build $(BEFORE)
 	$(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(BENCH_FLAGS$*) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) $(call probe,-ldl) -lm
 bench-deps: ; @sh tests/bench_deps.sh
+
+#: make papers          the tables and figures of four papers with the numbers of this machine beside theirs: build/papers/
+#:                      (PAPER=omp|paksvd|gfastica|grass QUICK=1 FULL=1 DEVICE=NAME); test-papers opens that page in Chromium
+papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
+test-papers: ; @bash tests/test_papers.sh
+papers-deps: ; @sh tests/install_deps.sh papers
 
 #: make clean           remove build/
 clean: ; rm -rf build

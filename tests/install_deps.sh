@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the tests need with the system's package manager. The library itself needs nothing.
+# Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers`:
+# what `make papers` and the test of its page need, and no more.
 set -eu
 
 as_root() {
@@ -9,8 +10,11 @@ as_root() {
 if command -v apt-get >/dev/null; then
     packages="gcc g++ clang libomp-dev make binutils libc6-dev libcmocka-dev libstb-dev gnuplot-nox gdal-bin python3-spectral"
     packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
+    # gnuplot draws the figures, the browser shows them.
+    [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
+    [ "${1:-}" != papers ] || checkers=
     not_here() {
         for package in "$@"; do
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"

@@ -1,0 +1,496 @@
+/* papers.h - what the four programs of this folder share: options, the machine and its peak, medians of times, tables and
+   curves as CSV, progress with the time that is left, OpenBLAS where it is installed.
+
+   A program goes through the tables and figures of its paper in their order. Each is an item: a file NAME.csv for a table, one
+   for each curve of a figure, and NAME.txt, which tells run.sh the title, the axes, the curves and the remarks. An item whose
+   NAME.txt is there was finished by an earlier run and is not computed again. PAPER.items lists the items in order.
+
+   Include it after SPARSEHS_STATIC, SPARSEHS_IMPLEMENTATION and SPARSEHS_CL_IMPLEMENTATION: it includes the library. */
+#ifndef PAPERS_H
+#define PAPERS_H
+#include "../example.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+/* dlopen without a library of its own to link with: in glibc from 2.34 on, and elsewhere. */
+#if defined(EXAMPLE_POSIX) && (!defined(__GLIBC__) || __GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+#define PAPERS_DLOPEN
+#include <dlfcn.h>
+#endif
+
+/* ---- options and the machine ------------------------------------------------------------------------------------- */
+
+typedef enum scale { SCALE_QUICK, SCALE_USUAL, SCALE_FULL } scale;
+
+static struct {
+    const char *paper; /* the program's name: omp, paksvd, gfastica, grass */
+    int quick, full;   /* --quick, --full; neither: sizes for some minutes on two cores */
+    const char *device, *out, *shared, *serial;
+    scale scale;
+    shs_context one, all, on_device; /* one thread, all threads, the OpenCL device */
+    int threads, has_device;
+    char device_name[200], no_device[300]; /* its name, or why there is none */
+    double peak[2];                        /* multiply-adds of one core a second x 2, in float and in double */
+    int items, item;                       /* of the paper, and which one is being made */
+    double begun;
+    FILE *list;
+} run = {NULL, 0, 0,  "none", "build/papers", "../shared", NULL, SCALE_USUAL, SHS_ZERO, SHS_ZERO, SHS_ZERO,
+         1,    0, "", "",     {0, 0},         0,           0,    0,           NULL};
+
+/* The value for --quick, for none, for --full. */
+static inline int sized(int quick, int usual, int full) {
+    return run.scale == SCALE_QUICK ? quick : run.scale == SCALE_USUAL ? usual : full;
+}
+
+static inline char *text_of(const char *format, ...) {
+    char line[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    return joined(line, ""); /* a few hundred short texts: they live as long as the program */
+}
+
+/* A file of the output folder. */
+static inline char *out_name(const char *name, const char *extension) { return text_of("%s/%s%s", run.out, name, extension); }
+
+static inline int is_there(const char *name) {
+    FILE *file = fopen(name, "r");
+    if (file) fclose(file);
+    return file != NULL;
+}
+
+static inline double sorted_middle(double *values, int count) {
+    int i, j;
+    for (i = 1; i < count; i++)
+        for (j = i; j > 0 && values[j - 1] > values[j]; j--) {
+            double other = values[j];
+            values[j] = values[j - 1], values[j - 1] = other;
+        }
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+typedef void (*work_fn)(void *argument);
+
+/* The median of some runs after one that warms up, fewer where each takes long. */
+static inline double median_seconds(work_fn work, void *argument) {
+    double seconds[9], start = wall_clock(), spent;
+    int count = 0, most = sized(3, 5, 9);
+    work(argument);
+    spent = wall_clock() - start;
+    if (spent > sized(1, 4, 10)) most = 1;
+    while (count < most) {
+        start = wall_clock();
+        work(argument);
+        seconds[count++] = wall_clock() - start;
+    }
+    return sorted_middle(seconds, count);
+}
+
+/* What the chip reaches at most: independent multiply-adds in registers, with the widest instructions that it has. */
+#if defined(__GNUC__) || defined(__clang__)
+#define PAPERS_CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define PAPERS_DECLARE(k) lanes x##k = zero + (scalar)k;
+#define PAPERS_STEP(k) x##k = x##k * scaling + term;
+#define PAPERS_ADD(k) sum += x##k;
+#define PAPERS_PEAK(name, real, width, target)                                                                                 \
+    target static double name(double factor, long rounds) {                                                                    \
+        typedef real scalar, lanes __attribute__((vector_size(width)));                                                        \
+        lanes zero = {0}, scaling = zero + (scalar)factor, term = zero + (scalar)1, sum = zero;                                \
+        PAPERS_CHAINS(PAPERS_DECLARE)                                                                                          \
+        while (rounds-- > 0) {                                                                                                 \
+            PAPERS_CHAINS(PAPERS_STEP)                                                                                         \
+        }                                                                                                                      \
+        PAPERS_CHAINS(PAPERS_ADD)                                                                                              \
+        return (double)sum[0];                                                                                                 \
+    }
+/* clang-format off */
+PAPERS_PEAK(peak_f32_16, float, 16, )
+PAPERS_PEAK(peak_f64_16, double, 16, )
+#if defined(__x86_64__) || defined(__i386__)
+PAPERS_PEAK(peak_f32_32, float, 32, __attribute__((target("avx2,fma"))))
+PAPERS_PEAK(peak_f64_32, double, 32, __attribute__((target("avx2,fma"))))
+PAPERS_PEAK(peak_f32_64, float, 64, __attribute__((target("avx512f"))))
+PAPERS_PEAK(peak_f64_64, double, 64, __attribute__((target("avx512f"))))
+#endif
+/* clang-format on */
+
+static inline void measure_peak(void) {
+    double (*loops[2])(double, long) = {peak_f32_16, peak_f64_16};
+    double width = 16;
+    const long rounds = 1000000;
+    int wide, i;
+#if defined(__x86_64__) || defined(__i386__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        loops[0] = peak_f32_32, loops[1] = peak_f64_32, width = 32;
+    if (__builtin_cpu_supports("avx512f")) loops[0] = peak_f32_64, loops[1] = peak_f64_64, width = 64;
+#endif
+    for (wide = 0; wide < 2; wide++) {
+        volatile double factor = 0.5, kept;
+        double least = 0; /* another program that takes the core for a while does not lower the ceiling */
+        for (i = 0; i < 9; i++) {
+            double start = wall_clock(), seconds;
+            kept = loops[wide](factor, rounds);
+            seconds = wall_clock() - start;
+            if (!i || seconds < least) least = seconds;
+        }
+        (void)kept;
+        run.peak[wide] = 2 * 12 * (width / (wide ? 8 : 4)) * (double)rounds / least;
+    }
+}
+#else
+static inline void measure_peak(void) {}
+#endif
+
+/* "12 GFLOP/s, 5.1 % of one core's peak"; wide: of that in double. */
+static inline const char *share_of_peak(double operations, double seconds, int wide) {
+    double rate = operations / seconds;
+    if (run.peak[wide] <= 0) return text_of("%.3g GFLOP/s; the peak was not measured", rate * 1e-9);
+    return text_of("%.3g GFLOP/s: %.2g %% of one core's peak (%.0f GFLOP/s measured)", rate * 1e-9, 100 * rate / run.peak[wide],
+                   run.peak[wide] * 1e-9);
+}
+
+#ifdef EXAMPLE_OPENCL
+/* Whether --device means this one: any, a GPU, a number of the list that `devices` prints, or a part of its name. */
+static inline int device_wanted(const char *wanted, int index, const shs_cl_device *d) {
+    return !strcmp(wanted, "any") || (strcmp(wanted, "auto") && device_matches(wanted, index, d));
+}
+
+static inline void open_device(void) {
+    shs_cl_device *devices = ALLOCATE(shs_cl_device, 64);
+    shs_cl_options options = SHS_ZERO;
+    int count = 0, i, usable = 0;
+    options.reason = run.no_device, options.reason_size = sizeof run.no_device;
+    check(shs_cl_list(NULL, devices, 64, &count), "the list of devices");
+    for (i = 0; i < count && i < 64; i++) {
+        if (!devices[i].usable) continue;
+        if (device_wanted(run.device, i, &devices[i])) break;
+        usable++;
+    }
+    free(devices);
+    if (i == count || i == 64) {
+        snprintf(run.no_device, sizeof run.no_device, "no OpenCL device here that matches %s", run.device);
+        return;
+    }
+    options.index = usable;
+    options.profile = 1;
+    if (shs_cl_create(NULL, &options, &example_device) != SHS_OK) return;
+    run.has_device = 1;
+    run.on_device.engine = shs_cl_engine(example_device);
+    snprintf(run.device_name, sizeof run.device_name, "%s (%s)", shs_cl_device_name(example_device),
+             shs_cl_about(example_device)->platform);
+}
+
+/* Seconds that the device's own clock counted since the last call. */
+static inline double device_seconds(void) {
+    shs_cl_stage *stages = ALLOCATE(shs_cl_stage, 64);
+    double sum = 0;
+    int count = 0, i;
+    check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
+    for (i = 0; i < count && i < 64; i++) sum += (double)stages[i].seconds;
+    free(stages);
+    return sum;
+}
+#else
+static inline void open_device(void) { snprintf(run.no_device, sizeof run.no_device, "built without OpenCL"); }
+static inline double device_seconds(void) { return 0; }
+#endif
+
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
+
+static double progress_share; /* of the item that is being made, 0 to 1 */
+
+/* Says on stderr what is being done and about how long the rest takes, at most twice a second. */
+static inline void tell(const char *what) {
+    static double last = 0;
+    double now = wall_clock(), done = (run.item - 1 + progress_share) / (run.items > 0 ? run.items : 1);
+    double left = done > 0.02 ? (now - run.begun) * (1 - done) / done : 0;
+#ifdef EXAMPLE_POSIX
+    int watched = isatty(STDERR_FILENO);
+#else
+    int watched = 0;
+#endif
+    if (now - last < (watched ? 0.5 : 10)) return;
+    last = now;
+    if (watched) progress_clear();
+    progress_width = fprintf(stderr, "%s %d of %d: %s", run.paper, run.item, run.items, what);
+    if (left > 0) progress_width += fprintf(stderr, "; about %d:%02d left", (int)left / 60, (int)left % 60);
+    if (!watched) fputc('\n', stderr), progress_width = 0;
+}
+
+/* Step `step` of `steps` of the item is about to begin. */
+static inline void step_of(int step, int steps, const char *what) {
+    progress_share = (double)step / steps;
+    tell(what);
+}
+
+/* ---- items: tables and figures ------------------------------------------------------------------------------------ */
+
+static FILE *item_text, *item_rows;
+static char *item_name, *rows_name;
+
+static inline void put_line(const char *key, const char *format, ...) {
+    va_list arguments;
+    fprintf(item_text, "%s ", key);
+    va_start(arguments, format);
+    vfprintf(item_text, format, arguments);
+    va_end(arguments);
+    fputc('\n', item_text);
+}
+/* A sentence beneath the table or figure. */
+#define remark(...) put_line("remark", __VA_ARGS__)
+
+/* Begins item `name`; kind: table, figure, bars (a figure of bars), text. 0: it was finished before. */
+static inline int item_begin(const char *name, const char *kind, const char *title) {
+    run.item++;
+    progress_share = 0;
+    fprintf(run.list, "%s_%s\n", run.paper, name);
+    fflush(run.list);
+    tell(title);
+    item_name = text_of("%s_%s", run.paper, name);
+    if (is_there(out_name(item_name, ".txt"))) return 0;
+    item_text = open_for_writing(out_name(item_name, ".txt.part"));
+    put_line("kind", "%s", kind);
+    put_line("title", "%s", title);
+    return 1;
+}
+
+static inline void move_file(const char *from, const char *to) {
+    if (rename(from, to)) fail(EXIT_ERROR, "%s: cannot write it: %s", to, strerror(errno));
+}
+
+static inline void item_end(void) {
+    char *part = out_name(item_name, ".txt.part");
+    close_written(item_text, part);
+    move_file(part, out_name(item_name, ".txt"));
+}
+
+/* Begins the rows of a table, or of one curve of a figure: NAME_CURVE.csv. */
+static inline void rows_begin(const char *curve) {
+    rows_name = curve ? text_of("%s_%s", item_name, curve) : item_name;
+    item_rows = open_for_writing(out_name(rows_name, ".csv"));
+    fprintf(item_rows, "setting,paper,ours_cpu_1_thread,ours_cpu_all,ours_device,note\n");
+}
+
+static inline void rows_end(void) { close_written(item_rows, out_name(rows_name, ".csv")); }
+
+/* A field of text: no comma and no quote, so that any program splits the line at its commas. */
+static inline void put_field(const char *text) {
+    for (; text && *text; text++) fputc(*text == ',' ? ';' : *text == '"' || *text == '\n' ? ' ' : *text, item_rows);
+}
+
+static inline void put_number(double value) {
+    if (value >= 0) fprintf(item_rows, value > 0 && value < 1e-3 ? "%.4e" : value < 100 ? "%.5g" : "%.0f", value);
+}
+
+#define NOT_RUN (-1.0) /* an empty cell: the note says why */
+
+/* One row; paper is copied as it is written there, NULL or "" where our copy has lost it. */
+static inline void row(const char *setting, const char *paper, double one, double all, double device, const char *note) {
+    const char *why = device < 0 && !run.has_device ? text_of("no device: %s", run.no_device) : "";
+    put_field(setting), fputc(',', item_rows);
+    put_field(paper), fputc(',', item_rows);
+    put_number(one), fputc(',', item_rows);
+    put_number(all), fputc(',', item_rows);
+    put_number(device), fputc(',', item_rows);
+    put_field(note && *note ? *why ? text_of("%s; %s", note, why) : note : why);
+    fputc('\n', item_rows);
+    fflush(item_rows);
+}
+
+/* Tells the page to draw column `column` (2 paper, 3 one thread, 4 all threads, 5 device) of the curve's rows. */
+static inline void curve(const char *of, int column, const char *label) {
+    if (column == 5 && !run.has_device) return;
+    put_line("curve", "%s%s%s.csv %d %s", item_name, of ? "_" : "", of ? of : "", column, label);
+}
+
+/* A sentence about the paper as a whole: what was substituted for what. */
+static inline void substituted(const char *format, ...) {
+    static int begun = 0;
+    FILE *file = fopen(out_name(run.paper, ".substituted"), begun ? "a" : "w");
+    va_list arguments;
+    if (!file) fail(EXIT_ERROR, "%s: cannot write there: %s", run.out, strerror(errno));
+    begun = 1;
+    va_start(arguments, format);
+    vfprintf(file, format, arguments);
+    va_end(arguments);
+    fputc('\n', file);
+    close_written(file, run.paper);
+}
+
+/* ---- serial baselines --------------------------------------------------------------------------------------------- */
+
+/* The same program compiled as plain C (SPARSEHS_NO_SIMD), without threads, at -O0 to -O3, is run first with --serial FLAGS and
+   leaves its times in PAPER_serial_FLAGS.csv. */
+static FILE *serial_file;
+
+static inline void serial_result(const char *stage, double seconds) {
+    if (!serial_file) serial_file = open_for_writing(out_name(text_of("%s_serial_%s", run.paper, run.serial), ".csv.part"));
+    fprintf(serial_file, "%s,%.6g\n", stage, seconds);
+    fflush(serial_file);
+}
+
+static inline void serial_end(void) {
+    char *name = out_name(text_of("%s_serial_%s", run.paper, run.serial), ".csv");
+    close_written(serial_file, name);
+    move_file(text_of("%s.part", name), name);
+}
+
+/* Seconds of a stage in the serial build with these flags; NOT_RUN where it was not run. */
+static inline double serial_seconds(const char *flags, const char *stage) {
+    FILE *file = fopen(out_name(text_of("%s_serial_%s", run.paper, flags), ".csv"), "r");
+    char line[200];
+    double found = NOT_RUN;
+    while (file && fgets(line, sizeof line, file)) {
+        size_t length = strlen(stage);
+        if (!strncmp(line, stage, length) && line[length] == ',') found = atof(line + length + 1);
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------------- */
+
+static const option papers_options[] = {
+    {"--quick", NULL, OPTION_SWITCH, &run.quick, 0, "small sizes: some seconds for each table"},
+    {"--full", NULL, OPTION_SWITCH, &run.full, 0, "the papers' own sizes: hours on two cores"},
+    {"--device", "NAME", OPTION_TEXT, (void *)&run.device, 0,
+     "none, any, gpu, or part of an OpenCL device's name or its number (none)"},
+    {"--out", "DIR", OPTION_TEXT, (void *)&run.out, 0, "where the CSV files go (build/papers)"},
+    {"--shared", "DIR", OPTION_TEXT, (void *)&run.shared, 0, "where data/ and golden/ are (../shared)"},
+    {"--serial", "FLAGS", OPTION_TEXT, (void *)&run.serial, 0, "measure this build as the serial baseline of that name"},
+};
+
+static inline void papers_begin(int argc, char **argv, const char *paper, const char *purpose, int items) {
+    FILE *about;
+    if (read_options(argc, argv, "[options]", purpose, papers_options, (int)(sizeof papers_options / sizeof *papers_options)))
+        fail(EXIT_USAGE, "takes no names");
+    run.paper = paper;
+    run.scale = run.quick ? SCALE_QUICK : run.full ? SCALE_FULL : SCALE_USUAL;
+    run.items = items;
+    run.one.threads = 1;
+#ifdef _OPENMP
+    run.threads = omp_get_max_threads();
+#endif
+    run.begun = wall_clock();
+    if (run.serial) return;
+    measure_peak();
+    if (strcmp(run.device, "none")) open_device();
+    else snprintf(run.no_device, sizeof run.no_device, "none was asked for, or none works here");
+    run.list = open_for_writing(out_name(paper, ".items"));
+    about = open_for_writing(out_name(paper, ".about"));
+    fprintf(about, "%s\ndevice: %s\nthreads: %d\n", shs_build_info(), run.has_device ? run.device_name : run.no_device,
+            run.threads);
+    fprintf(about, "measured peak of one core: %.0f GFLOP/s in float, %.0f in double\n", run.peak[0] * 1e-9,
+            run.peak[1] * 1e-9);
+    close_written(about, "about");
+}
+
+static inline void papers_end(void) {
+    progress_clear();
+    if (run.serial) serial_end();
+    else {
+        if (run.item != run.items) fail(EXIT_ERROR, "%d items were expected, %d were made", run.items, run.item);
+        close_written(run.list, "the list of items");
+        fprintf(stderr, "%s: done in %.0f s\n", run.paper, wall_clock() - run.begun);
+    }
+    example_end();
+}
+
+/* ---- pictures and signals ----------------------------------------------------------------------------------------- */
+
+/* Where data/ is not there: a picture of soft edges and textures. */
+static inline picture synthetic_picture(int size) {
+    picture a = picture_create(size, size, 1);
+    shs_random r;
+    int x, y, k;
+    double place[24][4];
+    shs_random_seed(&r, 5);
+    for (k = 0; k < 24; k++)
+        for (x = 0; x < 4; x++) place[k][x] = (double)shs_random_uniform(&r);
+    for (y = 0; y < size; y++)
+        for (x = 0; x < size; x++) {
+            double value = 128, u = (double)x / size, v = (double)y / size;
+            for (k = 0; k < 24; k++) {
+                double du = u - place[k][0], dv = v - place[k][1], angle = 6.3 * place[k][2];
+                double inside = 1 / (1 + exp((du * du + dv * dv - 0.03 * place[k][3]) * 4000));
+                value += inside * (40 * sin(25 * k * (du * cos(angle) + dv * sin(angle))) + 30 * (place[k][2] - 0.5));
+            }
+            a.pixels[(size_t)y * (size_t)size + (size_t)x] = (shs_real)(value < 0 ? 0 : value > 255 ? 255 : value);
+        }
+    return a;
+}
+
+/* m random patches of 8 x 8 pixels of the test pictures, mean removed; unit: at unit norm. */
+static inline shs_real *patch_signals(size_t m, int unit, uint64_t seed) {
+    static const char *const names[] = {"barbara", "boat", "peppers", "house"};
+    enum { PICTURES = (int)(sizeof names / sizeof *names) };
+    static picture pictures[PICTURES];
+    static int count = 0;
+    shs_real *Y = ALLOCATE(shs_real, 64 * m);
+    size_t had = 0;
+    int i;
+    for (i = 0; i < PICTURES && count < PICTURES && !(count == 1 && i == 0); i++) {
+        char *name = text_of("%s/data/images/%s.pgm", run.shared, names[i]);
+        if (is_there(name)) pictures[count++] = picture_read(name);
+    }
+    if (!count) pictures[count++] = synthetic_picture(512);
+    for (i = 0; i < count; i++) {
+        shs_image image = picture_image(&pictures[i]);
+        shs_patches set = SHS_ZERO;
+        size_t taken;
+        set.mode = SHS_PATCH_MODE_RANDOM;
+        set.count = (m - had) / (size_t)(count - i);
+        set.seed = seed + (uint64_t)i;
+        set.unit_norm = unit;
+        taken = shs_patches_count(&image, &set, NULL);
+        check(shs_patches_get(NULL, &image, &set, 0, taken, Y + 64 * had, 64, NULL, NULL), "patches");
+        had += taken;
+    }
+    for (; had < m; had++) memcpy(Y + 64 * had, Y, 64 * sizeof *Y); /* fewer positions than patches: never with these sizes */
+    return Y;
+}
+
+static inline int pictures_are_there(void) { return is_there(text_of("%s/data/images/barbara.pgm", run.shared)); }
+
+/* ---- OpenBLAS ------------------------------------------------------------------------------------------------------ */
+
+enum { BLAS_COLUMN_MAJOR = 102, BLAS_NO = 111, BLAS_YES = 112, BLAS_LOWER = 122 }; /* of cblas.h, which need not be here */
+
+/* Its two functions for shs_real; NULL where it is not installed. */
+static struct {
+    void (*gemm)(int order, int ta, int tb, int m, int n, int k, shs_real alpha, const shs_real *A, int lda, const shs_real *B,
+                 int ldb, shs_real beta, shs_real *C, int ldc);
+    void (*syrk)(int order, int uplo, int trans, int n, int k, shs_real alpha, const shs_real *A, int lda, shs_real beta,
+                 shs_real *C, int ldc);
+    void (*threads)(int count);
+} openblas;
+
+static inline int find_openblas(void) {
+#ifdef PAPERS_DLOPEN
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"};
+    int wide = sizeof(shs_real) == sizeof(double);
+    void *library = NULL, *gemm, *syrk, *threads;
+    size_t k;
+    for (k = 0; k < sizeof names / sizeof *names && !library; k++) library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+    if (!library) return 0;
+    gemm = dlsym(library, wide ? "cblas_dgemm" : "cblas_sgemm");
+    syrk = dlsym(library, wide ? "cblas_dsyrk" : "cblas_ssyrk");
+    threads = dlsym(library, "openblas_set_num_threads");
+    /* ISO C has no conversion from dlsym's object pointer to a function pointer. */
+    memcpy(&openblas.gemm, &gemm, sizeof gemm);
+    memcpy(&openblas.syrk, &syrk, sizeof syrk);
+    memcpy(&openblas.threads, &threads, sizeof threads);
+    return gemm && syrk && threads;
+#else
+    return 0;
+#endif
+}
+
+/* How OpenBLAS chose its kernels: run.sh sets OPENBLAS_CORETYPE where the processor has AVX-512. */
+static inline const char *openblas_kernels(void) {
+    const char *core = getenv("OPENBLAS_CORETYPE");
+    return core ? text_of("OpenBLAS with OPENBLAS_CORETYPE=%s", core) : "OpenBLAS as it comes";
+}
+
+#endif /* PAPERS_H */
