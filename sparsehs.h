@@ -9313,42 +9313,33 @@ SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_typ
 /* Whether kernels convert values of this type; the other types can have more digits than an element. */
 SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type type) {
     type = shs__px_element_type(k, type);
+    if (!k->store) return 0; /* plain loops */
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16 || type == SHS_TYPE_F32 || type == SHS_TYPE_REAL;
 }
 
-/* out = value - shift: one shift for all (a band), or one each (a pixel). Types that an element holds exactly are
-   subtracted as elements (the shift is one too), the others in shs_wide. */
-#define SHS__CONVERT(from_type, work_type, out_type)                                                                   \
+/* A span's values as shs_wide. */
+#define SHS__READ(from_type)                                                                                           \
     {                                                                                                                  \
         const from_type *v = (const from_type *)(const void *)span->from;                                              \
-        for (i = 0; i < span->count; i++)                                                                              \
-            out[i] = (out_type)((work_type)v[SHS__SPAN_AT(span, i)] - (work_type)shift[each ? i : 0]);                 \
+        for (i = 0; i < span->count; i++) value[i] = (shs_wide)v[SHS__SPAN_AT(span, i)];                               \
     }                                                                                                                  \
     break;
 
-#ifdef SPARSEHS_NO_DOUBLE
-#define SHS__CASE_F64(out_type)
-#else
-#define SHS__CASE_F64(out_type) case SHS_TYPE_F64: SHS__CONVERT(double, shs_wide, out_type)
+SHS__PRIVATE void shs__px_read_values(shs_type type, const shs__span *span, shs_wide *value) {
+    int i;
+    switch (type) {
+    case SHS_TYPE_U8: SHS__READ(uint8_t)
+    case SHS_TYPE_I16: SHS__READ(int16_t)
+    case SHS_TYPE_U16: SHS__READ(uint16_t)
+    case SHS_TYPE_I32: SHS__READ(int32_t)
+    case SHS_TYPE_U32: SHS__READ(uint32_t)
+    case SHS_TYPE_F32: SHS__READ(float)
+#ifndef SPARSEHS_NO_DOUBLE
+    case SHS_TYPE_F64: SHS__READ(double)
 #endif
-
-#define SHS__DEFINE_CONVERT(name, out_type)                                                                            \
-    SHS__OUTLINE void name(shs_type type, const shs__span *span, const out_type *shift, int each, out_type *out) {     \
-        int i;                                                                                                         \
-        switch (type) {                                                                                                \
-        case SHS_TYPE_U8: SHS__CONVERT(uint8_t, out_type, out_type)                                                         \
-        case SHS_TYPE_I16: SHS__CONVERT(int16_t, out_type, out_type)                                                        \
-        case SHS_TYPE_U16: SHS__CONVERT(uint16_t, out_type, out_type)                                                       \
-        case SHS_TYPE_I32: SHS__CONVERT(int32_t, shs_wide, out_type)                                                        \
-        case SHS_TYPE_U32: SHS__CONVERT(uint32_t, shs_wide, out_type)                                                       \
-        case SHS_TYPE_F32: SHS__CONVERT(float, out_type, out_type)                                                          \
-        SHS__CASE_F64(out_type)                                                                                        \
-        default: SHS__CONVERT(shs_real, out_type, out_type)                                                            \
-        }                                                                                                              \
+    default: SHS__READ(shs_real)
     }
-
-SHS__DEFINE_CONVERT(shs__convert, shs_real)
-SHS__DEFINE_CONVERT(shs__convert_wide, shs_wide)
+}
 
 /* A result, scaled. `above` is a variable so that x87 rounds it as it rounds the old range. */
 SHS__PRIVATE shs_wide shs__px_scaled(const shs__scaling *s, int i, shs_wide y) {
@@ -9359,14 +9350,14 @@ SHS__PRIVATE shs_wide shs__px_scaled(const shs__scaling *s, int i, shs_wide y) {
 }
 
 #if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
-/* Pixels in double where this file could not include itself: plain loops, for groups of one band and blocks of four columns. */
-SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *value, const unsigned char *missing,
-                                    shs_wide absent, unsigned char *at, ptrdiff_t step);
-
+/* Pixels in double where this file could not include itself: plain loops, for tiles of one element. There is no store: what has
+   none leaves converting from and to a cube's types to the loops here. */
 SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
     shs__span span = SHS_ZERO;
+    int i;
     span.from = (const unsigned char *)from, span.stride = 1, span.count = n;
-    shs__convert_wide(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, &span, (const shs_wide *)shift, each, (shs_wide *)to);
+    shs__px_read_values(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, &span, (shs_wide *)to);
+    for (i = 0; i < n; i++) ((shs_wide *)to)[i] -= ((const shs_wide *)shift)[each ? i : 0];
 }
 
 SHS__PRIVATE void shs__plain_transpose(int m, int n, const void *S, int lds, void *D, int ldd) {
@@ -9393,38 +9384,34 @@ SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, size
         for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[(size_t)b * apart + (size_t)k];
 }
 
-/* C (four values c_column apart) = or += a x b: a and the four of b step through the depth. */
-SHS__PRIVATE void shs__plain_tile(int depth, const void *a, ptrdiff_t a_next, const void *b, ptrdiff_t column, ptrdiff_t b_next,
-                                  int add, void *C, ptrdiff_t c_column) {
+/* c = or += a'b, the elements of a `step` apart, in four sums: one addition need not wait for the one before. */
+SHS__PRIVATE void shs__plain_dot(int depth, const void *a, ptrdiff_t step, const void *b, int add, void *c) {
     const shs_wide *x = (const shs_wide *)a, *y = (const shs_wide *)b;
-    shs_wide *c = (shs_wide *)C, c0 = 0, c1 = 0, c2 = 0, c3 = 0;
-    for (; depth > 0; depth--, x += a_next, y += b_next)
-        c0 += *x * y[0], c1 += *x * y[column], c2 += *x * y[2 * column], c3 += *x * y[3 * column];
-    c[0] = add ? c[0] + c0 : c0;
-    c[c_column] = add ? c[c_column] + c1 : c1;
-    c[2 * c_column] = add ? c[2 * c_column] + c2 : c2;
-    c[3 * c_column] = add ? c[3 * c_column] + c3 : c3;
+    shs_wide s0 = add ? *(shs_wide *)c : 0, s1 = 0, s2 = 0, s3 = 0;
+    for (; depth >= 4; depth -= 4, x += 4 * step, y += 4)
+        s0 += x[0] * y[0], s1 += x[step] * y[1], s2 += x[2 * step] * y[2], s3 += x[3 * step] * y[3];
+    for (; depth > 0; depth--, x += step, y++) s0 += *x * *y;
+    *(shs_wide *)c = (s0 + s1) + (s2 + s3);
 }
 SHS__PRIVATE void shs__plain_gram(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C) {
-    (void)vectors;
-    shs__plain_tile(depth, a, 1, b, apart, 1, add, C, 1);
+    (void)vectors, (void)apart;
+    shs__plain_dot(depth, a, 1, b, add, C);
 }
 SHS__PRIVATE void shs__plain_across(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx,
                                     void *Y, int ldy) {
-    (void)vectors, (void)apart;
-    shs__plain_tile(depth, matrix, 1, X, ldx, 1, 0, Y, ldy);
+    (void)vectors, (void)apart, (void)ldx, (void)ldy;
+    shs__plain_dot(depth, X, 1, matrix, 0, Y);
 }
 SHS__PRIVATE void shs__plain_along(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy) {
-    (void)vectors;
-    shs__plain_tile(depth, X, ldx, matrix, 1, 4, 0, Y, ldy);
+    (void)vectors, (void)ldy;
+    shs__plain_dot(depth, X, ldx, matrix, 0, Y);
 }
 
 SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
     const shs_wide *c = (const shs_wide *)C;
-    int column, row, j;
-    for (column = 0; column < bands; column += 4)
-        for (row = column; row < bands; row++, c += 4)
-            for (j = 0; j < 4 && column + j <= row; j++) *SHS__AT(P, bands, row, column + j) += c[j];
+    int column, row;
+    for (column = 0; column < bands; column++)
+        for (row = column; row < bands; row++) *SHS__AT(P, bands, row, column) += *c++;
 }
 
 SHS__PRIVATE void shs__plain_squares(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum) {
@@ -9450,50 +9437,23 @@ SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) 
     shs__plain_range_rows(n, 1, y, 1, low, high);
 }
 
-SHS__PRIVATE void shs__plain_store(shs_type type, int n, const void *y, const shs__scaling *s, void *to) {
-    static const unsigned char none = 0;
-    size_t size = shs_type_size(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type);
-    int i;
-    for (i = 0; i < n; i++) {
-        shs_wide v = shs__px_scaled(s, s->each ? i : 0, ((const shs_wide *)y)[i]);
-        shs__store_values(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, 1, &v, &none, 0, (unsigned char *)to + (size_t)i * size,
-                          1);
-    }
-}
-
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
-        (int)sizeof(shs_wide), 1, 4, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
+        (int)sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
         shs__plain_gram, shs__plain_flush, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
-        shs__plain_range_rows, shs__plain_store,
+        shs__plain_range_rows, NULL,
     };
     return &plain;
 }
 #endif
 
-/* missing[i * step] = 1 where a value is the no-data value, compared in the cube's own type. */
-#define SHS__MARK(from_type)                                                                                           \
-    {                                                                                                                  \
-        const from_type *v = (const from_type *)(const void *)span->from;                                              \
-        int i;                                                                                                         \
-        for (i = 0; i < span->count; i++) missing[(size_t)i * step] |= (shs_wide)v[SHS__SPAN_AT(span, i)] == nodata;   \
-    }                                                                                                                  \
-    break;
-
-SHS__PRIVATE void shs__px_mark_nodata(shs_type type, const shs__span *span, shs_wide nodata, unsigned char *missing,
+/* Marks the pixels of a span of one band (step 1), or the pixel of a spectrum (step 0), where a value is the no-data value. */
+SHS__PRIVATE void shs__px_mark_nodata(const shs__view *v, const shs__span *span, shs_wide *value, unsigned char *missing,
                                       size_t step) {
-    switch (type) {
-    case SHS_TYPE_U8: SHS__MARK(uint8_t)
-    case SHS_TYPE_I16: SHS__MARK(int16_t)
-    case SHS_TYPE_U16: SHS__MARK(uint16_t)
-    case SHS_TYPE_I32: SHS__MARK(int32_t)
-    case SHS_TYPE_U32: SHS__MARK(uint32_t)
-    case SHS_TYPE_F32: SHS__MARK(float)
-#ifndef SPARSEHS_NO_DOUBLE
-    case SHS_TYPE_F64: SHS__MARK(double)
-#endif
-    default: SHS__MARK(shs_real)
-    }
+    int i;
+    if (!v->marks) return;
+    shs__px_read_values(v->cube->type, span, value);
+    for (i = 0; i < span->count; i++) missing[(size_t)i * step] |= value[i] == v->nodata;
 }
 
 /* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
@@ -9538,6 +9498,7 @@ typedef struct shs__panel {
     unsigned char *missing;         /* SHS__PANEL_PIXELS */
     const unsigned char **spectrum; /* SHS__PANEL_PIXELS: where the pixels are, in the cube's type */
     unsigned char *room;            /* for shs__px_make_native */
+    shs_wide *value;                /* those of a span */
     size_t first;                   /* the first pixel, in the block */
     int pixels, valid;              /* read, and left after closing up */
     shs__ahead ahead;               /* the next panel, where it follows on this one */
@@ -9586,6 +9547,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
         panel->missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         panel->spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
         panel->room = SHS__CARVE(l, unsigned char, v->size * shs__zmax(used, SHS__PANEL_PIXELS));
+        panel->value = SHS__CARVE(l, shs_wide, shs__zmax(used, SHS__PANEL_PIXELS));
     }
 }
 
@@ -9627,19 +9589,24 @@ SHS__PRIVATE int shs__px_side_by_side(const ptrdiff_t *offset, int i, int count)
     return n;
 }
 
-/* Converts a span: by a kernel where its values lie side by side. */
-SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each, void *out) {
+/* out = value - shift, one shift for all (a band) or one each (a pixel): by a kernel where values lie side by side, else in
+   shs_wide. Both round alike: a difference of two numbers of shs_real that is rounded twice is as if it were rounded once. */
+SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *span, const void *shift, int each,
+                                       shs_wide *value, void *out) {
     const shs__pixels_kernels *k = r->kernels;
     shs_type type = r->view.cube->type;
     int i, n;
-    if (shs__px_kernels_take(k, type) && (span->offset ? r->view.bs : span->stride) == 1)
+    if (shs__px_kernels_take(k, type) && (span->offset ? r->view.bs : span->stride) == 1) {
         for (i = 0; i < span->count; i += n) {
             n = shs__px_side_by_side(span->offset, i, span->count);
             k->convert(shs__px_element_type(k, type), n, span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)r->view.size,
                        shs__px_given_at(k, shift, each ? (size_t)i : 0), each, shs__px_element_at(k, out, (size_t)i));
         }
-    else if (k->bytes == (int)sizeof(shs_real)) shs__convert(type, span, (const shs_real *)shift, each, (shs_real *)out);
-    else shs__convert_wide(type, span, (const shs_wide *)shift, each, (shs_wide *)out);
+        return;
+    }
+    shs__px_read_values(type, span, value);
+    for (i = 0; i < span->count; i++)
+        shs__px_put_element(k, out, (size_t)i, value[i] - shs__px_get_element(k, shift, each ? (size_t)i : 0));
 }
 
 /* One span of one line, which begins at `from`: pixels k0 .. k0+count-1 of the panel. */
@@ -9650,16 +9617,16 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
     for (i = 0; i < runs; i++) {
         shs__span span;
         ptrdiff_t at = by_band ? r->offsets[i] : i * v->ss;
+        size_t to = by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used;
         unsigned char *missing = panel->missing + k0 + (by_band ? 0 : i);
         span.from = from + at * (ptrdiff_t)v->size;
         span.stride = by_band ? v->ss : v->bs;
         span.offset = by_band ? NULL : r->offset;
         span.count = by_band ? count : v->used;
         if (r->foreign) shs__px_make_native(v, &span, panel->room);
-        if (v->marks) shs__px_mark_nodata(v->cube->type, &span, v->nodata, missing, by_band ? 1 : 0);
+        shs__px_mark_nodata(v, &span, panel->value, missing, by_band ? 1 : 0);
         shs__px_convert_span(r, &span, by_band ? shs__px_given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
-                         shs__px_element_at(r->kernels, panel->X,
-                                            by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used));
+                             panel->value, shs__px_element_at(r->kernels, panel->X, to));
     }
 }
 
@@ -9807,7 +9774,7 @@ SHS__PRIVATE void shs__px_read_raw(const shs__reader *r, shs__panel *panel) {
     for (k = 0; k < panel->pixels; k++) {
         shs__span span;
         span.from = panel->spectrum[k], span.stride = 1, span.offset = NULL, span.count = v->used;
-        if (v->marks) shs__px_mark_nodata(v->cube->type, &span, v->nodata, panel->missing + k, 0);
+        shs__px_mark_nodata(v, &span, panel->value, panel->missing + k, 0);
         panel->valid -= panel->missing[k];
     }
 }
@@ -10366,7 +10333,7 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
     for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
-/* Differences of right neighbours, both valid, in place of the pixels. */
+/* Pixels less their right neighbours, where both are valid, in place of the pixels. */
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, pairs = 0;
@@ -10374,8 +10341,8 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     for (k = 0; k + 1 < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + 1]) {
             shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
-            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, x + used, x, 1, d);
-            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i + 1] - X[i];
+            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, x, x + used, 1, d);
+            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[i + 1];
             pairs++;
         }
         i += !panel->missing[k];

@@ -18,23 +18,28 @@ static void test_atom_twice(void **state) {
 /* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each: all exact. */
 static void test_conversions(void **state) {
     static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
-    shs_real shift[5] = {3, 1, 4, 1, 5}, y[5];
-    shs_wide wide_shift[5] = {3, 1, 4, 1, 5}, w[5];
+    shs_wide shift[5], out[5], room[5], value[5];
     unsigned char memory[16 * 8];
     int t, k, i;
     (void)state;
     for (t = SHS_TYPE_REAL; t < SHS_TYPE_COUNT; t++)
-        for (k = 0; k < 6; k++) {
+        for (k = 0; k < 12; k++) {
+            shs_cube cube = SHS_ZERO;
+            shs__reader r;
             shs__span span;
-            int each = k & 1;
-            span.from = memory, span.count = 5, span.stride = k / 2 == 1 ? 2 : 1, span.offset = k / 2 == 2 ? offset : NULL;
-            for (i = 0; i < 16; i++) store_value(memory + (size_t)i * shs_type_size((shs_type)t), (shs_type)t, 0, 7 * i % 11);
-            shs__convert((shs_type)t, &span, shift, each, y);
-            shs__convert_wide((shs_type)t, &span, wide_shift, each, w);
+            int each = k & 1, apart = k / 2 % 3;
+            memset(&r, 0, sizeof r);
+            cube.type = (shs_type)t;
+            r.view.cube = &cube, r.view.bs = 1, r.view.size = shs_type_size(cube.type), r.kernels = shs__element_kernels(k / 6);
+            span.from = memory, span.count = 5, span.stride = apart == 1 ? 2 : 1, span.offset = apart == 2 ? offset : NULL;
+            for (i = 0; i < 16; i++) store_value(memory + (size_t)i * r.view.size, cube.type, 0, 7 * i % 11);
+            for (i = 0; i < 5; i++) shs__px_put_element(r.kernels, shift, (size_t)i, 3 + i * i % 7);
+            shs__px_read_values(cube.type, &span, value);
+            shs__px_convert_span(&r, &span, shift, each, room, out);
             for (i = 0; i < 5; i++) {
-                int at = (int)(span.offset ? offset[i] : i * span.stride);
-                assert_true(y[i] == (shs_real)(7 * at % 11) - shift[each ? i : 0]);
-                assert_true(w[i] == (shs_wide)y[i]);
+                int at = (int)(span.offset ? offset[i] : i * span.stride), less = each ? 3 + i * i % 7 : 3;
+                assert_true(value[i] == 7 * at % 11);
+                assert_true(shs__px_get_element(r.kernels, out, (size_t)i) == 7 * at % 11 - less);
             }
         }
 }

@@ -107,6 +107,7 @@ static void test_store_rounds_like_its_twin(void **state) {
                     for (wide = 0; wide < 2; wide++) {
                         const shs__pixels_kernels *k = shs__element_kernels(wide);
                         shs__scaling s = SHS_ZERO;
+                        if (!k->store) continue; /* plain loops: the routine itself is used */
                         s.each = each, s.rescale = stretch, s.base = -2;
                         s.constant = constant, s.low = low, s.range = range, s.old = old;
                         memset(got, 0, sizeof got);
