@@ -26,7 +26,7 @@
        7  >>learn learn_naive rules learn_session learn_stages learn_driver learn_start learn_public
        8  >>patches grid patches_get patches_put approximate image_noise
        9  >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps px_engine moments sinks
-      10  >>pca pca_naive wide_products pca_fit mnf transforms
+      10  >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  >>ica ica_naive expectations ica_iterations ica_fit
 
    CONVENTIONS
@@ -10254,8 +10254,10 @@ typedef struct shs__moments_job {
     shs__gram gram;
     shs__reader reader;
     shs__consumer consumer;
-    void *shift;            /* elements: what is taken off the pixels; raw panels are not shifted when they are read */
+    shs_real *shift;        /* what is taken off the pixels */
+    void *element_shift;    /* the same; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
+    shs_wide *wide_shift;   /* the same, for shs_moments */
     unsigned char *instead; /* a spectrum that is the shift, in place of missing ones */
 } shs__moments_job;
 
@@ -10318,7 +10320,7 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
     else
         k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_TYPE_REAL, job->gram.n, panel->pixels,
-                panel->spectrum, r->raw ? job->shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
+                panel->spectrum, r->raw ? job->element_shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
     k->sums(job->gram.n, panel->pixels, own->packed, apart, sums + 1);
     shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
@@ -10370,7 +10372,9 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_gram_layout(l, &job->gram, workers);
-    job->shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
+    job->shift = SHS__CARVE(l, shs_real, used);
+    job->element_shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
+    job->wide_shift = SHS__CARVE(l, shs_wide, used);
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
     job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
@@ -10406,12 +10410,13 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_real *shift) {
 }
 
 /* How the pixels of the block at hand are read and multiplied: as integers where the shift is whole. */
-SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job, const shs_real *shift) {
+SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     shs__reader *r = &job->reader;
+    const shs_real *shift = job->shift;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
-    for (b = 0; b < used; b++) shs__px_put_element(r->kernels, job->shift, (size_t)b, (shs_wide)shift[b]);
-    r->shift = job->shift;
+    for (b = 0; b < used; b++) shs__px_put_element(r->kernels, job->element_shift, (size_t)b, (shs_wide)shift[b]);
+    r->shift = job->element_shift;
     r->raw = shs__px_spectra_lie_ready(r);
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
@@ -10432,19 +10437,19 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job, const shs_real *
 }
 
 /* All blocks; where the shift is not known it is found in the first block that has a valid pixel. */
-SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments_job *job, int known, shs_real *shift) {
+SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments_job *job, int known) {
     shs__reader *r = &job->reader;
     shs_status status = SHS_OK;
     int b;
-    for (b = 0; b < r->view.used && !known; b++) shift[b] = 0;
+    for (b = 0; b < r->view.used && !known; b++) job->shift[b] = 0;
     shs__px_pass_begin(r, &job->consumer);
     while (shs__px_next_block(r, &status)) {
         if (!known) {
             r->shift = r->zeros, r->raw = 0;
-            known = shs__px_find_shift(r, shift);
-            for (b = 0; b < r->view.used && job->gram.whole; b++) shift[b] = (shs_real)(int32_t)shift[b];
+            known = shs__px_find_shift(r, job->shift);
+            for (b = 0; b < r->view.used && job->gram.whole; b++) job->shift[b] = (shs_real)(int32_t)job->shift[b];
         }
-        shs__px_choose_factors(job, shift);
+        shs__px_choose_factors(job);
         status = shs__px_pass_block(ctx, r, &job->consumer);
     }
     return status;
@@ -10897,13 +10902,12 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
 }
 
 /* The sums go to the job. */
-SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise, int known,
-                                        shs_real *shift) {
+SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise, int known) {
     shs_status status;
     int wide = shs__is_wide(precise);
-    do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, shift, job->consumer.sums));
+    do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, job->shift, job->consumer.sums));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known, shift) : status;
+    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known) : status;
 }
 
 SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
@@ -11002,10 +11006,8 @@ SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs
     if (!moments) return SHS_BAD_MOMENTS;
     while (shs__layout_next(ctx, &l, &status)) shs__px_moments_layout(&l, &made, bands);
     if (status != SHS_OK) return status;
-    memset(made.shift, 0, (size_t)bands * sizeof(shs_wide));
-    memset(made.sum, 0, (size_t)bands * sizeof(shs_wide));
-    memset(made.products, 0, (size_t)bands * (size_t)bands * sizeof(shs_wide));
     SHS__UNPOISON(l.base, l.size);
+    memset(l.base, 0, l.size);
     made.block = l.block;
     *moments = made;
     return SHS_OK;
@@ -11017,63 +11019,45 @@ SHS__PUBLIC void shs_moments_free(const shs_context *ctx, shs_moments *moments) 
     memset(moments, 0, sizeof *moments);
 }
 
-/* Moves the sums to another shift: with e = old - new, S' = S + n e and P' = P + e S' + S e' + n e e'. */
-SHS__PRIVATE void shs__px_moments_shift(shs_moments *m, const shs_wide *shift) {
-    int n = m->bands, i, j;
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) {
-            shs_wide ei = m->shift[i] - shift[i], ej = m->shift[j] - shift[j];
-            *SHS__AT(m->products, n, i, j) += ei * m->sum[j] + m->sum[i] * ej + m->count * ei * ej;
-        }
-    for (i = 0; i < n; i++) {
-        m->sum[i] += m->count * (m->shift[i] - shift[i]);
-        m->shift[i] = shift[i];
-    }
-}
-
-SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
-    int n, i, j;
-    if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
-    n = into->bands;
-    if (!(from->count > 0)) return SHS_OK;
-    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)n * sizeof(shs_wide));
+/* Adds sums about another shift: with e = from's - into's, S += S' + n e and P += P' + e S' + S' e + n e e. */
+SHS__PRIVATE void shs__px_moments_add(shs_moments *into, const shs_moments *from) {
+    int n = into->bands, i, j;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
             shs_wide ei = from->shift[i] - into->shift[i], ej = from->shift[j] - into->shift[j];
             *SHS__AT(into->products, n, i, j) +=
-                *SHS__AT(from->products, n, i, j) + ei * from->sum[j] + from->sum[i] * ej + from->count * ei * ej;
+                *SHS__AT(from->products, n, i, j) + (ei * from->sum[j] + from->sum[i] * ej + from->count * ei * ej);
         }
     for (i = 0; i < n; i++) into->sum[i] += from->sum[i] + from->count * (from->shift[i] - into->shift[i]);
     into->count += from->count;
+}
+
+SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
+    if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
+    if (!(from->count > 0)) return SHS_OK;
+    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)into->bands * sizeof(shs_wide));
+    shs__px_moments_add(into, from);
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__px_update_layout(shs__layout *l, shs__moments_job *job, shs_real **shift, shs_wide **about,
-                                        int workers) {
-    *shift = SHS__CARVE(l, shs_real, (size_t)job->gram.n);
-    *about = SHS__CARVE(l, shs_wide, (size_t)job->gram.n);
-    shs__px_moments_job_layout(l, job, workers);
-}
-
-/* The moments of the pixels are added, formed in shs_wide or not. */
-SHS__OUTLINE shs_status shs__pixels_moments(const shs__pixels *px, shs_moments *moments, shs_precision precise) {
+/* Adds the moments of the pixels, or of the differences of neighbours. */
+SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, int neighbours,
+                                            shs_moments *moments) {
     shs_moments more = SHS_ZERO;
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
-    shs_real *shift = NULL;
     int n = px->view.used, i;
     shs_status status = SHS_OK;
     if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
-    shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), 0);
-    while (shs__layout_next(px->ctx, &l, &status))
-        shs__px_update_layout(&l, &job, &shift, &more.shift, shs__ctx_workers(px->ctx));
+    shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), neighbours);
+    while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
-    for (i = 0; i < n; i++) shift[i] = (shs_real)moments->shift[i];
-    status = shs__px_moments(px, &job, precise, moments->count > 0, shift);
-    for (i = 0; i < n; i++) more.shift[i] = (shs_wide)shift[i];
-    more.bands = n, more.count = job.consumer.sums[0];
+    for (i = 0; i < n; i++) job.shift[i] = (shs_real)moments->shift[i];
+    status = neighbours ? shs__px_noise(px, &job) : shs__px_moments(px, &job, precise, moments->count > 0);
+    for (i = 0; i < n; i++) job.wide_shift[i] = (shs_wide)job.shift[i];
+    more.bands = n, more.count = job.consumer.sums[0], more.shift = job.wide_shift;
     more.sum = job.consumer.sums + 1, more.products = more.sum + n;
     if (status == SHS_OK) status = shs_moments_merge(moments, &more);
     shs__layout_release(px->ctx, &l);
@@ -11085,7 +11069,7 @@ SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, const shs_cube
                                           shs_moments *moments) {
     shs__pixels px;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__pixels_moments(&px, moments, precise);
+    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, 0, moments);
     shs__px_close(&px);
     return status;
 }
@@ -11094,11 +11078,9 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__view v;
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
-    shs_real *shift = NULL;
-    shs_wide *about;
     if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISION_NEVER) return SIZE_MAX;
     shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
-    shs__px_update_layout(&l, &job, &shift, &about, shs__ctx_workers(ctx));
+    shs__px_moments_job_layout(&l, &job, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -11106,7 +11088,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
 SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
     shs_moments all = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_wide count = 0, *shift = NULL;
+    shs_wide count;
     size_t n, i;
     shs__meeting meeting = shs__ctx_meeting_for(ctx, "moments");
     shs_status status = shs__ctx_check(ctx);
@@ -11115,26 +11097,22 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status != SHS_OK || !shs__ctx_distributed(ctx)) return status;
     n = (size_t)moments->bands;
-    while (shs__layout_next(ctx, &l, &status)) {
-        shs__px_moments_layout(&l, &all, moments->bands);
-        shift = SHS__CARVE(&l, shs_wide, n);
-    }
+    while (shs__layout_next(ctx, &l, &status)) shs__px_moments_layout(&l, &all, moments->bands);
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) {
-        all.count = count = moments->count;
-        memcpy(all.shift, moments->shift, n * sizeof(shs_wide));
-        memcpy(all.sum, moments->sum, n * sizeof(shs_wide));
-        memcpy(all.products, moments->products, n * n * sizeof(shs_wide));
-        for (i = 0; i < n; i++) shift[i] = all.shift[i] * count;
+        count = moments->count;
+        for (i = 0; i < n; i++) all.shift[i] = moments->shift[i] * count, all.sum[i] = 0;
+        memset(all.products, 0, n * n * sizeof(shs_wide));
         status = shs__ctx_reduce(ctx, &count, 1, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, shift, n, SHS_REDUCE_SUM);
-        for (i = 0; i < n; i++) shift[i] = count > 0 ? shift[i] / count : 0;
-        shs__px_moments_shift(&all, shift);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.shift, n, SHS_REDUCE_SUM);
+        for (i = 0; i < n; i++) all.shift[i] = count > 0 ? all.shift[i] / count : 0;
+        shs__px_moments_add(&all, moments);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
+        all.count = count;
     }
     if (status == SHS_OK) {
-        moments->count = count;
+        moments->count = all.count;
         memcpy(moments->shift, all.shift, n * sizeof(shs_wide));
         memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
         memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
@@ -11169,6 +11147,14 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
 }
 
 /* ---- maps into sinks ------------------------------------------------------------------------------------- >>sinks */
+
+/* y = matrix (x - centre) + offset; centre, offset: NULL is zero. */
+SHS__PRIVATE shs_pixel_map shs__px_map_of(int bands, int outputs, const shs_wide *matrix, const shs_wide *centre,
+                                          const shs_wide *offset) {
+    shs_pixel_map map = SHS_ZERO;
+    map.bands = bands, map.outputs = outputs, map.matrix = matrix, map.centre = centre, map.offset = offset;
+    return map;
+}
 
 /* Where there are no lines the sink needs no room for them. */
 SHS__PRIVATE shs_status shs__px_check_sink(const shs_cube *cube, const shs_sink *sink) {
@@ -11342,12 +11328,13 @@ SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y)
     return (s0 + s1) + (s2 + s3);
 }
 
-/* C (m x n, ldc m) = A B for A of m x k and B of k x n, everything contiguous. */
-SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *SHS__RESTRICT C) {
+/* C (m x n) = A B for A of m x k and B of k x n; A and C are contiguous. */
+SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, int ldb,
+                                    shs_wide *SHS__RESTRICT C) {
     int i, j, q;
     for (j = 0; j < n; j++) {
         shs_wide *SHS__RESTRICT c = SHS__AT(C, m, 0, j);
-        const shs_wide *b = SHS__AT(B, k, 0, j);
+        const shs_wide *b = SHS__AT(B, ldb, 0, j);
         memset(c, 0, (size_t)m * sizeof(shs_wide));
         for (q = 0; q + 4 <= k; q += 4) {
             const shs_wide *a0 = SHS__AT(A, m, 0, q), *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
@@ -11506,104 +11493,7 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     return status;
 }
 
-/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
-SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
-                                      const shs_sink *sink) {
-    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
-    if (status == SHS_OK) {
-        const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
-                                   (int64_t)o->precise};
-        const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
-        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
-        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
-        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    }
-    return shs__ctx_meet(px->ctx, status, &meeting);
-}
-
-/* The moments of the pixels of all ranks, in moments that the caller frees. */
-SHS__PRIVATE shs_status shs__pca_all_moments(const shs__pixels *px, shs_precision precise, shs_moments *m) {
-    shs_status status;
-    memset(m, 0, sizeof *m);
-    status = shs_moments_create(px->ctx, px->view.used, m);
-    if (status == SHS_OK) status = shs__pixels_moments(px, m, precise);
-    status = shs__ctx_agree(px->ctx, status);
-    return status == SHS_OK ? shs_moments_reduce(px->ctx, m) : status;
-}
-
-/* The ranks agree on how their fits went; only when all went well is there a result. */
-SHS__PRIVATE shs_status shs__pca_agree(const shs_context *ctx, shs_status mine, shs_pca *made, shs_pca *pca) {
-    shs_status all = shs__ctx_agree(ctx, mine == SHS_OK && !pca ? SHS_BAD_OUTPUT : mine);
-    if (all == SHS_OK && pca) *pca = *made;
-    else shs_pca_free(ctx, made);
-    return all;
-}
-
-SHS__PRIVATE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, shs_pca *pca) {
-    shs_moments m;
-    shs_pca made = SHS_ZERO;
-    shs_status status = shs__pca_all_moments(px, o->precise, &m);
-    if (status == SHS_OK)
-        status = shs__pca_agree(px->ctx, shs_pca_from_moments(px->ctx, &m, o, &made), &made, pca);
-    shs_moments_free(px->ctx, &m);
-    return status;
-}
-
-/* The fit and, with `transform`, the components of every pixel into the sink; pca may be NULL then. */
-SHS__OUTLINE shs_status shs__pca_call(const shs_context *ctx, const char *call, const shs_cube *cube,
-                                      const shs_pca_options *options, int transform, const shs_sink *sink, shs_pca *pca) {
-    const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__pixels px;
-    shs_pca made = SHS_ZERO;
-    shs_pixel_map map = SHS_ZERO;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && transform) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK && !transform && !pca) status = SHS_BAD_OUTPUT;
-    status = shs__pca_meet(&px, status, call, o, sink);
-    if (status == SHS_OK) status = shs__pca_pixels(&px, o, &made);
-    map.bands = made.bands, map.outputs = made.components, map.matrix = made.forward, map.centre = made.mean;
-    if (status == SHS_OK && transform) status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
-    if (status == SHS_OK && pca) *pca = made;
-    else shs_pca_free(ctx, &made);
-    shs__px_close(&px);
-    return status;
-}
-
-/* The fast form of shs_pca_naive. */
-SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
-    return shs__pca_call(ctx, "pca", cube, options, 0, NULL, pca);
-}
-
-SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
-                                   const shs_sink *sink, shs_pca *pca) {
-    return shs__pca_call(ctx, "pca run", cube, options, 1, sink, pca);
-}
-
 /* ---- minimum noise fraction -------------------------------------------------------------------------------- >>mnf */
-
-/* The noise covariance of a cube over all ranks: half that of the differences of right neighbours, both triangles. */
-SHS__OUTLINE shs_status shs__pca_noise(const shs__pixels *px, shs_wide *noise) {
-    shs__moments_job job;
-    shs__layout l = SHS_ZERO;
-    int n = px->view.used, i, j;
-    shs_wide *sums;
-    shs_status status = SHS_OK;
-    shs__px_moments_job_init(&job, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS), 1);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
-    if (status == SHS_OK) status = shs__px_noise(px, &job);
-    status = shs__ctx_agree(px->ctx, status);
-    sums = job.consumer.sums;
-    if (status == SHS_OK) status = shs__ctx_reduce(px->ctx, sums, job.consumer.count, SHS_REDUCE_SUM);
-    if (status == SHS_OK && !(sums[0] > 0)) status = SHS_NO_PIXELS;
-    for (j = 0; j < n && status == SHS_OK; j++)
-        for (i = j; i < n; i++) {
-            shs_wide pairs = sums[0], both = sums[1 + i] / pairs * sums[1 + j];
-            shs_wide c = (*SHS__AT(sums + 1 + n, n, i, j) - both) / (2 * pairs);
-            *SHS__AT(noise, n, i, j) = *SHS__AT(noise, n, j, i) = c;
-        }
-    shs__layout_release(px->ctx, &l);
-    return status;
-}
 
 /* F = E Lambda^-1/2 of the noise (n x r), then the eigenvectors of F'CF; in f: whitener = F, room = E Lambda^1/2. */
 SHS__PRIVATE shs_status shs__pca_whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f,
@@ -11655,8 +11545,8 @@ SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, con
     made.precise = SHS_PRECISION_ALWAYS;
     memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.eigenvalues, f->values, (size_t)rank * sizeof(shs_wide));
-    shs__wide_product(n, k, rank, f->whitener, f->vectors, made.vectors);
-    shs__wide_product(n, k, rank, f->room, f->vectors, made.backward);
+    shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
+    shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
     for (i = 0; i < n; i++) made.scale[i] = 1;
     for (j = 0; j < k; j++) {
         shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
@@ -11687,7 +11577,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     if (status == SHS_OK) status = shs__pca_whiten_noise(ctx, n, noise, ldn, &f, &rank);
     if (status == SHS_OK && (rank == 0 || o.components > rank)) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) { /* F'CF, by way of C F in vectors and noise as room for the result */
-        shs__wide_product(n, rank, n, f.covariance, f.whitener, f.vectors);
+        shs__wide_product(n, rank, n, f.covariance, f.whitener, n, f.vectors);
         shs__wide_inner(rank, rank, n, f.whitener, f.vectors, f.noise);
         status = shs_eigh(ctx, rank, f.noise, rank, rank, f.values, f.vectors, rank);
     }
@@ -11696,29 +11586,88 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     return status;
 }
 
-/* The fast form of shs_mnf_naive. */
-SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
-    shs__pixels px;
-    shs_moments m;
-    shs_pca made = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    shs_wide *noise = NULL;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    memset(&m, 0, sizeof m);
-    status = shs__pca_meet(&px, status, "mnf", options ? options : &shs__pca_zero, NULL);
-    if (status == SHS_OK) status = shs__pca_all_moments(&px, SHS_PRECISION_ALWAYS, &m);
+/* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
+
+/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
+SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
+                                      const shs_sink *sink) {
+    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     if (status == SHS_OK) {
-        while (shs__layout_next(ctx, &l, &status))
-            noise = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m.bands, (size_t)m.bands, 1));
-        status = shs__ctx_agree(ctx, status);
-        if (status == SHS_OK) status = shs__pca_noise(&px, noise);
-        if (status == SHS_OK)
-            status = shs__pca_agree(ctx, shs_mnf_from_noise(ctx, &m, noise, m.bands, options, &made), &made, mnf);
-        shs__layout_release(ctx, &l);
+        const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
+                                   (int64_t)o->precise};
+        const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
+        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
+        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
+        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     }
-    shs_moments_free(ctx, &m);
+    return shs__ctx_meet(px->ctx, status, &meeting);
+}
+
+/* The fit over the pixels of all ranks: their moments, for MNF those of the differences of neighbours too, then the
+   eigenproblem. Only when it goes well on all of them is there a result. */
+SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+    const shs_context *ctx = px->ctx;
+    shs_moments pixels = SHS_ZERO, noise = SHS_ZERO, *m = &pixels;
+    shs_pca made = SHS_ZERO;
+    int n = px->view.used, neighbours;
+    size_t i;
+    shs_status status = SHS_OK;
+    for (neighbours = 0; neighbours <= mnf && status == SHS_OK; neighbours++, m = &noise) {
+        status = shs_moments_create(ctx, n, m);
+        if (status == SHS_OK) status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, neighbours, m);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs_moments_reduce(ctx, m);
+    }
+    if (status == SHS_OK && mnf) { /* half the covariance of the differences, in place of their sums */
+        status = shs_moments_finish(&noise, SHS_DIVISOR_N, noise.shift, noise.products, n);
+        for (i = 0; i < (size_t)n * (size_t)n; i++) noise.products[i] /= 2;
+        if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, noise.products, n, o, &made));
+    } else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, &made));
+    if (status == SHS_OK) *pca = made;
+    else shs_pca_free(ctx, &made);
+    shs_moments_free(ctx, &pixels);
+    shs_moments_free(ctx, &noise);
+    return status;
+}
+
+typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT } shs__pca_call;
+
+/* The fit and, in SHS__PCA_RUN, the components of every pixel into the sink; pca may be NULL then. */
+SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call, const shs_cube *cube,
+                                      const shs_pca_options *options, const shs_sink *sink, shs_pca *pca) {
+    static const char *const names[] = {"pca", "pca run", "mnf"};
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
+    shs__pixels px;
+    shs_pca made = SHS_ZERO;
+    shs_pixel_map map;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK && call == SHS__PCA_RUN) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && call != SHS__PCA_RUN && !pca) status = SHS_BAD_OUTPUT;
+    status = shs__pca_meet(&px, status, names[call], o, sink);
+    if (status == SHS_OK) status = shs__pca_pixels(&px, o, call == SHS__MNF_FIT, &made);
+    if (status == SHS_OK && call == SHS__PCA_RUN) {
+        map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
+        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
+    }
+    if (status == SHS_OK && pca) *pca = made;
+    else shs_pca_free(ctx, &made);
     shs__px_close(&px);
     return status;
+}
+
+/* The fast form of shs_pca_naive. */
+SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
+    return shs__pca_cube(ctx, SHS__PCA_FIT, cube, options, NULL, pca);
+}
+
+SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *pca) {
+    return shs__pca_cube(ctx, SHS__PCA_RUN, cube, options, sink, pca);
+}
+
+/* The fast form of shs_mnf_naive. */
+SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
+    return shs__pca_cube(ctx, SHS__MNF_FIT, cube, options, NULL, mnf);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */
@@ -11729,46 +11678,35 @@ SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
     if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
-        map.bands = pca->bands, map.outputs = pca->components, map.matrix = pca->forward, map.centre = pca->mean;
+        map = shs__px_map_of(pca->bands, pca->components, pca->forward, pca->mean, NULL);
     return shs_cube_map(ctx, cube, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (shs__pca_ok(pca))
-        map.bands = pca->components, map.outputs = pca->bands, map.matrix = pca->backward, map.offset = pca->mean;
+    if (shs__pca_ok(pca)) map = shs__px_map_of(pca->components, pca->bands, pca->backward, NULL, pca->mean);
     return shs_cube_map(ctx, components, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
                                        const shs_sink *sink) {
-    shs_pixel_map map = SHS_ZERO;
+    shs_pixel_map map;
     shs__layout l = SHS_ZERO;
-    shs_wide *both;
-    int k, i, j, q;
+    shs_wide *both = NULL;
+    int n, k;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
     else if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
-    if (status == SHS_OK) {
-        (void)SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)pca->bands, (size_t)pca->bands, 1));
-        status = shs__layout_acquire(ctx, &l);
-    }
+    while (shs__layout_next(ctx, &l, &status))
+        both = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)pca->bands, (size_t)pca->bands, 1));
     status = shs__ctx_agree(ctx, status); /* before the collective map */
-    if (status != SHS_OK) {
-        shs__layout_release(ctx, &l);
-        return status;
+    if (status == SHS_OK) {
+        n = pca->bands, k = components ? components : pca->components;
+        shs__wide_product(n, n, k, pca->backward, pca->forward, pca->components, both);
+        map = shs__px_map_of(n, n, both, pca->mean, pca->mean);
+        status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
     }
-    k = components ? components : pca->components;
-    both = SHS__CARVE(&l, shs_wide, (size_t)pca->bands * (size_t)pca->bands);
-    memset(both, 0, (size_t)pca->bands * (size_t)pca->bands * sizeof(shs_wide));
-    for (j = 0; j < pca->bands; j++) /* backward x forward */
-        for (q = 0; q < k; q++)
-            for (i = 0; i < pca->bands; i++)
-                *SHS__AT(both, pca->bands, i, j) +=
-                    *SHS__AT(pca->backward, pca->bands, i, q) * *SHS__AT(pca->forward, pca->components, q, j);
-    map.bands = map.outputs = pca->bands, map.matrix = both, map.centre = map.offset = pca->mean;
-    status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -11803,7 +11741,7 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
 SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                               const shs_sink *sink, int *rank) {
     shs_pca_options o = options ? *options : shs__pca_zero;
-    shs_pixel_map map = SHS_ZERO;
+    shs_pixel_map map;
     shs__pixels px;
     shs_pca pca = SHS_ZERO;
     int used, i, j;
@@ -11811,7 +11749,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     o.precise = SHS_PRECISION_ALWAYS;
     status = shs__pca_meet(&px, status, "rx", &o, sink);
-    if (status == SHS_OK) status = shs__pca_pixels(&px, &o, &pca);
+    if (status == SHS_OK) status = shs__pca_pixels(&px, &o, 0, &pca);
     used = status == SHS_OK ? shs__pca_whitening_rank(&pca) : 0;
     if (status == SHS_OK && used == 0) status = SHS_ZERO_VARIANCE;
     if (status == SHS_OK && o.components > used) status = SHS_RANK_TOO_LOW;
@@ -11821,7 +11759,7 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
                 pca.forward[(size_t)j * (size_t)used + (size_t)i] =
                     *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
         shs__wide_triangle(used, pca.bands, pca.forward, pca.vectors); /* half of it is 0 then, and need not be multiplied */
-        map.bands = pca.bands, map.outputs = used, map.matrix = pca.forward, map.centre = pca.mean;
+        map = shs__px_map_of(pca.bands, used, pca.forward, pca.mean, NULL);
         status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
@@ -12373,10 +12311,9 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     shs__sources s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
-    shs_pixel_map whitening = SHS_ZERO;
+    shs_pixel_map whitening = shs__px_map_of(ica->bands, ica->components, ica->whitening, ica->mean, NULL);
     int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, kept), i;
     shs_status status = SHS_OK;
-    whitening.bands = ica->bands, whitening.outputs = m, whitening.matrix = ica->whitening, whitening.centre = ica->mean;
     s.ctx = px->ctx, s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
     shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
@@ -12413,7 +12350,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor, p.precise = o->precise;
-    status = shs__pca_pixels(px, &p, &pca);
+    status = shs__pca_pixels(px, &p, 0, &pca);
     if (status != SHS_OK) return status;
     rank = shs__pca_whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
@@ -12435,7 +12372,7 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
-    shs_pixel_map map = SHS_ZERO;
+    shs_pixel_map map;
     int stored = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && transform) status = shs__px_check_sink(cube, sink);
@@ -12443,9 +12380,10 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     if (status == SHS_OK && !transform && !ica) status = SHS_BAD_OUTPUT;
     status = shs__ica_meet(&px, status, call, o, sink);
     if (status == SHS_OK) status = shs__ica_pixels(&px, o, sink, &made, &stored);
-    map.bands = made.bands, map.outputs = made.components, map.matrix = made.unmixing, map.centre = made.mean;
-    if (status == SHS_OK && transform)
+    if (status == SHS_OK && transform) {
+        map = shs__px_map_of(made.bands, made.components, made.unmixing, made.mean, NULL);
         status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
+    }
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__px_close(&px);
@@ -12465,14 +12403,14 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
 SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (ica) map.bands = ica->bands, map.outputs = ica->components, map.matrix = ica->unmixing, map.centre = ica->mean;
+    if (ica) map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
     return shs_cube_map(ctx, cube, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (ica) map.bands = ica->components, map.outputs = ica->bands, map.matrix = ica->mixing, map.offset = ica->mean;
+    if (ica) map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
     return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
 }
 
