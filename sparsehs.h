@@ -6946,7 +6946,7 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
                           shs__omp_gram_chunk, c);
     for (j = 0; c->diagonal && j < shs__omp_padded(c->n); j++)
         c->diagonal[j] = j >= c->n ? 0 : c->use_gram ? c->G[(size_t)j * (c->ldg + 1)]
-                                                     : (shs_real)shs__la_norm2(c->p, SHS__AT(D, ldd, 0, j));
+                                                     : (shs_real)shs__la_norm2(c->p, SHS__AT(c->D, c->ldd, 0, j));
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -11474,9 +11474,9 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
 SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
                                             shs_pca *pca) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__fit f;
+    shs__fit f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_wide total;
+    shs_wide total = 0;
     int n, values;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
