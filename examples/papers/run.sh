@@ -9,7 +9,7 @@
 set -eu
 here=examples/papers
 out=${OUT:-build/papers}
-all="omp paksvd gfastica grass"
+all="omp paksvd"
 papers=${PAPER:-$all}
 cc=${CC:-cc}
 shared=${SHS_SHARED:-../shared}
@@ -38,21 +38,25 @@ build() {
     [ -z "$(find "$here" sparsehs.h sparsehs_cl.h examples/example.h -name '*.[ch]' -newer "$out/bin/$1" 2>/dev/null || echo new)" ] ||
         { echo "papers: building $1" >&2; $cc -std=c99 -Wall -Wextra $3 -o "$out/bin/$1" "$here/$2.c" -lm; }
 }
+# The serial baselines are plain C without threads; the paper on FastICA has them at every level.
+levels_of() { [ "$1" = gfastica ] && echo "O0 O1 O2 O3" || echo O2; }
+for paper in $papers; do
+    build "$paper" "$paper" "-O3 ${OPENMP:-}" &
+    for level in $(levels_of "$paper"); do
+        build "$paper-$level" "$paper" "-$level -DSPARSEHS_NO_SIMD -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL"
+    done
+    wait $! || stop "$paper.c does not build"
+done
 
 # Results of other settings, or of another version of the library, are not mixed with these.
 settings="$scale device=$device shared=$(cd "$shared" 2>/dev/null && echo there || echo none) $(cksum sparsehs.h | cut -d' ' -f1)"
 for paper in $papers; do
     [ "$(cat "$out/$paper.settings" 2>/dev/null)" = "$settings" ] || rm -f "$out/$paper"[._]*
     echo "$settings" >"$out/$paper.settings"
-    # The serial baseline: plain C without threads, which the paper on FastICA has at every level.
-    levels=O2
-    [ "$paper" != gfastica ] || levels="O0 O1 O2 O3"
-    for level in $levels; do
-        [ ! -f "$out/${paper}_serial_$level.csv" ] || continue
-        build "$paper-$level" "$paper" "-$level -DSPARSEHS_NO_SIMD -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL"
-        "$out/bin/$paper-$level" --serial "$level" --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale)
+    for level in $(levels_of "$paper"); do
+        [ -f "$out/${paper}_serial_$level.csv" ] ||
+            "$out/bin/$paper-$level" --serial "$level" --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale)
     done
-    build "$paper" "$paper" "-O3 ${OPENMP:-}"
     "$out/bin/$paper" --device "$device" --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale)
 done
 
