@@ -2052,7 +2052,7 @@ typedef struct shs__pursuit_kernels {
 #define SHS__BLOCK 64 /* a multiple of four vectors of every instance */
 #define SHS__BLOCK_WIDTH(n, i) ((n) - (i) / SHS__BLOCK * SHS__BLOCK < SHS__BLOCK ? (n) % SHS__BLOCK : SHS__BLOCK)
 #define SHS__AT_B(B, n, rows, q, i)                                                                                    \
-    ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +             \
+    ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +           \
      (size_t)((i) % SHS__BLOCK))
 
 /* How results are scaled: constant + y and, with rescale, range (that - low) / old + base. One of each for all, or each its
@@ -2124,7 +2124,7 @@ typedef struct shs__contrast_kernels {
 #error "sparsehs: SPARSEHS_FILE is no file. Leave it out, or give the name as seen from the folder of sparsehs.h"
 #endif
 #endif
-#if defined(SHS__SIMD) && defined(__x86_64__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) && \
+#if defined(SHS__SIMD) && defined(__x86_64__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) &&      \
     !defined(_MSC_VER) && __STDC_HOSTED__ && defined(__has_include)
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
 #define SHS__AVX_WANTED
@@ -2289,7 +2289,7 @@ typedef struct shs__contrast_kernels {
 
 /* A vector holds SHS__LANES elements, or SHS__WLANES of shs_wide. An element is a shs_real; in a text in wide, a shs_wide.
    Pointers are read and written through the types named any, which claim no more alignment than one value has. Without vectors
-   SHS__VECTOR_BYTES is not defined; then a vector of shs_wide is a plain number, and the same code holds. */
+   SHS__VECTOR_BYTES is not defined; then a vector is a plain number, one lane, and the same code holds. */
 #ifdef SHS__IN_WIDE
 #define shs__element shs_wide
 #else
@@ -2319,16 +2319,36 @@ typedef shs__element SHS__IN(four) __attribute__((vector_size(4 * sizeof(shs__el
 typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__element));
 #define SHS__FOUR(p) (*(const SHS__IN(four_any) *)(const void *)(p))
 #define SHS__FOUR_SET(p, v) (*(SHS__IN(four_any) *)(void *)(p) = (v))
-/* As many values of shs_real as a vector of shs_wide has, converted. */
+/* Lane by lane to another type of number; compilers go faster by way of integers of 32 bits. */
 #if defined(__clang__) || __GNUC__ >= 9
-typedef shs_real SHS__IN(narrow_any) SHS__ANY(shs_real, SHS__WLANES * sizeof(shs_real));
-#define SHS__WIDEN(p) __builtin_convertvector(*(const SHS__IN(narrow_any) *)(const void *)(p), shs__wvec)
-#endif
+#define SHS__CAST(v, type) __builtin_convertvector(v, type)
+#define SHS__CAST_BY(v, by, type) __builtin_convertvector(__builtin_convertvector(v, by), type)
 #else
+#define SHS__CAST(v, type)                                                                                             \
+    (__extension__({                                                                                                   \
+        __typeof__(v) from_ = (v);                                                                                     \
+        type to_;                                                                                                      \
+        int lane_;                                                                                                     \
+        for (lane_ = 0; lane_ < (int)(sizeof to_ / sizeof to_[0]); lane_++) to_[lane_] = (__typeof__(to_[0]))from_[lane_]; \
+        to_;                                                                                                           \
+    }))
+#define SHS__CAST_BY(v, by, type) SHS__CAST(v, type)
+#endif
+/* As many elements as a vector of shs_wide has, and as many again of shs_wide. */
+typedef shs__element SHS__IN(part_any) SHS__ANY(shs__element, SHS__WLANES * sizeof(shs__element));
+#define SHS__WIDEN(p) SHS__CAST(*(const SHS__IN(part_any) *)(const void *)(p), shs__wvec)
+#define SHS__PREFETCH(p) __builtin_prefetch(p)
+#else
+#define SHS__LANES 1
 #define SHS__WLANES 1
+typedef shs__element shs__vec;
 typedef shs_wide shs__wvec;
+#define SHS__LOAD(p) (*(p))
+#define SHS__STORE(p, v) (*(p) = (v))
 #define SHS__WLOAD(p) (*(p))
 #define SHS__WSTORE(p, v) (*(p) = (v))
+#define SHS__WIDEN(p) ((shs_wide) * (p))
+#define SHS__PREFETCH(p) ((void)(p))
 #endif
 
 #ifndef SHS__IN_WIDE
@@ -2363,12 +2383,12 @@ typedef shs_wide shs__wvec;
 
 /* ---- kernels: vectors -------------------------------------------------------------------------------- >>k_vectors */
 
-/* The sum of `lanes`, a vector in memory: by halves, so that the chain of additions is short. */
+/* The sum of all lanes: by halves, so that the chain of additions is short. */
 #ifdef SHS__VECTOR_BYTES
 #define SHS__ADD_HALVES(type, lanes, bytes)                                                                            \
     do {                                                                                                               \
         typedef type half_ SHS__ANY(type, bytes);                                                                      \
-        half_ *low_ = (half_ *)(void *)(lanes), *high_ = (half_ *)(void *)((lanes) + (bytes) / (int)sizeof(type));      \
+        half_ *low_ = (half_ *)(void *)(lanes), *high_ = (half_ *)(void *)((lanes) + (bytes) / (int)sizeof(type));     \
         *low_ += *high_;                                                                                               \
     } while (0)
 #if SHS__VECTOR_BYTES == 64
@@ -2379,90 +2399,51 @@ typedef shs_wide shs__wvec;
 #define SHS__SUM_TO_16(type, lanes) ((void)0)
 #endif
 /* Four lanes are left, or two of double. */
-#define SHS__SUM_16(type, lanes)                                                                                       \
-    (sizeof(type) == 8 ? (lanes)[0] + (lanes)[1]                                                                       \
-                       : ((lanes)[0] + (lanes)[2 % (16 / sizeof(type))]) + ((lanes)[1] + (lanes)[3 % (16 / sizeof(type))]))
-
-SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) {
-    shs_real lanes[SHS__LANES];
-    memcpy(lanes, &v, sizeof v);
-    SHS__SUM_TO_16(shs_real, lanes);
-    return SHS__SUM_16(shs_real, lanes);
-}
-#endif
-
-SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) {
-#ifdef SHS__VECTOR_BYTES
-    shs_wide lanes[SHS__WLANES];
-    memcpy(lanes, &v, sizeof v);
-    SHS__SUM_TO_16(shs_wide, lanes);
-    return SHS__SUM_16(shs_wide, lanes);
+#define SHS__SUM_LANES(type, v)                                                                                        \
+    type lanes[SHS__VECTOR_BYTES / sizeof(type)];                                                                      \
+    memcpy(lanes, &v, sizeof v);                                                                                       \
+    SHS__SUM_TO_16(type, lanes);                                                                                       \
+    return sizeof(type) == 8 ? lanes[0] + lanes[1]                                                                     \
+                             : (lanes[0] + lanes[2 % (16 / sizeof(type))]) + (lanes[1] + lanes[3 % (16 / sizeof(type))])
 #else
-    return v;
+#define SHS__SUM_LANES(type, v) return v
 #endif
-}
+SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) { SHS__SUM_LANES(shs_real, v); }
+SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) { SHS__SUM_LANES(shs_wide, v); }
 
 /* Four independent sums, so that one addition need not wait for the one before. */
 SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *y) {
+    const size_t L = SHS__LANES;
     size_t i = 0;
     shs_real tail = 0;
-#ifdef SHS__VECTOR_BYTES
-    const size_t L = (size_t)SHS__LANES;
-    shs__vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    shs__vec s0 = SHS_ZERO, s1 = SHS_ZERO, s2 = SHS_ZERO, s3 = SHS_ZERO;
     for (; i + 4 * L <= n; i += 4 * L) {
         s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
         s1 += SHS__LOAD(x + i + L) * SHS__LOAD(y + i + L);
         s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
         s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
     }
-    for (; i < n - n % L; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
-    for (i = n - n % L; i < n; i++) tail += x[i] * y[i];
-    return SHS__IN(sum_lanes)((s0 + s1) + (s2 + s3)) + tail;
-#else
-    shs_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += x[i] * y[i];
-        s1 += x[i + 1] * y[i + 1];
-        s2 += x[i + 2] * y[i + 2];
-        s3 += x[i + 3] * y[i + 3];
-    }
+    for (; i + L <= n; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
     for (; i < n; i++) tail += x[i] * y[i];
-    return (s0 + s1) + (s2 + s3) + tail;
-#endif
+    return SHS__IN(sum_lanes)((s0 + s1) + (s2 + s3)) + tail;
 }
 
 /* y += alpha x; x is not y. Spelled out, as is the next one: not every compiler vectorises such loops at -O2. */
 SHS__PRIVATE void SHS__IN(axpy)(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i, whole = 0;
-#ifdef SHS__VECTOR_BYTES
-    whole = n - n % (size_t)SHS__LANES;
-    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
-#endif
-    for (i = whole; i < n; i++) y[i] += alpha * x[i];
-}
-
-/* y = alpha x */
-SHS__PRIVATE void SHS__IN(copy)(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
-    size_t i, whole = 0;
-#ifdef SHS__VECTOR_BYTES
-    whole = n - n % (size_t)SHS__LANES;
-    for (i = 0; i < whole; i += (size_t)SHS__LANES) SHS__STORE(y + i, alpha * SHS__LOAD(x + i));
-#endif
-    for (i = whole; i < n; i++) y[i] = alpha * x[i];
+    size_t i = 0;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
+    for (; i < n; i++) y[i] += alpha * x[i];
 }
 
 /* z += a x + b y: added one after the other, as by two calls of axpy. */
 SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real b,
                                  const shs_real *SHS__RESTRICT y, shs_real *SHS__RESTRICT z) {
-    int i, whole = 0;
-#ifdef SHS__VECTOR_BYTES
-    whole = n - n % SHS__LANES;
-    for (i = 0; i < whole; i += SHS__LANES) {
+    int i = 0;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) {
         shs__vec v = SHS__LOAD(z + i) + a * SHS__LOAD(x + i);
         SHS__STORE(z + i, v + b * SHS__LOAD(y + i));
     }
-#endif
-    for (i = whole; i < n; i++) {
+    for (; i < n; i++) {
         z[i] += a * x[i];
         z[i] += b * y[i];
     }
@@ -2473,17 +2454,16 @@ SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRIC
 SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *columns, const shs_real *factors,
                                    shs_real *SHS__RESTRICT sum) {
     int i = 0, u;
-#ifdef SHS__VECTOR_BYTES
     for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
         shs__vec s0 = SHS__LOAD(sum + i), s1 = SHS__LOAD(sum + i + SHS__LANES);
         shs__vec s2 = SHS__LOAD(sum + i + 2 * SHS__LANES), s3 = SHS__LOAD(sum + i + 3 * SHS__LANES);
         for (u = 0; u < count; u++) {
             const shs_real *c = columns[u] + i, *next = columns[u + 4 < count ? u + 4 : u] + i;
             shs_real f = factors[u];
-            __builtin_prefetch(next);
-            __builtin_prefetch(next + SHS__LANES);
-            __builtin_prefetch(next + 2 * SHS__LANES);
-            __builtin_prefetch(next + 3 * SHS__LANES);
+            SHS__PREFETCH(next);
+            SHS__PREFETCH(next + SHS__LANES);
+            SHS__PREFETCH(next + 2 * SHS__LANES);
+            SHS__PREFETCH(next + 3 * SHS__LANES);
             s0 += f * SHS__LOAD(c), s1 += f * SHS__LOAD(c + SHS__LANES);
             s2 += f * SHS__LOAD(c + 2 * SHS__LANES), s3 += f * SHS__LOAD(c + 3 * SHS__LANES);
         }
@@ -2495,12 +2475,8 @@ SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *colu
         for (u = 0; u < count; u++) s += factors[u] * SHS__LOAD(columns[u] + i);
         SHS__STORE(sum + i, s);
     }
-#endif
-    for (u = 0; u < count; u++) {
-        const shs_real *c = columns[u];
-        int j;
-        for (j = i; j < n; j++) sum[j] += factors[u] * c[j];
-    }
+    for (; i < n; i++)
+        for (u = 0; u < count; u++) sum[i] += factors[u] * columns[u][i];
 }
 
 /* ||x||^2 in shs_wide, in several sums, so that additions need not wait for each other. */
@@ -2515,38 +2491,28 @@ SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
     }
     return sum + lost;
 #else
-    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#ifdef SHS__WIDEN
-    shs__wvec v0 = {0}, v1 = {0};
+    shs_wide tail = 0;
+    shs__wvec even = SHS_ZERO, odd = SHS_ZERO;
     for (; i + 2 * SHS__WLANES <= n; i += 2 * SHS__WLANES) {
         shs__wvec a = SHS__WIDEN(x + i), b = SHS__WIDEN(x + i + SHS__WLANES);
-        v0 += a * a;
-        v1 += b * b;
+        even += a * a;
+        odd += b * b;
     }
-    s3 = SHS__IN(wlanes)(v0 + v1);
-#endif
-    for (; i + 4 <= n; i += 4) {
-        s0 += (shs_wide)x[i] * (shs_wide)x[i];
-        s1 += (shs_wide)x[i + 1] * (shs_wide)x[i + 1];
-        s2 += (shs_wide)x[i + 2] * (shs_wide)x[i + 2];
-        s3 += (shs_wide)x[i + 3] * (shs_wide)x[i + 3];
-    }
-    for (; i < n; i++) s0 += (shs_wide)x[i] * (shs_wide)x[i];
-    return (s0 + s1) + (s2 + s3);
+    for (; i < n; i++) tail += (shs_wide)x[i] * (shs_wide)x[i];
+    return SHS__IN(wlanes)(even + odd) + tail;
 #endif
 }
 
 /* y += alpha x into shs_wide */
 SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS__RESTRICT x, shs_wide *SHS__RESTRICT y) {
-    int i, whole = 0;
-#ifdef SHS__WIDEN
-    whole = n - n % SHS__WLANES;
-    for (i = 0; i < whole; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WLOAD(y + i) + alpha * SHS__WIDEN(x + i));
-#endif
-    for (i = whole; i < n; i++) y[i] += alpha * (shs_wide)x[i];
+    int i = 0;
+    for (; i + SHS__WLANES <= n; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WLOAD(y + i) + alpha * SHS__WIDEN(x + i));
+    for (; i < n; i++) y[i] += alpha * (shs_wide)x[i];
 }
 
-/* ---- kernels: gemm -------------------------------------------------------------------------------------- >>k_gemm */
+#endif /* SHS__IN_WIDE */
+
+/* ---- kernels: products of matrices ---------------------------------------------------------------------- >>k_gemm */
 
 /* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
    which it reads them, without a gap (MR rows, NR columns):
@@ -2567,66 +2533,87 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
    That is why the results do not depend on the cutting.
 
    The sums are variables of their own, made by macros: compilers put an array of them into memory. */
-
-#ifdef SHS__VECTOR_BYTES
-#if SHS__VECTOR_BYTES == 64
-#define SHS__MR (3 * SHS__LANES) /* 24 of 32 registers hold sums */
+#if !defined(SHS__VECTOR_BYTES) || SHS__VECTOR_BYTES == 32
+#define SHS__TILE_VECTORS 3 /* 12 of 16 registers hold sums */
+#define SHS__NR 4
+#elif SHS__VECTOR_BYTES == 64
+#define SHS__TILE_VECTORS 3 /* 24 of 32 */
 #define SHS__NR 8
-#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#elif defined(__x86_64__) || defined(__i386__) || defined(__arm__)
+#define SHS__TILE_VECTORS 2 /* 8 of 16, and a product needs one of its own */
+#define SHS__NR 4
 #else
-#define SHS__MR (2 * SHS__LANES) /* 12 of 16 */
-#define SHS__NR 6
-#define SHS__COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#define SHS__TILE_VECTORS 3
+#define SHS__NR 4
 #endif
-#define SHS__ROWS_PAD SHS__LANES
-
+#define SHS__TILE_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define SHS__TILE_BEGIN(j) shs__vec c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__TILE_STEP(j)                                                                                              \
-    c0##j += a0 * b[j];                                                                                                \
-    if (vectors > 1) c1##j += a1 * b[j];                                                                               \
-    if (vectors > 2) c2##j += a2 * b[j];
+    if (columns > j) {                                                                                                 \
+        c0##j += a0 * b[j * column];                                                                                   \
+        if (vectors > 1) c1##j += a1 * b[j * column];                                                                  \
+        if (vectors > 2) c2##j += a2 * b[j * column];                                                                  \
+    }
 #define SHS__TILE_ADD(j)                                                                                               \
-    c0##j += SHS__LOAD(C + j * ld);                                                                                    \
-    if (vectors > 1) c1##j += SHS__LOAD(C + j * ld + SHS__LANES);                                                      \
-    if (vectors > 2) c2##j += SHS__LOAD(C + j * ld + 2 * SHS__LANES);
+    if (columns > j) {                                                                                                 \
+        c0##j += SHS__LOAD(C + j * c_column);                                                                          \
+        if (vectors > 1) c1##j += SHS__LOAD(C + j * c_column + c_vector);                                              \
+        if (vectors > 2) c2##j += SHS__LOAD(C + j * c_column + 2 * c_vector);                                          \
+    }
 #define SHS__TILE_END(j)                                                                                               \
-    SHS__STORE(C + j * ld, c0##j);                                                                                     \
-    if (vectors > 1) SHS__STORE(C + j * ld + SHS__LANES, c1##j);                                                       \
-    if (vectors > 2) SHS__STORE(C + j * ld + 2 * SHS__LANES, c2##j);
+    if (columns > j) {                                                                                                 \
+        SHS__STORE(C + j * c_column, c0##j);                                                                           \
+        if (vectors > 1) SHS__STORE(C + j * c_column + c_vector, c1##j);                                               \
+        if (vectors > 2) SHS__STORE(C + j * c_column + 2 * c_vector, c2##j);                                           \
+    }
 
-/* Inlined with a constant number of vectors, so that the conditions above vanish. */
-SHS__INLINE void SHS__IN(tile_vectors)(int vectors, int depth, const shs_real *a,
-                                                                     const shs_real *b, int add, shs_real *C,
-                                                                     ptrdiff_t ld) {
-    shs__vec zero = {0}, a0, a1 = zero, a2 = zero;
-    SHS__COLUMNS(SHS__TILE_BEGIN)
-    for (; depth > 0; depth--, a += vectors * SHS__LANES, b += SHS__NR) {
+/* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times single values of b, `column` apart; the next of
+   the depth is a_next and b_next further on. Inlined with constant numbers of vectors (at most 3) and columns (at most 8), so
+   that the conditions above vanish. */
+SHS__INLINE void SHS__IN(tile_of)(int vectors, int columns, int depth, const shs__element *a, ptrdiff_t vector,
+                                  ptrdiff_t a_next, const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add,
+                                  shs__element *C, ptrdiff_t c_vector, ptrdiff_t c_column) {
+    shs__vec zero = SHS_ZERO, a0, a1 = zero, a2 = zero;
+    SHS__TILE_COLUMNS(SHS__TILE_BEGIN)
+    for (; depth > 0; depth--, a += a_next, b += b_next) {
         a0 = SHS__LOAD(a);
-        if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
-        if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
-        SHS__COLUMNS(SHS__TILE_STEP)
+        if (vectors > 1) a1 = SHS__LOAD(a + vector);
+        if (vectors > 2) a2 = SHS__LOAD(a + 2 * vector);
+        SHS__TILE_COLUMNS(SHS__TILE_STEP)
     }
     if (add) {
-        SHS__COLUMNS(SHS__TILE_ADD)
+        SHS__TILE_COLUMNS(SHS__TILE_ADD)
     }
-    SHS__COLUMNS(SHS__TILE_END)
+    SHS__TILE_COLUMNS(SHS__TILE_END)
 }
 
-/* C = a b, or C += a b with add, for a tile of rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
-SHS__OUTLINE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const shs_real *b,
-                                                       int add, shs_real *C, int ldc) {
-    switch (rows / SHS__LANES) {
-    case 1: SHS__IN(tile_vectors)(1, depth, a, b, add, C, ldc); break;
-    case 2: SHS__IN(tile_vectors)(2, depth, a, b, add, C, ldc); break;
-#if SHS__VECTOR_BYTES == 64
-    case 3: SHS__IN(tile_vectors)(3, depth, a, b, add, C, ldc); break;
-#endif
+/* The same out of line, for 1 to SHS__TILE_VECTORS vectors: the strides cost nothing beside the sums. */
+#define SHS__DEFINE_TILE(name, columns)                                                                                \
+    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const shs__element *a, ptrdiff_t vector, ptrdiff_t a_next, \
+                                    const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add,                \
+                                    shs__element *C, ptrdiff_t c_vector, ptrdiff_t c_column) {                         \
+        if (vectors == 1) SHS__TILE_OF(1, columns);                                                                    \
+        else if (vectors == 2) SHS__TILE_OF(2, columns);                                                               \
+        else if (SHS__TILE_VECTORS == 3) SHS__TILE_OF(3, columns);                                                     \
     }
+#define SHS__TILE_OF(vectors, columns)                                                                                 \
+    SHS__IN(tile_of)(vectors, columns, depth, a, vector, a_next, b, column, b_next, add, C, c_vector, c_column)
+SHS__DEFINE_TILE(tile, SHS__NR)
+
+#ifndef SHS__IN_WIDE
+#ifdef SHS__VECTOR_BYTES
+#define SHS__MR (SHS__TILE_VECTORS * SHS__LANES)
+#define SHS__ROWS_PAD SHS__LANES
+
+/* C = a b, or C += a b with add, for packed slivers: rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
+SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+    const int L = SHS__LANES;
+    if (rows == L) SHS__IN(tile_of)(1, SHS__NR, depth, a, L, L, b, 1, SHS__NR, add, C, L, ldc);
+    else if (rows == 2 * L) SHS__IN(tile_of)(2, SHS__NR, depth, a, L, 2 * L, b, 1, SHS__NR, add, C, L, ldc);
+    else if (SHS__TILE_VECTORS == 3) SHS__IN(tile_of)(3, SHS__NR, depth, a, L, 3 * L, b, 1, SHS__NR, add, C, L, ldc);
 }
-#undef SHS__COLUMNS
 #else
 #define SHS__MR 4
-#define SHS__NR 4
 #define SHS__ROWS_PAD SHS__MR
 
 /* gcc would otherwise vectorise along the depth, with more shuffles than sums: six times slower, and a large frame. */
@@ -2636,7 +2623,7 @@ SHS__OUTLINE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 #define SHS__KEEP_SCALAR ((void)0)
 #endif
 
-SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
     shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
     int i;
     (void)rows;
@@ -2662,8 +2649,7 @@ SHS__PRIVATE void SHS__IN(tile)(int rows, int depth, const shs_real *a, const sh
 }
 #endif
 
-#endif /* SHS__IN_WIDE */
-
+#endif
 #ifdef SHS__VECTOR_BYTES
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
@@ -2724,19 +2710,19 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs
 SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
                             shs_real *SHS__RESTRICT to) {
     int i, p;
-#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
-    if (along && width == SHS__NR && padded == SHS__NR) { /* a sliver of B is no whole vector of float */
+#ifdef SHS__VECTOR_BYTES
+    if (along && width == SHS__NR && padded == SHS__NR) { /* a sliver of B need not be a whole vector wide */
         typedef shs_real row_ SHS__ANY(shs_real, SHS__NR * sizeof(shs_real));
-        for (p = 0; p < depth; p++)
-            *(row_ *)(void *)SHS__AT(to, SHS__NR, 0, p) = scale * *(const row_ *)(const void *)SHS__AT(S, ld, 0, p);
+        for (p = 0; p < depth; p++, S += ld, to += SHS__NR) *(row_ *)(void *)to = scale * *(const row_ *)(const void *)S;
         return;
     }
 #endif
-    if (along)
-        for (p = 0; p < depth; p++) SHS__IN(copy)((size_t)width, scale, SHS__AT(S, ld, 0, p), SHS__AT(to, padded, 0, p));
-    else SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
-    for (p = 0; width < padded && p < depth; p++)
-        for (i = width; i < padded; i++) *SHS__AT(to, padded, i, p) = 0;
+    if (!along) SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
+    for (p = 0; p < depth && (along || width < padded); p++, S += ld, to += padded) {
+        for (i = along ? 0 : width; i + SHS__LANES <= width; i += SHS__LANES) SHS__STORE(to + i, scale * SHS__LOAD(S + i));
+        for (; i < width; i++) to[i] = scale * S[i];
+        for (; i < padded; i++) to[i] = 0;
+    }
 }
 
 /* ---- kernels: eigenproblem, vectors -------------------------------------------------------------------- >>k_eigen */
@@ -3195,11 +3181,8 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
    product are read from the same panel. Without vectors a group is one band. Up to the results the text is compiled twice
    in the float build: for elements of shs_real, and of shs_wide. */
 
-/* Compilers without conversions of vectors get plain loops; exact integer sums ask for a shs_wide of 53 bits. */
-#if defined(SHS__VECTOR_BYTES) && (defined(__clang__) || __GNUC__ >= 9)
-#define SHS__PIXEL_VECTORS
-#endif
-#if defined(SHS__WORDS_BYTES) && (!defined(SHS__PIXEL_VECTORS) || defined(SPARSEHS_NO_DOUBLE))
+/* Integer products: where the compiler converts vectors, and a shs_wide has the 53 bits that their exact sums need. */
+#if defined(SHS__WORDS_BYTES) && (!(defined(__clang__) || __GNUC__ >= 9) || defined(SPARSEHS_NO_DOUBLE))
 #undef SHS__WORDS_BYTES
 #endif
 /* Of words: pairs by pmaddwd, fours by vpdpbusd (VNNI, where the processor has it) or sdot (ARM). */
@@ -3212,46 +3195,31 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
 #endif
 
-#ifdef SHS__PIXEL_VECTORS
-#define SHS__PL SHS__LANES
-#define SHS__PWL SHS__WLANES
-#define SHS__PX_TYPE(name, type, lanes)                                                                                \
-    typedef type SHS__IN(name) __attribute__((vector_size((lanes) * sizeof(type)), aligned(sizeof(type)), may_alias))
-SHS__PX_TYPE(px_u8, uint8_t, SHS__PL);
-SHS__PX_TYPE(px_i16, int16_t, SHS__PL);
-SHS__PX_TYPE(px_u16, uint16_t, SHS__PL);
-SHS__PX_TYPE(px_i32, int32_t, SHS__PL);
-SHS__PX_TYPE(px_f32, float, SHS__PL);
-SHS__PX_TYPE(px_part, shs__element, SHS__PWL); /* as many as a vector of shs_wide has */
-typedef shs__vec SHS__IN(px);
-typedef shs__wvec SHS__IN(px_wide);
+/* As many values of another type as a vector has elements, or values of shs_wide. */
+#ifdef SHS__VECTOR_BYTES
+#define SHS__PX_TYPE(name, type, lanes) typedef type SHS__IN(name) SHS__ANY(type, (lanes) * sizeof(type))
+SHS__PX_TYPE(px_u8, uint8_t, SHS__LANES);
+SHS__PX_TYPE(px_i16, int16_t, SHS__LANES);
+SHS__PX_TYPE(px_u16, uint16_t, SHS__LANES);
+SHS__PX_TYPE(px_i32, int32_t, SHS__LANES);
+SHS__PX_TYPE(px_f32, float, SHS__LANES);
+SHS__PX_TYPE(part_u8, uint8_t, SHS__WLANES);
+SHS__PX_TYPE(part_i16, int16_t, SHS__WLANES);
+SHS__PX_TYPE(part_u16, uint16_t, SHS__WLANES);
+SHS__PX_TYPE(part_i32, int32_t, SHS__WLANES);
+SHS__PX_TYPE(part_f32, float, SHS__WLANES);
 #define SHS__PX_AT(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
-#define SHS__PX_CAST(v, kind) __builtin_convertvector(v, SHS__IN(kind))
-#define SHS__PX_SET(p, v) SHS__STORE(p, v)
-#define SHS__PX_REAL(p) SHS__LOAD(p)
-#define SHS__PX_F32(p) SHS__PX_CAST(SHS__PX_AT(px_f32, p), px)
-#define SHS__PX_INT(kind, p) SHS__PX_CAST(SHS__PX_CAST(SHS__PX_AT(kind, p), px_i32), px)
+#define SHS__PX_F32(p) SHS__CAST(SHS__PX_AT(px_f32, p), shs__vec)
+#define SHS__PX_INT(kind, p) SHS__CAST_BY(SHS__PX_AT(kind, p), SHS__IN(px_i32), shs__vec)
 #define SHS__PX_U8(p) SHS__PX_INT(px_u8, p)
 #define SHS__PX_I16(p) SHS__PX_INT(px_i16, p)
 #define SHS__PX_U16(p) SHS__PX_INT(px_u16, p)
-#define SHS__PX_WIDE(p) SHS__PX_CAST(SHS__PX_AT(px_part, p), px_wide)
-#define SHS__PX_WIDE_AT(p) SHS__WLOAD(p)
-#define SHS__PX_WIDE_SET(p, v) SHS__WSTORE(p, v)
 #define SHS__PX_NEXT(apart) 1 /* from one band to the next in a panel packed as [group][pixel][L] */
 #else
-#define SHS__PL 1
-#define SHS__PWL 1
-typedef shs__element SHS__IN(px);
-typedef shs_wide SHS__IN(px_wide);
-#define SHS__PX_SET(p, v) (*(p) = (v))
-#define SHS__PX_REAL(p) (*(p))
 #define SHS__PX_F32(p) ((shs__element) * (p))
 #define SHS__PX_U8(p) ((shs__element) * (p))
 #define SHS__PX_I16(p) ((shs__element) * (p))
 #define SHS__PX_U16(p) ((shs__element) * (p))
-#define SHS__PX_WIDE(p) ((shs_wide) * (p))
-#define SHS__PX_WIDE_AT(p) (*(p))
-#define SHS__PX_WIDE_SET(p, v) (*(p) = (v))
 #define SHS__PX_NEXT(apart) (apart)
 #endif
 #ifdef SHS__ELEMENT_64
@@ -3267,10 +3235,10 @@ typedef int32_t SHS__IN(px_lane);
     {                                                                                                                  \
         const from_type *v = (const from_type *)from;                                                                  \
         if (each)                                                                                                      \
-            for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - SHS__PX_REAL(shift + i));         \
+            for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(to + i, read(v + i) - SHS__LOAD(shift + i));       \
         else                                                                                                           \
-            for (; i + SHS__PL <= n; i += SHS__PL) SHS__PX_SET(to + i, read(v + i) - shift[0]);                        \
-        for (; i < n; i++) to[i] = (shs__element)v[i] - shift[each ? i : 0];                                               \
+            for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(to + i, read(v + i) - shift[0]);                   \
+        for (; i < n; i++) to[i] = (shs__element)v[i] - shift[each ? i : 0];                                           \
     }                                                                                                                  \
     break;
 
@@ -3283,7 +3251,7 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
     case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
     case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
     case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
-    default: SHS__PX_CONVERT(shs__element, SHS__PX_REAL)
+    default: SHS__PX_CONVERT(shs__element, SHS__LOAD)
     }
 }
 
@@ -3301,13 +3269,13 @@ SHS__PRIVATE void SHS__IN(px_transpose)(int m, int n, const void *S, int lds, vo
 SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
     SHS__IN(px_lane) bad = 0, bits;
     int i = 0;
-#ifdef SHS__PIXEL_VECTORS
+#ifdef SHS__VECTOR_BYTES
     typedef SHS__IN(px_lane) lanes __attribute__((vector_size(SHS__VECTOR_BYTES)));
-    SHS__IN(px_lane) lane[SHS__PL];
+    SHS__IN(px_lane) lane[SHS__LANES];
     lanes flags = {0}, exponent = flags + SHS__PX_EXPONENT, least = flags + SHS__PX_LEAST;
-    for (; i + SHS__PL <= n; i += SHS__PL) flags |= ((lanes)SHS__LOAD(x + i) & exponent) >= least;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) flags |= ((lanes)SHS__LOAD(x + i) & exponent) >= least;
     memcpy(lane, &flags, sizeof flags);
-    for (n -= i, x += i, i = 0; i < SHS__PL; i++) bad |= lane[i];
+    for (n -= i, x += i, i = 0; i < SHS__LANES; i++) bad |= lane[i];
     i = 0;
 #endif
     for (; i < n; i++) {
@@ -3324,15 +3292,15 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
                                    const void *shift, unsigned char *missing, void *rooms, void *packed, size_t apart) {
     shs__element *room = (shs__element *)rooms, *to = (shs__element *)packed;
     int k, b;
-    for (b = bands; b % SHS__PL; b++) room[b] = 0;
-    for (k = 0; k < pixels; k++, to += SHS__PL) {
+    for (b = bands; b % SHS__LANES; b++) room[b] = 0;
+    for (k = 0; k < pixels; k++, to += SHS__LANES) {
         shs__element *group = to;
         if (!missing[k]) {
             SHS__IN(px_convert)(type, bands, spectrum[k], shift, 1, room);
             if (type == SHS_TYPE_F32 || type == SHS_TYPE_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
         }
         for (b = 0; b < bands && missing[k]; b++) room[b] = 0;
-        for (b = 0; b < bands; b += SHS__PL, group += apart) SHS__PX_SET(group, SHS__PX_REAL(room + b));
+        for (b = 0; b < bands; b += SHS__LANES, group += apart) SHS__STORE(group, SHS__LOAD(room + b));
     }
 }
 
@@ -3340,110 +3308,61 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
 SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size_t apart, shs_wide *sum) {
     const shs__element *packed = (const shs__element *)panel;
     int b, k, l, i;
-    for (b = 0; b < bands; b += SHS__PL, packed += apart) {
-        for (l = 0; l < SHS__PL; l += SHS__PWL) {
-            SHS__IN(px_wide) even = SHS_ZERO, odd = SHS_ZERO;
-            shs_wide lane[SHS__PWL];
+    for (b = 0; b < bands; b += SHS__LANES, packed += apart) {
+        for (l = 0; l < SHS__LANES; l += SHS__WLANES) {
+            shs__wvec even = SHS_ZERO, odd = SHS_ZERO;
+            shs_wide lane[SHS__WLANES];
             const shs__element *x = packed + l;
-            for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__PL) {
-                even += SHS__PX_WIDE(x);
-                odd += SHS__PX_WIDE(x + SHS__PL);
+            for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__LANES) {
+                even += SHS__WIDEN(x);
+                odd += SHS__WIDEN(x + SHS__LANES);
             }
-            if (k < depth) even += SHS__PX_WIDE(x);
+            if (k < depth) even += SHS__WIDEN(x);
             even += odd;
             memcpy(lane, &even, sizeof lane);
-            for (i = 0; i < SHS__PWL && b + l + i < bands; i++) sum[b + l + i] += lane[i];
+            for (i = 0; i < SHS__WLANES && b + l + i < bands; i++) sum[b + l + i] += lane[i];
         }
     }
 }
 
 /* ---- kernels: pixels, products ---------------------------------------------------------------------- >>k_products */
 
-/* A BLOCK of the products is one group of rows by SHS__PC columns. A TILE is up to SHS__PV blocks of the same columns: its
-   sums stay in registers. Of the blocks those are formed that meet the lower triangle, column of blocks after column of
-   blocks, from the diagonal down; they lie in this order. */
-#if !defined(SHS__PIXEL_VECTORS)
-#define SHS__PC 4 /* in neighbouring groups */
-#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3)
-#elif SHS__VECTOR_BYTES == 64
-#define SHS__PC 8
-#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#elif SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
-#define SHS__PC 2
-#define SHS__PX_COLUMNS(X) X(0) X(1)
+/* A BLOCK of the products is one group of rows by SHS__PC columns. Up to SHS__TILE_VECTORS blocks of the same columns are one
+   tile. Of the blocks those are formed that meet the lower triangle, column of blocks after column of blocks, from the diagonal
+   down; they lie in this order. */
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
+#define SHS__PC 2 /* a group has no more */
+SHS__DEFINE_TILE(px_tile, SHS__PC)
+#define SHS__PX_TILE SHS__IN(px_tile)
 #else
-#define SHS__PC 4
-#define SHS__PX_COLUMNS(X) X(0) X(1) X(2) X(3)
+#define SHS__PC SHS__NR
+#define SHS__PX_TILE SHS__IN(tile)
 #endif
-#if SHS__PC == 4 && defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 &&                                          \
-    (defined(__x86_64__) || defined(__i386__) || defined(__arm__))
-#define SHS__PV 2 /* of 16 registers, and a product needs one of its own */
-#else
-#define SHS__PV 3
-#endif
-
-#define SHS__PX_BEGIN(j) SHS__IN(px) c0##j = zero, c1##j = zero, c2##j = zero;
-#define SHS__PX_STEP(j)                                                                                                \
-    c0##j += a0 * b[j * column];                                                                                       \
-    if (vectors > 1) c1##j += a1 * b[j * column];                                                                      \
-    if (vectors > 2) c2##j += a2 * b[j * column];
-#define SHS__PX_ADD(j)                                                                                                 \
-    c0##j += SHS__PX_REAL(C + j * c_column);                                                                           \
-    if (vectors > 1) c1##j += SHS__PX_REAL(C + j * c_column + c_vector);                                               \
-    if (vectors > 2) c2##j += SHS__PX_REAL(C + j * c_column + 2 * c_vector);
-#define SHS__PX_END(j)                                                                                                 \
-    SHS__PX_SET(C + j * c_column, c0##j);                                                                              \
-    if (vectors > 1) SHS__PX_SET(C + j * c_column + c_vector, c1##j);                                                  \
-    if (vectors > 2) SHS__PX_SET(C + j * c_column + 2 * c_vector, c2##j);
-
-/* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times SHS__PC values of b, `column` apart; the next of
-   the depth is a_next and b_next further on. Inlined with constants. */
-SHS__INLINE void SHS__IN(px_tile)(int vectors, int depth, const shs__element *a, ptrdiff_t vector, ptrdiff_t a_next,
-                                  const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add, shs__element *C,
-                                  ptrdiff_t c_vector, ptrdiff_t c_column) {
-    SHS__IN(px) zero = SHS_ZERO, a0, a1 = zero, a2 = zero;
-    SHS__PX_COLUMNS(SHS__PX_BEGIN)
-    for (; depth > 0; depth--, a += a_next, b += b_next) {
-        a0 = SHS__PX_REAL(a);
-        if (vectors > 1) a1 = SHS__PX_REAL(a + vector);
-        if (vectors > 2) a2 = SHS__PX_REAL(a + 2 * vector);
-        SHS__PX_COLUMNS(SHS__PX_STEP)
-    }
-    if (add) {
-        SHS__PX_COLUMNS(SHS__PX_ADD)
-    }
-    SHS__PX_COLUMNS(SHS__PX_END)
-}
-
-/* The arguments of px_tile after the vectors. */
-#define SHS__PX_TILES(...)                                                                                             \
-    if (vectors == 1) SHS__IN(px_tile)(1, __VA_ARGS__);                                                                \
-    if (vectors == 2) SHS__IN(px_tile)(2, __VA_ARGS__);                                                                \
-    if (vectors == 3 && SHS__PV == 3) SHS__IN(px_tile)(3, __VA_ARGS__)
 
 /* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
-SHS__OUTLINE void SHS__IN(px_gram)(int vectors, int depth, const void *rows, const void *columns, ptrdiff_t apart, int add,
+SHS__PRIVATE void SHS__IN(px_gram)(int vectors, int depth, const void *rows, const void *columns, ptrdiff_t apart, int add,
                                    void *products) {
     const shs__element *a = (const shs__element *)rows, *b = (const shs__element *)columns;
     shs__element *C = (shs__element *)products;
-    SHS__PX_TILES(depth, a, apart, SHS__PL, b, SHS__PX_NEXT(apart), SHS__PL, add, C, SHS__PC * SHS__PL, SHS__PL);
+    SHS__PX_TILE(vectors, depth, a, apart, SHS__LANES, b, SHS__PX_NEXT(apart), SHS__LANES, add, C,
+                 SHS__PC * SHS__LANES, SHS__LANES);
 }
 
 /* Maps spectra: Y (ldy a pixel) = groups of the matrix, `apart` values apart and packed as [group][band][L], times SHS__PC
    spectra of X. */
-SHS__OUTLINE void SHS__IN(px_across)(int vectors, int depth, const void *groups, ptrdiff_t apart, const void *spectra, int ldx,
+SHS__PRIVATE void SHS__IN(px_across)(int vectors, int depth, const void *groups, ptrdiff_t apart, const void *spectra, int ldx,
                                      void *outputs, int ldy) {
     const shs__element *matrix = (const shs__element *)groups, *X = (const shs__element *)spectra;
     shs__element *Y = (shs__element *)outputs;
-    SHS__PX_TILES(depth, matrix, apart, SHS__PL, X, ldx, 1, 0, Y, SHS__PL, ldy);
+    SHS__PX_TILE(vectors, depth, matrix, apart, SHS__LANES, X, ldx, 1, 0, Y, SHS__LANES, ldy);
 }
 
 /* Maps planes: Y (ldy an output) = vectors of pixels of X (ldx a band) times SHS__PC outputs, packed as [band][SHS__PC]. */
-SHS__OUTLINE void SHS__IN(px_along)(int vectors, int depth, const void *block, const void *planes, int ldx, void *outputs,
+SHS__PRIVATE void SHS__IN(px_along)(int vectors, int depth, const void *block, const void *planes, int ldx, void *outputs,
                                     int ldy) {
     const shs__element *matrix = (const shs__element *)block, *X = (const shs__element *)planes;
     shs__element *Y = (shs__element *)outputs;
-    SHS__PX_TILES(depth, X, SHS__PL, ldx, matrix, 1, SHS__PC, 0, Y, SHS__PL, ldy);
+    SHS__PX_TILE(vectors, depth, X, SHS__LANES, ldx, matrix, 1, SHS__PC, 0, Y, SHS__LANES, ldy);
 }
 
 /* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
@@ -3451,15 +3370,15 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
     const shs__element *C = (const shs__element *)blocks;
     int column, row, j, i, last;
     for (column = 0; column < bands; column += SHS__PC)
-        for (row = column - column % SHS__PL; row < bands; row += SHS__PL, C += SHS__PC * SHS__PL) {
-            last = row + SHS__PL < bands ? row + SHS__PL : bands;
+        for (row = column - column % SHS__LANES; row < bands; row += SHS__LANES, C += SHS__PC * SHS__LANES) {
+            last = row + SHS__LANES < bands ? row + SHS__LANES : bands;
             for (j = 0; j < SHS__PC && column + j < bands; j++) {
-                const shs__element *c = C + j * SHS__PL;
+                const shs__element *c = C + j * SHS__LANES;
                 shs_wide *p = SHS__AT(P, bands, row, column + j);
                 i = column + j > row ? column + j - row : 0;
                 if (i == 0)
-                    for (; i + SHS__PWL <= last - row; i += SHS__PWL)
-                        SHS__PX_WIDE_SET(p + i, SHS__PX_WIDE_AT(p + i) + SHS__PX_WIDE(c + i));
+                    for (; i + SHS__WLANES <= last - row; i += SHS__WLANES)
+                        SHS__WSTORE(p + i, SHS__WLOAD(p + i) + SHS__WIDEN(c + i));
                 for (; i < last - row; i++) p[i] += (shs_wide)c[i];
             }
         }
@@ -3467,12 +3386,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
 
 /* ---- kernels: pixels, results ------------------------------------------------------------------------ >>k_results */
 
-#ifdef SHS__PIXEL_VECTORS
-SHS__PX_TYPE(part_u8, uint8_t, SHS__PWL);
-SHS__PX_TYPE(part_i16, int16_t, SHS__PWL);
-SHS__PX_TYPE(part_u16, uint16_t, SHS__PWL);
-SHS__PX_TYPE(part_i32, int32_t, SHS__PWL);
-SHS__PX_TYPE(part_f32, float, SHS__PWL);
+#ifdef SHS__VECTOR_BYTES
 #if defined(SPARSEHS_NO_DOUBLE)
 typedef int32_t SHS__IN(wide_lane);
 #define SHS__PX_WIDE_SIGN INT32_MIN
@@ -3494,20 +3408,20 @@ SHS__PRIVATE void SHS__IN(px_range)(int n, const void *values, void *lowest, voi
     const shs__element *y = (const shs__element *)values;
     shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
     int i = 0;
-#ifdef SHS__PIXEL_VECTORS
-    if (n >= SHS__PL) {
-        SHS__IN(px) least = SHS__PX_REAL(y), most = least, v;
-        shs__element lane[2 * SHS__PL];
-        for (i = SHS__PL; i + SHS__PL <= n; i += SHS__PL) {
-            v = SHS__PX_REAL(y + i);
-            least = SHS__PX_PICK(px_mask, SHS__IN(px), v < least, v, least);
-            most = SHS__PX_PICK(px_mask, SHS__IN(px), v > most, v, most);
+#ifdef SHS__VECTOR_BYTES
+    if (n >= SHS__LANES) {
+        shs__vec least = SHS__LOAD(y), most = least, v;
+        shs__element lane[2 * SHS__LANES];
+        for (i = SHS__LANES; i + SHS__LANES <= n; i += SHS__LANES) {
+            v = SHS__LOAD(y + i);
+            least = SHS__PX_PICK(px_mask, shs__vec, v < least, v, least);
+            most = SHS__PX_PICK(px_mask, shs__vec, v > most, v, most);
         }
-        SHS__PX_SET(lane, least);
-        SHS__PX_SET(lane + SHS__PL, most);
-        for (n -= i, y += i, i = 0; i < SHS__PL; i++) {
+        SHS__STORE(lane, least);
+        SHS__STORE(lane + SHS__LANES, most);
+        for (n -= i, y += i, i = 0; i < SHS__LANES; i++) {
             *low = lane[i] < *low ? lane[i] : *low;
-            *high = lane[SHS__PL + i] > *high ? lane[SHS__PL + i] : *high;
+            *high = lane[SHS__LANES + i] > *high ? lane[SHS__LANES + i] : *high;
         }
         i = 0;
     }
@@ -3522,15 +3436,15 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, in
     const shs__element *y = (const shs__element *)values;
     shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
     int i, k;
-    for (i = 0; i < n; i += SHS__PL) {
-        SHS__IN(px) least = SHS__PX_REAL(low + i), most = SHS__PX_REAL(high + i), v;
+    for (i = 0; i < n; i += SHS__LANES) {
+        shs__vec least = SHS__LOAD(low + i), most = SHS__LOAD(high + i), v;
         for (k = 0; k < rows; k++) {
-            v = SHS__PX_REAL(y + (size_t)k * (size_t)ldy + i);
-            least = SHS__PX_PICK(px_mask, SHS__IN(px), v < least, v, least);
-            most = SHS__PX_PICK(px_mask, SHS__IN(px), v > most, v, most);
+            v = SHS__LOAD(y + (size_t)k * (size_t)ldy + i);
+            least = SHS__PX_PICK(px_mask, shs__vec, v < least, v, least);
+            most = SHS__PX_PICK(px_mask, shs__vec, v > most, v, most);
         }
-        SHS__PX_SET(low + i, least);
-        SHS__PX_SET(high + i, most);
+        SHS__STORE(low + i, least);
+        SHS__STORE(high + i, most);
     }
 }
 
@@ -3538,20 +3452,20 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, in
    addition need not wait for the one before. All rows are filled up to whole vectors, with zeros. */
 SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int ldy, const void *constant, shs_wide *sum) {
     const shs__element *y = (const shs__element *)values, *c = (const shs__element *)constant;
-    shs__element lane[SHS__PL];
+    shs__element lane[SHS__LANES];
     int k, i;
     for (k = 0; k < pixels; k++, y += ldy) {
-        SHS__IN(px) even = SHS_ZERO, odd = SHS_ZERO, v;
-        for (i = 0; i + SHS__PL < n; i += 2 * SHS__PL) {
-            v = SHS__PX_REAL(y + i) + SHS__PX_REAL(c + i);
+        shs__vec even = SHS_ZERO, odd = SHS_ZERO, v;
+        for (i = 0; i + SHS__LANES < n; i += 2 * SHS__LANES) {
+            v = SHS__LOAD(y + i) + SHS__LOAD(c + i);
             even += v * v;
-            v = SHS__PX_REAL(y + i + SHS__PL) + SHS__PX_REAL(c + i + SHS__PL);
+            v = SHS__LOAD(y + i + SHS__LANES) + SHS__LOAD(c + i + SHS__LANES);
             odd += v * v;
         }
-        if (i < n) v = SHS__PX_REAL(y + i) + SHS__PX_REAL(c + i), even += v * v;
+        if (i < n) v = SHS__LOAD(y + i) + SHS__LOAD(c + i), even += v * v;
         even += odd;
-        SHS__PX_SET(lane, even);
-        for (sum[k] = 0, i = 0; i < SHS__PL; i++) sum[k] += (shs_wide)lane[i];
+        SHS__STORE(lane, even);
+        for (sum[k] = 0, i = 0; i < SHS__LANES; i++) sum[k] += (shs_wide)lane[i];
     }
 }
 
@@ -3569,21 +3483,21 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
             out[i] = x >= (shs_wide)(most) ? (to_type)(most) : x > (shs_wide)(least) ? (to_type)x : (to_type)(least);  \
         } else out[i] = (to_type)x;                                                                                    \
     }
-#ifdef SHS__PIXEL_VECTORS
-#define SHS__PX_MANY(p) (s->each ? (SHS__IN(px_wide))SHS__WLOAD((p) + i) : (p)[0] + none)
+#ifdef SHS__VECTOR_BYTES
+#define SHS__PX_MANY(p) (s->each ? (shs__wvec)SHS__WLOAD((p) + i) : (p)[0] + none)
 #define SHS__PX_STORE(to_type, kind, least, most)                                                                      \
     {                                                                                                                  \
         to_type *out = (to_type *)to;                                                                                  \
-        const SHS__IN(px_wide) none = {0}, lowest = none + (shs_wide)(least), highest = none + (shs_wide)(most);       \
+        const shs__wvec none = {0}, lowest = none + (shs_wide)(least), highest = none + (shs_wide)(most);              \
         const SHS__IN(wide_mask) half = (SHS__IN(wide_mask))(none + (shs_wide)0.5);                                    \
         const SHS__IN(wide_mask) sign = (half & 0) + SHS__PX_WIDE_SIGN;                                                \
-        for (; i + SHS__PWL <= n; i += SHS__PWL) {                                                                     \
-            SHS__IN(px_wide) x = SHS__PX_WIDE(y + i);                                                                  \
+        for (; i + SHS__WLANES <= n; i += SHS__WLANES) {                                                               \
+            shs__wvec x = SHS__WIDEN(y + i);                                                                           \
             SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
-            x += (SHS__IN(px_wide))(((SHS__IN(wide_mask))x & sign) | half);                                            \
-            x = SHS__PX_PICK(wide_mask, SHS__IN(px_wide), x > lowest, x, lowest);                                      \
-            x = SHS__PX_PICK(wide_mask, SHS__IN(px_wide), x < highest, x, highest);                                    \
-            *(SHS__IN(kind) *)(void *)(out + i) = SHS__PX_CAST(SHS__PX_CAST(x, part_i32), kind);                       \
+            x += (shs__wvec)(((SHS__IN(wide_mask))x & sign) | half);                                                   \
+            x = SHS__PX_PICK(wide_mask, shs__wvec, x > lowest, x, lowest);                                             \
+            x = SHS__PX_PICK(wide_mask, shs__wvec, x < highest, x, highest);                                           \
+            *(SHS__IN(kind) *)(void *)(out + i) = SHS__CAST_BY(x, SHS__IN(part_i32), SHS__IN(kind));                   \
         }                                                                                                              \
         SHS__PX_SINGLES(to_type, least, most, 1)                                                                       \
     }                                                                                                                  \
@@ -3591,11 +3505,11 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
 #define SHS__PX_STORE_REAL(to_type, kind)                                                                              \
     {                                                                                                                  \
         to_type *out = (to_type *)to;                                                                                  \
-        const SHS__IN(px_wide) none = {0};                                                                             \
-        for (; i + SHS__PWL <= n; i += SHS__PWL) {                                                                     \
-            SHS__IN(px_wide) x = SHS__PX_WIDE(y + i);                                                                  \
+        const shs__wvec none = {0};                                                                                    \
+        for (; i + SHS__WLANES <= n; i += SHS__WLANES) {                                                               \
+            shs__wvec x = SHS__WIDEN(y + i);                                                                           \
             SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
-            *(SHS__IN(kind) *)(void *)(out + i) = SHS__PX_CAST(x, kind);                                               \
+            *(SHS__IN(kind) *)(void *)(out + i) = SHS__CAST(x, SHS__IN(kind));                                         \
         }                                                                                                              \
         SHS__PX_SINGLES(to_type, 0, 0, 0)                                                                              \
     }                                                                                                                  \
@@ -3624,7 +3538,7 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
     case SHS_TYPE_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
     case SHS_TYPE_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
     case SHS_TYPE_F32: SHS__PX_STORE_REAL(float, part_f32)
-    default: SHS__PX_STORE_REAL(shs__element, px_part)
+    default: SHS__PX_STORE_REAL(shs__element, part_any)
     }
 }
 
@@ -3654,10 +3568,10 @@ typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_B
 typedef uint8_t SHS__IN(words_u8) __attribute__((vector_size(SHS__WL), aligned(1), may_alias));
 typedef int16_t SHS__IN(words_i16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
 typedef uint16_t SHS__IN(words_u16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
-typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__PWL), aligned(4), may_alias));
+typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__WLANES), aligned(4), may_alias));
 #define SHS__WORDS(p) (*(const SHS__IN(words_any) *)(const void *)(p))
 #define SHS__WORDS_SET(p, v) (*(SHS__IN(words_any) *)(void *)(p) = (v))
-#define SHS__WORDS_OF(kind, p) __builtin_convertvector(*(const SHS__IN(kind) *)(const void *)(p), SHS__IN(words))
+#define SHS__WORDS_OF(kind, p) SHS__CAST(SHS__PX_AT(kind, p), SHS__IN(words))
 
 #ifdef SHS__PMADD
 typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
@@ -3763,9 +3677,9 @@ SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed
             SHS__WORD_COLUMNS(SHS__WORD_STEP)                                                                          \
         }                                                                                                              \
         SHS__WORD_COLUMNS(SHS__WORD_END)                                                                               \
-        for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__PWL)                                        \
-            SHS__PX_WIDE_SET(C + words, SHS__PX_WIDE_AT(C + words) +                                                   \
-                                            SHS__PX_CAST(SHS__PX_AT(words_part, sums + words), px_wide));              \
+        for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)                                     \
+            SHS__WSTORE(C + words, SHS__WLOAD(C + words) +                                                             \
+                                            SHS__CAST(SHS__PX_AT(words_part, sums + words), shs__wvec));               \
     }
 
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
@@ -3776,9 +3690,9 @@ SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed
     }                                                                                                                  \
     SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,              \
                                     ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                     \
-        if (vectors == 1) SHS__IN(name##_any)(1, depth, most, a, b, apart, sums, C);                                         \
-        if (vectors == 2) SHS__IN(name##_any)(2, depth, most, a, b, apart, sums, C);                                         \
-        if (vectors == 3 && SHS__WV == 3) SHS__IN(name##_any)(SHS__WV, depth, most, a, b, apart, sums, C);                   \
+        if (vectors == 1) SHS__IN(name##_any)(1, depth, most, a, b, apart, sums, C);                                   \
+        if (vectors == 2) SHS__IN(name##_any)(2, depth, most, a, b, apart, sums, C);                                   \
+        if (vectors == 3 && SHS__WV == 3) SHS__IN(name##_any)(SHS__WV, depth, most, a, b, apart, sums, C);             \
     }
 
 #ifdef SHS__PMADD
@@ -3899,15 +3813,15 @@ SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 
 /* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
 
-#ifdef SHS__PIXEL_VECTORS
-typedef int32_t SHS__IN(px_int) __attribute__((vector_size(4 * SHS__PL)));
+#ifdef SHS__VECTOR_BYTES
+typedef int32_t SHS__IN(px_int) __attribute__((vector_size(4 * SHS__LANES)));
 typedef SHS__IN(px_mask) SHS__IN(px_bits);
 #define SHS__PX_FUNCTION SHS__INLINE
 #define SHS__PX_BITS(v) ((SHS__IN(px_bits))(v))
-#define SHS__PX_OF_BITS(b) ((SHS__IN(px))(b))
-#define SHS__PX_TRUNCATED(v) __builtin_convertvector(v, SHS__IN(px_int))
-#define SHS__PX_WHOLE(k) __builtin_convertvector(k, SHS__IN(px))
-#define SHS__PX_WIDENED(k) __builtin_convertvector(k, SHS__IN(px_bits))
+#define SHS__PX_OF_BITS(b) ((shs__vec)(b))
+#define SHS__PX_TRUNCATED(v) SHS__CAST(v, SHS__IN(px_int))
+#define SHS__PX_WHOLE(k) SHS__CAST(k, shs__vec)
+#define SHS__PX_WIDENED(k) SHS__CAST(k, SHS__IN(px_bits))
 #else
 typedef int32_t SHS__IN(px_int);
 typedef SHS__IN(px_lane) SHS__IN(px_bits);
@@ -3969,46 +3883,46 @@ SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
 #define SHS__ATANH_END 0
 #endif
 #define SHS__ATANH_SERIES(q)                                                                                           \
-    SHS__ATANH(3, SHS__ATANH(5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15,              \
+    SHS__ATANH(3, SHS__ATANH(5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15,               \
     SHS__ATANH(17, SHS__ATANH_END))))))))
 #define SHS__PX_POWER(k) SHS__PX_OF_BITS((SHS__PX_BIAS - SHS__PX_WIDENED(k)) << SHS__PX_FRACTION)
 
 /* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(exp_minus)(SHS__IN(px) x) {
-    const SHS__IN(px) zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
-    SHS__IN(px) y = SHS__PX_PICK(px_mask, SHS__IN(px), x < limit, x, limit), w, r;
+SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
+    const shs__vec zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
+    shs__vec y = SHS__PX_PICK(px_mask, shs__vec, x < limit, x, limit), w, r;
     SHS__IN(px_int) k = SHS__PX_TRUNCATED(y * (shs_real)1.44269504088896341 + (shs_real)0.5), half = k >> 1;
     w = SHS__PX_WHOLE(k);
     r = (w * SHS__LN2_HIGH - y) + w * SHS__LN2_LOW;
     y = (1 + (r + r * r * SHS__EXP_SERIES(r))) * SHS__PX_POWER(half) * SHS__PX_POWER(k - half);
-    return SHS__PX_PICK(px_mask, SHS__IN(px), (SHS__PX_BITS(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
+    return SHS__PX_PICK(px_mask, shs__vec, (SHS__PX_BITS(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
 }
 
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(tanh)(SHS__IN(px) v) {
-    const SHS__IN(px) zero = SHS_ZERO, border = zero + (shs_real)0.55;
-    SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
-    value = SHS__PX_PICK(px_mask, SHS__IN(px), a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
+SHS__PX_FUNCTION shs__vec SHS__IN(tanh)(shs__vec v) {
+    const shs__vec zero = SHS_ZERO, border = zero + (shs_real)0.55;
+    shs__vec a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
+    value = SHS__PX_PICK(px_mask, shs__vec, a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
     return SHS__PX_OF_BITS(SHS__PX_BITS(value) | (SHS__PX_BITS(v) & SHS__PX_SIGN));
 }
 
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(log_cosh)(SHS__IN(px) v) {
-    SHS__IN(px) a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
-    SHS__IN(px) series = 1 + q * SHS__ATANH_SERIES(q);
+SHS__PX_FUNCTION shs__vec SHS__IN(log_cosh)(shs__vec v) {
+    shs__vec a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
+    shs__vec series = 1 + q * SHS__ATANH_SERIES(q);
     return a + 2 * u * series - (shs_real)0.69314718055994530942;
 }
 
 /* Sum of the first n lanes. */
-SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
-    shs_real lane[SHS__PL];
+SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, shs__vec v) {
+    shs_real lane[SHS__LANES];
     shs_wide sum = 0;
     int i;
-    SHS__PX_SET(lane, v);
-#ifdef SHS__PIXEL_VECTORS
-    if (n == SHS__PL) {
-        SHS__IN(px_wide) wide = SHS__PX_WIDE(lane);
-        for (i = SHS__PWL; i < n; i += SHS__PWL) wide += SHS__PX_WIDE(lane + i);
+    SHS__STORE(lane, v);
+#ifdef SHS__VECTOR_BYTES
+    if (n == SHS__LANES) {
+        shs__wvec wide = SHS__WIDEN(lane);
+        for (i = SHS__WLANES; i < n; i += SHS__WLANES) wide += SHS__WIDEN(lane + i);
         return SHS__IN(wlanes)(wide);
     }
 #endif
@@ -4017,27 +3931,27 @@ SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, SHS__IN(px) v) {
 }
 
 /* g(y) and, in *slope, g'(y) of one vector, for each contrast. */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_pow3)(SHS__IN(px) y, SHS__IN(px) *slope) {
+SHS__PX_FUNCTION shs__vec SHS__IN(g_pow3)(shs__vec y, shs__vec *slope) {
     *slope = 3 * y * y;
     return y * y * y;
 }
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_tanh)(SHS__IN(px) y, SHS__IN(px) *slope) {
-    SHS__IN(px) g = SHS__IN(tanh)(y);
+SHS__PX_FUNCTION shs__vec SHS__IN(g_tanh)(shs__vec y, shs__vec *slope) {
+    shs__vec g = SHS__IN(tanh)(y);
     *slope = 1 - g * g;
     return g;
 }
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_gauss)(SHS__IN(px) y, SHS__IN(px) *slope) {
-    SHS__IN(px) e = SHS__IN(exp_minus)(y * y * (shs_real)0.5);
+SHS__PX_FUNCTION shs__vec SHS__IN(g_gauss)(shs__vec y, shs__vec *slope) {
+    shs__vec e = SHS__IN(exp_minus)(y * y * (shs_real)0.5);
     *slope = (1 - y * y) * e;
     return y * e;
 }
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(g_skew)(SHS__IN(px) y, SHS__IN(px) *slope) {
+SHS__PX_FUNCTION shs__vec SHS__IN(g_skew)(shs__vec y, shs__vec *slope) {
     *slope = 2 * y;
     return y * y;
 }
 
 /* The one that is meant: a constant wherever this is inlined. */
-SHS__PX_FUNCTION SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px) y, SHS__IN(px) *slope) {
+SHS__PX_FUNCTION shs__vec SHS__IN(contrast)(shs_contrast contrast, shs__vec y, shs__vec *slope) {
 #define SHS__CASE(code, name)                                                                                          \
     if (contrast == code) return SHS__IN(g_##name)(y, slope);
     SHS_CONTRAST_LIST(SHS__CASE)
@@ -4048,15 +3962,15 @@ SHS__PX_FUNCTION SHS__IN(px) SHS__IN(contrast)(shs_contrast contrast, SHS__IN(px
 /* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
    stands behind the last up to a whole vector is used as well, and left undefined. */
 SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
-    SHS__IN(px) sum = SHS_ZERO, slope;
+    shs__vec sum = SHS_ZERO, slope;
     int i;
-    for (i = 0; i + SHS__PL <= n; i += SHS__PL) {
-        SHS__PX_SET(y + i, SHS__IN(contrast)(contrast, SHS__PX_REAL(y + i), &slope));
+    for (i = 0; i + SHS__LANES <= n; i += SHS__LANES) {
+        SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
         sum += slope;
     }
-    if (i == n) return SHS__IN(px_lanes)(SHS__PL, sum);
-    SHS__PX_SET(y + i, SHS__IN(contrast)(contrast, SHS__PX_REAL(y + i), &slope));
-    return SHS__IN(px_lanes)(SHS__PL, sum) + SHS__IN(px_lanes)(n - i, slope);
+    if (i == n) return SHS__IN(px_lanes)(SHS__LANES, sum);
+    SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
+    return SHS__IN(px_lanes)(SHS__LANES, sum) + SHS__IN(px_lanes)(n - i, slope);
 }
 SHS__OUTLINE shs_wide SHS__IN(apply)(shs_contrast contrast, int n, shs_real *y) {
 #define SHS__CASE(code, name)                                                                                          \
@@ -4069,50 +3983,50 @@ SHS__OUTLINE shs_wide SHS__IN(apply)(shs_contrast contrast, int n, shs_real *y) 
 /* exp(-y) in place of y, y >= 0; the room is as above. */
 SHS__PRIVATE void SHS__IN(decay)(int n, shs_real *y) {
     int i;
-    for (i = 0; i < n; i += SHS__PL) SHS__PX_SET(y + i, SHS__IN(exp_minus)(SHS__PX_REAL(y + i)));
+    for (i = 0; i < n; i += SHS__LANES) SHS__STORE(y + i, SHS__IN(exp_minus)(SHS__LOAD(y + i)));
 }
 
 /* The sums of y^4 and of log cosh y; the room is as above. */
 SHS__OUTLINE void SHS__IN(rate)(int n, const shs_real *y, shs_wide *fourth, shs_wide *log_cosh) {
-    SHS__IN(px) powers = SHS_ZERO, logs = SHS_ZERO, v, p;
+    shs__vec powers = SHS_ZERO, logs = SHS_ZERO, v, p;
     int i;
-    for (i = 0; i < n; i += SHS__PL) {
-        int left = n - i < SHS__PL ? n - i : SHS__PL;
-        v = SHS__PX_REAL(y + i);
+    for (i = 0; i < n; i += SHS__LANES) {
+        int left = n - i < SHS__LANES ? n - i : SHS__LANES;
+        v = SHS__LOAD(y + i);
         p = (v * v) * (v * v);
         v = SHS__IN(log_cosh)(v);
-        if (left < SHS__PL) {
+        if (left < SHS__LANES) {
             *fourth += SHS__IN(px_lanes)(left, p);
             *log_cosh += SHS__IN(px_lanes)(left, v);
         } else powers += p, logs += v;
     }
-    *fourth += SHS__IN(px_lanes)(SHS__PL, powers);
-    *log_cosh += SHS__IN(px_lanes)(SHS__PL, logs);
+    *fourth += SHS__IN(px_lanes)(SHS__LANES, powers);
+    *log_cosh += SHS__IN(px_lanes)(SHS__LANES, logs);
 }
 
 /* S (m x c, contiguous) += Z'Y, columns of n values: two by four at a time, some of the last ones twice. */
 #define SHS__CORRELATE(j)                                                                                              \
-    v = SHS__PX_REAL(y##j + i);                                                                                        \
+    v = SHS__LOAD(y##j + i);                                                                                           \
     s0##j += u0 * v, s1##j += u1 * v;
 #define SHS__CORRELATED(j)                                                                                             \
     if (b + j < c) {                                                                                                   \
         shs_wide *to = S + (size_t)(b + j) * (size_t)m + (size_t)a;                                                    \
         shs_real end0 = 0, end1 = 0;                                                                                   \
         for (i = whole; i < n; i++) end0 += z0[i] * y##j[i], end1 += z1[i] * y##j[i];                                  \
-        to[0] += SHS__IN(px_lanes)(SHS__PL, s0##j) + (shs_wide)end0;                                                   \
-        if (a + 1 < m) to[1] += SHS__IN(px_lanes)(SHS__PL, s1##j) + (shs_wide)end1;                                    \
+        to[0] += SHS__IN(px_lanes)(SHS__LANES, s0##j) + (shs_wide)end0;                                                \
+        if (a + 1 < m) to[1] += SHS__IN(px_lanes)(SHS__LANES, s1##j) + (shs_wide)end1;                                 \
     }
 SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S) {
-    int a, b, i, whole = n - n % SHS__PL;
+    int a, b, i, whole = n - n % SHS__LANES;
     for (b = 0; b < c; b += 4)
         for (a = 0; a < m; a += 2) {
             const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = a + 1 < m ? z0 + ldz : z0;
             const shs_real *y0 = SHS__AT(Y, ldy, 0, b), *y1 = b + 1 < c ? y0 + ldy : y0;
             const shs_real *y2 = b + 2 < c ? y1 + ldy : y0, *y3 = b + 3 < c ? y2 + ldy : y0;
-            SHS__IN(px) zero = SHS_ZERO, s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
-            SHS__IN(px) s10 = zero, s11 = zero, s12 = zero, s13 = zero;
-            for (i = 0; i < whole; i += SHS__PL) {
-                u0 = SHS__PX_REAL(z0 + i), u1 = SHS__PX_REAL(z1 + i);
+            shs__vec zero = SHS_ZERO, s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
+            shs__vec s10 = zero, s11 = zero, s12 = zero, s13 = zero;
+            for (i = 0; i < whole; i += SHS__LANES) {
+                u0 = SHS__LOAD(z0 + i), u1 = SHS__LOAD(z1 + i);
                 SHS__CORRELATE(0) SHS__CORRELATE(1) SHS__CORRELATE(2) SHS__CORRELATE(3)
             }
             SHS__CORRELATED(0) SHS__CORRELATED(1) SHS__CORRELATED(2) SHS__CORRELATED(3)
@@ -4135,9 +4049,9 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #endif
 SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANCE) = {
     (int)sizeof(shs__element),
-    SHS__PL,
+    SHS__LANES,
     SHS__PC,
-    SHS__PV,
+    SHS__TILE_VECTORS,
     SHS__IN(px_convert),
     SHS__IN(px_transpose),
     SHS__IN(px_pack),
@@ -4158,7 +4072,7 @@ SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
     SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
 };
 SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
-    SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(tile), SHS__IN(pack), SHS__IN(transpose),
+    SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(gemm_tile), SHS__IN(pack), SHS__IN(transpose),
 };
 SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
     2 * SHS__WLANES,
@@ -4178,9 +4092,6 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 
 /* What differs from instance to instance goes; a definition that stays the same may come again. */
 #undef SHS__PC
-#undef SHS__PIXEL_VECTORS
-#undef SHS__PV
-#undef SHS__PX_COLUMNS
 #undef SHS__PX_EXPONENT
 #undef SHS__PX_LEAST
 #undef SHS__VNNI
@@ -4203,6 +4114,8 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__MR
 #undef SHS__NR
 #undef SHS__ROWS_PAD
+#undef SHS__TILE_VECTORS
+#undef SHS__PX_TILE
 #undef SHS__MULTIPLY_ADD
 #undef SHS__MULTIPLY_ADD_ONE
 #undef SHS__FUSED
@@ -4572,7 +4485,7 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 #define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
-#define SHS__TILE_COLUMNS 384 /* of a tile where several workers share them: each packs its block of A anew */
+#define SHS__STRIPE_COLUMNS 384 /* of a tile where several workers share them: each packs its block of A anew */
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
 #define SHS__SLAB_DEPTH 6144  /* of a product much deeper than wide, a slab at a time: a multiple of KC; results depend on it */
 #define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
@@ -4701,7 +4614,7 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
         return;
     }
     g->tiles = shs__kernels_gemm();
-    g->stripe = shs__ctx_workers(ctx) > 1 ? SHS__TILE_COLUMNS : g->panel;
+    g->stripe = shs__ctx_workers(ctx) > 1 ? SHS__STRIPE_COLUMNS : g->panel;
     for (g->column = 0; g->column < g->n; g->column += g->columns) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
