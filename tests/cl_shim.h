@@ -47,6 +47,25 @@ static inline int shim_fails(const char *name) {
     return 1;
 }
 
+/* An allocator that counts, and refuses one block. */
+typedef struct counter {
+    long calls, fail_at, live;
+} counter;
+
+static inline void *counter_alloc(void *user, size_t size) {
+    counter *c = (counter *)user;
+    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
+    if (!block) return NULL;
+    memset(block, 0xa5, size); /* nobody may count on zeros */
+    c->live++;
+    return block;
+}
+
+static inline void counter_free(void *user, void *block) {
+    ((counter *)user)->live--;
+    free(block);
+}
+
 /* ---- devices that are not there ---------------------------------------------------------------------------------- */
 
 /* A pretended device answers these queries itself and is otherwise the machine's first. */

@@ -835,25 +835,6 @@ static void test_no_profile(void **state) {
 
 /* ---- everything that can fail, fails once ------------------------------------------------------------------------ */
 
-/* An allocator that counts, and refuses one block. */
-typedef struct counter {
-    long calls, fail_at, live;
-} counter;
-
-static void *counter_alloc(void *user, size_t size) {
-    counter *c = (counter *)user;
-    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
-    if (!block) return NULL;
-    memset(block, 0xa5, size); /* nobody may count on zeros */
-    c->live++;
-    return block;
-}
-
-static void counter_free(void *user, void *block) {
-    ((counter *)user)->live--;
-    free(block);
-}
-
 /* Uses all of the runtime; wrong results fail the test where everything was reported as fine. */
 static shs_status everything(const shs_context *ctx, const shs_cl_options *options, shs_real *x) {
     shs_cl *cl = NULL;

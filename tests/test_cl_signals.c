@@ -1144,23 +1144,6 @@ static void test_builds_fail(void **state) {
     }
 }
 
-/* An allocator that refuses one block. */
-typedef struct counter {
-    long calls, fail_at, live;
-} counter;
-
-static void *counter_alloc(void *user, size_t size) {
-    counter *c = (counter *)user;
-    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
-    c->live += block != NULL;
-    return block;
-}
-
-static void counter_free(void *user, void *block) {
-    ((counter *)user)->live--;
-    free(block);
-}
-
 /* With fallback the CPU does what the device had no memory for, with blocks of its own, and rounds otherwise. */
 static void test_allocations_fail(void **state) {
     int e;

@@ -177,48 +177,37 @@ static shs_status form_gram(const problem *q, const shs_omp_options *o, shs_code
     return status;
 }
 
-static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes *codes) {
+/* Signal by signal, on the Gram matrix or on the dictionary itself. */
+static shs_status one_by_one(const problem *q, const shs_omp_options *o, shs_codes *codes, int direct) {
     int most = q->p < q->n ? q->p : q->n;
     shs_omp_options own = SHS_ZERO;
     size_t size, i;
     unsigned char *workspace;
     shs_status status = SHS_OK;
     own.selection = o->selection, own.sparsity = most;
-    size = shs_omp_one_workspace(q->n, &own);
+    size = direct ? shs_omp_one_direct_workspace(q->p, q->n, &own) : shs_omp_one_workspace(q->n, &own);
     workspace = (unsigned char *)malloc(size + 1);
     for (i = 0; i < q->m && status == SHS_OK; i++) {
         size_t at = i * (size_t)codes->stride;
-        int s = sparsity_of(o, i, most);
-        codes->used[i] = 0;
+        int s = sparsity_of(o, i, most), *atoms = codes->atoms + at, *used = codes->used + i;
+        shs_real *coefs = codes->coefs + at;
+        *used = 0;
         own.sparsity = s, own.tolerance = tolerance_of(o, i);
-        if (s > 0) /* any alignment will do */
-            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], &own, workspace + 1, size,
-                                 codes->atoms + at, codes->coefs + at, codes->used + i, NULL);
+        if (s <= 0) continue; /* any alignment of the workspace will do */
+        if (direct)
+            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), &own, workspace + 1, size, atoms, coefs, used,
+                                        NULL);
+        else
+            status = shs_omp_one(q->n, q->gram, q->n, q->dty + i * (size_t)q->n, q->norms2[i], &own, workspace + 1, size, atoms,
+                                 coefs, used, NULL);
     }
     free(workspace);
     return status;
 }
 
+static shs_status form_one(const problem *q, const shs_omp_options *o, shs_codes *codes) { return one_by_one(q, o, codes, 0); }
 static shs_status form_direct(const problem *q, const shs_omp_options *o, shs_codes *codes) {
-    int most = q->p < q->n ? q->p : q->n;
-    shs_omp_options own = SHS_ZERO;
-    size_t size, i;
-    unsigned char *workspace;
-    shs_status status = SHS_OK;
-    own.selection = o->selection, own.sparsity = most;
-    size = shs_omp_one_direct_workspace(q->p, q->n, &own);
-    workspace = (unsigned char *)malloc(size + 1);
-    for (i = 0; i < q->m && status == SHS_OK; i++) {
-        size_t at = i * (size_t)codes->stride;
-        int s = sparsity_of(o, i, most);
-        codes->used[i] = 0;
-        own.sparsity = s, own.tolerance = tolerance_of(o, i);
-        if (s > 0)
-            status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), &own, workspace + 1, size, codes->atoms + at,
-                                        codes->coefs + at, codes->used + i, NULL);
-    }
-    free(workspace);
-    return status;
+    return one_by_one(q, o, codes, 1);
 }
 
 static const form_fn forms[] = {form_auto, form_always, form_never, form_strided, form_gram, form_one, form_direct};

@@ -64,53 +64,38 @@ static inline void copy_value(void *to, const void *from, size_t size, int swapp
     for (i = 0; i < size; i++) ((unsigned char *)to)[i] = ((const unsigned char *)from)[swapped ? size - 1 - i : i];
 }
 
+/* The types of values as C has them. */
+#define EACH_TYPE(X)                                                                                                           \
+    X(REAL, shs_real)                                                                                                          \
+    X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t) X(F32, float) X(F64, double)
+
 static inline double load_value(const void *at, shs_type type, int swapped) {
-    union {
-        uint8_t u8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        float f32;
-        double f64;
-        shs_real real;
-    } v;
-    copy_value(&v, at, shs_type_size(type), swapped);
     switch (type) {
-    case SHS_TYPE_U8: return v.u8;
-    case SHS_TYPE_I16: return v.i16;
-    case SHS_TYPE_U16: return v.u16;
-    case SHS_TYPE_I32: return v.i32;
-    case SHS_TYPE_U32: return v.u32;
-    case SHS_TYPE_F32: return (double)v.f32;
-    case SHS_TYPE_F64: return v.f64;
-    default: return (double)v.real;
+#define LOAD(name, c_type)                                                                                                     \
+    case SHS_TYPE_##name: {                                                                                                    \
+        c_type v;                                                                                                              \
+        copy_value(&v, at, sizeof v, swapped);                                                                                 \
+        return (double)v;                                                                                                      \
+    }
+        EACH_TYPE(LOAD)
+#undef LOAD
+    default: return NOT_A_NUMBER;
     }
 }
 
 /* The value must fit the type. */
 static inline void store_value(void *at, shs_type type, int swapped, double value) {
-    union {
-        uint8_t u8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        float f32;
-        double f64;
-        shs_real real;
-    } v;
     switch (type) {
-    case SHS_TYPE_U8: v.u8 = (uint8_t)value; break;
-    case SHS_TYPE_I16: v.i16 = (int16_t)value; break;
-    case SHS_TYPE_U16: v.u16 = (uint16_t)value; break;
-    case SHS_TYPE_I32: v.i32 = (int32_t)value; break;
-    case SHS_TYPE_U32: v.u32 = (uint32_t)value; break;
-    case SHS_TYPE_F32: v.f32 = (float)value; break;
-    case SHS_TYPE_F64: v.f64 = value; break;
-    default: v.real = (shs_real)value; break;
+#define STORE(name, c_type)                                                                                                    \
+    case SHS_TYPE_##name: {                                                                                                    \
+        c_type v = (c_type)value;                                                                                              \
+        copy_value(at, &v, sizeof v, swapped);                                                                                 \
+        return;                                                                                                                \
     }
-    copy_value(at, &v, shs_type_size(type), swapped);
+        EACH_TYPE(STORE)
+#undef STORE
+    default: return;
+    }
 }
 
 static inline int is_integer_type(shs_type type) { return type >= SHS_TYPE_U8 && type <= SHS_TYPE_U32; }

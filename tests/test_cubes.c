@@ -515,46 +515,55 @@ static void test_merge_in_any_order(void **state) {
     cube_free(&cube);
 }
 
-static void test_split_anywhere(void **state) {
-    plain_cube p = random_values(SHS_TYPE_I16, 19, 29, 6, 200);
+/* Random values, and what their moments are. */
+typedef struct known {
+    plain_cube p;
+    shs_cube cube;
     double mean[6], covariance[36];
-    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
+} known;
+
+static known known_values(shs_type type, int lines, int samples, int bands, uint64_t seed) {
+    known k;
+    k.p = random_values(type, lines, samples, bands, seed);
+    k.cube = cube_of(&k.p, type, SHS_INTERLEAVE_BIP, 0);
+    naive_moments(&k.p, NULL, k.mean, k.covariance);
+    return k;
+}
+
+static void known_free(known *k) { free(k->p.x), cube_free(&k->cube); }
+
+static void test_split_anywhere(void **state) {
+    known k = known_values(SHS_TYPE_I16, 19, 29, 6, 200);
     int at;
     (void)state;
-    naive_moments(&p, NULL, mean, covariance);
     for (at = 1; at < 19; at++) {
-        shs_cube first = slice_of(&cube, 0, at), second = slice_of(&cube, at, 19 - at);
+        shs_cube first = slice_of(&k.cube, 0, at), second = slice_of(&k.cube, at, 19 - at);
         shs_moments merged = moments_of(NULL, &first, 1), rest = moments_of(NULL, &second, 1),
                     updated = moments_of(NULL, &first, 1);
         assert_ok(shs_moments_merge(&merged, &rest));
-        check_finish(&merged, mean, covariance, 1e-8, PRECISE_BOUND);
+        check_finish(&merged, k.mean, k.covariance, 1e-8, PRECISE_BOUND);
         assert_ok(shs_moments_update(NULL, &second, 1, &updated));
-        check_finish(&updated, mean, covariance, 1e-8, PRECISE_BOUND);
+        check_finish(&updated, k.mean, k.covariance, 1e-8, PRECISE_BOUND);
         shs_moments_free(NULL, &merged), shs_moments_free(NULL, &rest), shs_moments_free(NULL, &updated);
     }
-    free(p.x);
-    cube_free(&cube);
+    known_free(&k);
 }
 
 /* Moments of no pixels are neutral on either side. */
 static void test_merge_with_nothing(void **state) {
-    plain_cube p = random_values(SHS_TYPE_F32, 9, 11, 4, 210);
-    double mean[4], covariance[16];
-    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
-    shs_moments some = moments_of(NULL, &cube, 1), nothing, both;
+    known k = known_values(SHS_TYPE_F32, 9, 11, 4, 210);
+    shs_moments some = moments_of(NULL, &k.cube, 1), nothing, both;
     (void)state;
-    naive_moments(&p, NULL, mean, covariance);
     assert_ok(shs_moments_create(NULL, 4, &nothing));
     assert_ok(shs_moments_create(NULL, 4, &both));
     assert_ok(shs_moments_merge(&both, &nothing));
     assert_true(both.count == 0);
     assert_ok(shs_moments_merge(&both, &some));
-    check_finish(&both, mean, covariance, 1e-11, PRECISE_BOUND);
+    check_finish(&both, k.mean, k.covariance, 1e-11, PRECISE_BOUND);
     assert_ok(shs_moments_merge(&some, &nothing));
-    check_finish(&some, mean, covariance, 1e-11, PRECISE_BOUND);
+    check_finish(&some, k.mean, k.covariance, 1e-11, PRECISE_BOUND);
     shs_moments_free(NULL, &some), shs_moments_free(NULL, &nothing), shs_moments_free(NULL, &both);
-    free(p.x);
-    cube_free(&cube);
+    known_free(&k);
 }
 
 /* Sums of 8-bit pixels are those of 64-bit integers, over block borders, missing pixels, merges and threads. */

@@ -77,55 +77,59 @@ static shs_context odd_context(int threads, int *calls) {
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
-static void dot_matches_its_definition(void **state) {
+/* Element i of a vector of n with increment inc. */
+static int at_of(int i, int n, int inc) { return (inc > 0 ? i : i - (n - 1)) * inc; }
+
+static void check_dot(int n, const shs_real *x, int ix, shs_real *y, int iy) {
+    double sum = 0, scale = 0;
+    int i;
+    for (i = 0; i < n; i++) {
+        double t = (double)x[at_of(i, n, ix)] * (double)y[at_of(i, n, iy)];
+        sum += t;
+        scale += fabs(t);
+    }
+    assert_close(shs_dot(n, x, ix, y, iy), sum, (n + 2) * (double)SHS__EPS * scale);
+}
+
+static void check_axpy(int n, const shs_real *x, int ix, shs_real *y, int iy) {
+    shs_real *expected = copy_of((size_t)n * 3, y);
+    int i;
+    for (i = 0; i < n; i++) {
+        shs_real *e = expected + at_of(i, n, iy);
+        *e = (shs_real)((double)*e + 0.7 * (double)x[at_of(i, n, ix)]);
+    }
+    shs_axpy(n, (shs_real)0.7, x, ix, y, iy);
+    for (i = 0; i < 3 * n; i++) assert_close(y[i], expected[i], 16 * (double)SHS__EPS);
+    free(expected);
+}
+
+/* Vectors of all sizes, with increments of both signs. */
+static void with_increments(void (*check)(int n, const shs_real *x, int ix, shs_real *y, int iy)) {
     static const int incs[] = {1, 2, -1, -3};
-    int s, a, b, i;
-    (void)state;
+    int s, a, b;
     for (s = 0; s < SIZES; s++)
         for (a = 0; a < 4; a++)
             for (b = 0; b < 4; b++) {
-                int n = sizes[s], ix = incs[a], iy = incs[b];
-                shs_real *x = new_normal((size_t)n * 3, 1), *y = new_normal((size_t)n * 3, 2);
-                double sum = 0, scale = 0;
-                for (i = 0; i < n; i++) {
-                    double t = (double)x[(ix > 0 ? i : i - (n - 1)) * ix] * (double)y[(iy > 0 ? i : i - (n - 1)) * iy];
-                    sum += t;
-                    scale += fabs(t);
-                }
-                assert_close(shs_dot(n, x, ix, y, iy), sum, (n + 2) * (double)SHS__EPS * scale);
-                free(x);
-                free(y);
+                shs_real *x = new_normal((size_t)sizes[s] * 3, 1), *y = new_normal((size_t)sizes[s] * 3, 2);
+                check(sizes[s], x, incs[a], y, incs[b]);
+                free(x), free(y);
             }
+}
+
+static void dot_matches_its_definition(void **state) {
+    (void)state;
+    with_increments(check_dot);
     assert_true(shs_dot(0, NULL, 1, NULL, 1) == 0);
     assert_true(shs_dot(-3, NULL, 1, NULL, 1) == 0);
 }
 
 static void axpy_matches_its_definition(void **state) {
-    static const int incs[] = {1, 2, -1, -3};
-    int s, a, b, i;
+    shs_real x[3] = {1, 2, 3};
     (void)state;
-    for (s = 0; s < SIZES; s++)
-        for (a = 0; a < 4; a++)
-            for (b = 0; b < 4; b++) {
-                int n = sizes[s], ix = incs[a], iy = incs[b];
-                shs_real *x = new_normal((size_t)n * 3, 1), *y = new_normal((size_t)n * 3, 2);
-                shs_real *expected = copy_of((size_t)n * 3, y);
-                for (i = 0; i < n; i++) {
-                    shs_real *e = expected + (iy > 0 ? i : i - (n - 1)) * iy;
-                    *e = (shs_real)((double)*e + 0.7 * (double)x[(ix > 0 ? i : i - (n - 1)) * ix]);
-                }
-                shs_axpy(n, (shs_real)0.7, x, ix, y, iy);
-                for (i = 0; i < 3 * n; i++) assert_close(y[i], expected[i], 16 * (double)SHS__EPS);
-                free(x);
-                free(y);
-                free(expected);
-            }
-    {
-        shs_real x[3] = {1, 2, 3};
-        shs_axpy(3, 2, x, 1, x, 1);
-        assert_true(x[0] == 3 && x[1] == 6 && x[2] == 9);
-        shs_axpy(0, 1, NULL, 1, NULL, 1);
-    }
+    with_increments(check_axpy);
+    shs_axpy(3, 2, x, 1, x, 1);
+    assert_true(x[0] == 3 && x[1] == 6 && x[2] == 9);
+    shs_axpy(0, 1, NULL, 1, NULL, 1);
 }
 
 static void nrm2_neither_overflows_nor_underflows(void **state) {

@@ -185,13 +185,7 @@ static problem new_problem(kind what, int n) {
     return p;
 }
 
-static void free_problem(problem *p) {
-    free(p->full);
-    free(p->A);
-    free(p->copy);
-    free(p->values);
-    free(p->vectors);
-}
+static void free_problem(problem *p) { free(p->full), free(p->A), free(p->copy), free(p->values), free(p->vectors); }
 
 static void solve(const problem *p, int k) {
     size_t size = (size_t)p->ld * (size_t)p->n;

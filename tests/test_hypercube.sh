@@ -37,36 +37,27 @@ bytes_within() {
 value_of() { tail -n 1 out.txt | tr ' ' '\n' | sed -n "s/^$1=//p"; }
 
 echo "== value types and byte orders"
-printf '\001\002\003\372' >u8.img; header u8 4 1 1 1 bsq 0
-check "u8" is "$(band u8 1)" "1 64 250 0"
-printf '\377\377\000\001\001\000\377\177' >i16.img; header i16 4 1 1 2 bsq 0
-check "i16, byte order 0" is "$(band i16 1)" "-1 8255.75 32767 0"
-printf '\377\377\001\000\000\001\177\377' >i16b.img; header i16b 4 1 1 2 bsq 1
-check "i16, byte order 1" is "$(band i16b 1)" "-1 8255.75 32767 0"
-printf '\377\377\000\001' >u16.img; header u16 2 1 1 12 bsq 0
-check "u16, byte order 0" is "$(band u16 1)" "256 32895.5 65535 0"
-printf '\377\377\001\000' >u16b.img; header u16b 2 1 1 12 bsq 1
-check "u16, byte order 1" is "$(band u16b 1)" "256 32895.5 65535 0"
-printf '\376\377\377\377\000\000\001\000' >i32.img; header i32 2 1 1 3 bsq 0
-check "i32, byte order 0" is "$(band i32 1)" "-2 32767 65536 0"
-printf '\377\377\377\376\000\001\000\000' >i32b.img; header i32b 2 1 1 3 bsq 1
-check "i32, byte order 1" is "$(band i32b 1)" "-2 32767 65536 0"
-printf '\376\377\377\377\000\000\001\000' >u32.img; header u32 2 1 1 13 bsq 0
-check "u32, byte order 0" is "$(band u32 1)" "65536 2.14752e+09 4.29497e+09 0"
-printf '\377\377\377\376\000\001\000\000' >u32b.img; header u32b 2 1 1 13 bsq 1
-check "u32, byte order 1" is "$(band u32b 1)" "65536 2.14752e+09 4.29497e+09 0"
+# values NAME SAMPLES TYPE RESULT BYTES [BYTES OF ORDER 1]: a band whose `info` says RESULT
+values() {
+    local order=0 bytes name
+    for bytes in "${@:5}"; do
+        name=$1; [ $order = 0 ] || name=$1b
+        # shellcheck disable=SC2059 # escapes
+        printf "$bytes" >"$name.img"; header "$name" "$2" 1 1 "$3" bsq $order
+        check "$1, byte order $order" is "$(band "$name" 1)" "$4"
+        order=1
+    done
+}
+values u8 4 1 "1 64 250 0" '\001\002\003\372'
+values i16 4 2 "-1 8255.75 32767 0" '\377\377\000\001\001\000\377\177' '\377\377\001\000\000\001\177\377'
+values u16 2 12 "256 32895.5 65535 0" '\377\377\000\001' '\377\377\001\000'
+values i32 2 3 "-2 32767 65536 0" '\376\377\377\377\000\000\001\000' '\377\377\377\376\000\001\000\000'
+values u32 2 13 "65536 2.14752e+09 4.29497e+09 0" '\376\377\377\377\000\000\001\000' '\377\377\377\376\000\001\000\000'
+values f32 2 4 "-1.5 -0.25 1 0" '\000\000\200\077\000\000\300\277' '\077\200\000\000\277\300\000\000'
+values f64 2 5 "-3 -1 1 0" '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\010\300' \
+    '\077\360\000\000\000\000\000\000\300\010\000\000\000\000\000\000'
 check "u32: runs" good denoise u32.hdr u32_all.hdr --components 1 --precise --type u32
 check "u32: one component gives it back" cmp u32.img u32_all.img
-printf '\000\000\200\077\000\000\300\277' >f32.img; header f32 2 1 1 4 bsq 0
-check "f32, byte order 0" is "$(band f32 1)" "-1.5 -0.25 1 0"
-printf '\077\200\000\000\277\300\000\000' >f32b.img; header f32b 2 1 1 4 bsq 1
-check "f32, byte order 1" is "$(band f32b 1)" "-1.5 -0.25 1 0"
-printf '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\010\300' >f64.img
-header f64 2 1 1 5 bsq 0
-check "f64, byte order 0" is "$(band f64 1)" "-3 -1 1 0"
-printf '\077\360\000\000\000\000\000\000\300\010\000\000\000\000\000\000' >f64b.img
-header f64b 2 1 1 5 bsq 1
-check "f64, byte order 1" is "$(band f64b 1)" "-3 -1 1 0"
 
 echo "== interleaves, header keys, names of the data file"
 # Two samples, two lines, three bands: band b of pixel i is 10 b + i.

@@ -126,26 +126,11 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     free(history), free(Y), free(D);
 }
 
-static void test_golden_aksvd(void **state) {
-    (void)state;
-    check_golden_column(0, 0, 1);
-}
-static void test_golden_paksvd_128(void **state) {
-    (void)state;
-    check_golden_column(1, 128, 2);
-}
-static void test_golden_paksvd_64(void **state) {
-    (void)state;
-    check_golden_column(2, 64, 2);
-}
-static void test_golden_paksvd_16(void **state) {
-    (void)state;
-    check_golden_column(3, 16, 1);
-}
-static void test_golden_paksvd_1(void **state) {
-    (void)state;
-    check_golden_column(4, 1, 1);
-}
+static void test_golden_aksvd(void **state) { (void)state, check_golden_column(0, 0, 1); }
+static void test_golden_paksvd_128(void **state) { (void)state, check_golden_column(1, 128, 2); }
+static void test_golden_paksvd_64(void **state) { (void)state, check_golden_column(2, 64, 2); }
+static void test_golden_paksvd_16(void **state) { (void)state, check_golden_column(3, 16, 1); }
+static void test_golden_paksvd_1(void **state) { (void)state, check_golden_column(4, 1, 1); }
 
 /* ---- golden rules ------------------------------------------------------------------------------------------------ */
 

@@ -696,30 +696,18 @@ static void test_rx_of_a_constant_cube(void **state) {
     cube_free(&cube), sink_free(&sink);
 }
 
-typedef struct scored {
-    double score;
-    int target;
-} scored;
-
-static int by_score(const void *a, const void *b) {
-    double x = ((const scored *)a)->score, y = ((const scored *)b)->score;
-    return (x > y) - (x < y);
-}
-
 /* The chance that a target scores higher than another pixel; equal scores count half. */
 static double area_under_roc(size_t n, const double *score, const unsigned char *target) {
-    scored *list = NEW(scored, n);
-    double ranks = 0, targets = 0;
-    size_t i, j, k;
-    for (i = 0; i < n; i++) list[i].score = score[i], list[i].target = target[i] != 0;
-    qsort(list, n, sizeof *list, by_score);
-    for (i = 0; i < n; i = j) {
-        for (j = i; j < n && list[j].score <= list[i].score; j++) {}
-        for (k = i; k < j; k++)
-            if (list[k].target) ranks += 0.5 * (double)(i + j + 1), targets += 1;
-    }
-    free(list);
-    return (ranks - targets * (targets + 1) / 2) / (targets * ((double)n - targets));
+    double wins = 0, pairs = 0;
+    size_t i, j;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n && target[i]; j++) {
+            if (target[j]) continue;
+            pairs += 1;
+            if (score[i] > score[j]) wins += 1;
+            else if (score[i] >= score[j]) wins += 0.5;
+        }
+    return wins / pairs;
 }
 
 static void test_rx_finds_aircraft(void **state) {

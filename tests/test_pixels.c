@@ -1,5 +1,5 @@
 /* test_pixels.c - products and maps of pixels, every instance of their kernels: against plain loops, over odd sizes. */
-#include "test.h"
+#include "test_cube_tools.h"
 
 /* ---- products of pixels ------------------------------------------------------------------------------------------- */
 
@@ -18,19 +18,6 @@ static double draw(shs_random *r, shs_type type, int wild) {
     if (type == SHS_TYPE_U16) return wild ? (double)(int)(u * 65536) : 30000 + (double)(int)(u * 4000);
     if (type == SHS_TYPE_I32 || type == SHS_TYPE_U32) return (double)(int)(u * 100000);
     return (double)(float)(u * 10 - 3);
-}
-
-static void put(void *to, shs_type type, size_t at, double value) {
-    switch (type) {
-    case SHS_TYPE_U8: ((uint8_t *)to)[at] = (uint8_t)value; break;
-    case SHS_TYPE_I16: ((int16_t *)to)[at] = (int16_t)value; break;
-    case SHS_TYPE_U16: ((uint16_t *)to)[at] = (uint16_t)value; break;
-    case SHS_TYPE_I32: ((int32_t *)to)[at] = (int32_t)value; break;
-    case SHS_TYPE_U32: ((uint32_t *)to)[at] = (uint32_t)value; break;
-    case SHS_TYPE_F32: ((float *)to)[at] = (float)value; break;
-    case SHS_TYPE_F64: ((double *)to)[at] = value; break;
-    default: ((shs_real *)to)[at] = (shs_real)value;
-    }
 }
 
 /* Each value to its place; a third of the pixels masked, and some with a no-data value, if they are to be missing. */
@@ -57,7 +44,7 @@ static void make_scene(scene *s, shs_type type, shs_interleave interleave, int b
                                                 : k * (size_t)bands + b;
             double value = draw(&r, type, wild);
             s->values[k * (size_t)bands + b] = value;
-            put(to, type, at, value);
+            store_value((unsigned char *)to + at * shs_type_size(type), type, 0, value);
         }
     }
     if (missing) s->cube.mask = s->mask;

@@ -71,63 +71,41 @@ static shs_status call_moments(const shs_context *ctx, world *w, share *s) {
     return status;
 }
 
-static void keep_pca(share *s, shs_pca *pca) {
+/* What a call of PCA or FastICA made is kept where the call went well, and was asked for. */
+static shs_status pca_kept(share *s, shs_pca *pca, int asked, shs_status status) {
+    if (status != SHS_OK || !asked) return status;
     keep(s, 1, &pca->count);
     keep(s, (size_t)pca->eigenvalue_count, pca->eigenvalues);
     keep(s, (size_t)pca->bands * (size_t)pca->components, pca->vectors);
     shs_pca_free(NULL, pca);
-}
-
-static shs_status call_pca(const shs_context *ctx, world *w, share *s) {
-    shs_pca pca = SHS_ZERO;
-    shs_status status = shs_pca_fit(ctx, &s->cube, &s->pca, &pca);
-    (void)w;
-    if (status == SHS_OK) keep_pca(s, &pca);
     return status;
 }
 
-static shs_status call_pca_run(const shs_context *ctx, world *w, share *s) {
-    shs_pca pca = SHS_ZERO;
-    shs_status status = shs_pca_run(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &pca : NULL);
-    (void)w;
-    if (status == SHS_OK && s->wants) keep_pca(s, &pca);
+static shs_status ica_kept(share *s, shs_ica *ica, int asked, shs_status status) {
+    if (status != SHS_OK || !asked) return status;
+    keep(s, 1, &ica->count);
+    keep(s, (size_t)ica->bands * (size_t)ica->components, ica->unmixing);
+    shs_ica_free(NULL, ica);
     return status;
 }
 
-static shs_status call_mnf(const shs_context *ctx, world *w, share *s) {
-    shs_pca pca = SHS_ZERO;
-    shs_status status = shs_mnf_fit(ctx, &s->cube, &s->pca, &pca);
-    (void)w;
-    if (status == SHS_OK) keep_pca(s, &pca);
-    return status;
-}
+#define COLLECTIVE(name, made, kept, asked, call)                                                                              \
+    static shs_status name(const shs_context *ctx, world *w, share *s) {                                                       \
+        made r = SHS_ZERO;                                                                                                     \
+        (void)w;                                                                                                               \
+        return kept(s, &r, asked, call);                                                                                       \
+    }
+COLLECTIVE(call_pca, shs_pca, pca_kept, 1, shs_pca_fit(ctx, &s->cube, &s->pca, &r))
+COLLECTIVE(call_pca_run, shs_pca, pca_kept, s->wants, shs_pca_run(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &r : NULL))
+COLLECTIVE(call_mnf, shs_pca, pca_kept, 1, shs_mnf_fit(ctx, &s->cube, &s->pca, &r))
+COLLECTIVE(call_ica, shs_ica, ica_kept, 1, shs_ica_fit(ctx, &s->cube, &s->ica, &r))
+COLLECTIVE(call_ica_run, shs_ica, ica_kept, s->wants, shs_ica_run(ctx, &s->cube, &s->ica, &s->sink, s->wants ? &r : NULL))
+#undef COLLECTIVE
 
 static shs_status call_rx(const shs_context *ctx, world *w, share *s) {
     int rank = 0;
     (void)w;
     return shs_rx(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &rank : NULL);
-}
-
-static void keep_ica(share *s, shs_ica *ica) {
-    keep(s, 1, &ica->count);
-    keep(s, (size_t)ica->bands * (size_t)ica->components, ica->unmixing);
-    shs_ica_free(NULL, ica);
-}
-
-static shs_status call_ica(const shs_context *ctx, world *w, share *s) {
-    shs_ica ica = SHS_ZERO;
-    shs_status status = shs_ica_fit(ctx, &s->cube, &s->ica, &ica);
-    (void)w;
-    if (status == SHS_OK) keep_ica(s, &ica);
-    return status;
-}
-
-static shs_status call_ica_run(const shs_context *ctx, world *w, share *s) {
-    shs_ica ica = SHS_ZERO;
-    shs_status status = shs_ica_run(ctx, &s->cube, &s->ica, &s->sink, s->wants ? &ica : NULL);
-    (void)w;
-    if (status == SHS_OK && s->wants) keep_ica(s, &ica);
-    return status;
 }
 
 static shs_status call_map(const shs_context *ctx, world *w, share *s) {
