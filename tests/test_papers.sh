@@ -30,7 +30,7 @@ for items in "$folder"/*.items; do
             grep -q '<p>' <<<"$section" || fail "$name: no sentence says why it is not there"
             continue
         fi
-        grep -q '<td class="n">[0-9]' <<<"$section" || fail "$name: its table has no number"
+        grep -q '<td class="n">[0-9.]' <<<"$section" || fail "$name: its table has no number"
         if [ "$kind" = table ]; then
             tables=$((tables + 1))
         else

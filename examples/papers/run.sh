@@ -9,7 +9,7 @@
 set -eu
 here=examples/papers
 out=${OUT:-build/papers}
-all="omp paksvd"
+all="omp paksvd grass"
 papers=${PAPER:-$all}
 cc=${CC:-cc}
 shared=${SHS_SHARED:-../shared}
@@ -65,13 +65,12 @@ done
 # Makes a gnuplot script of NAME.txt, whose lines are a key and a value.
 script_of() { # name
     awk -v out="$out" -v name="$1" '
-        { key = $1; sub(/^[^ ]* /, "") }
+        { key = $1; sub(/^[^ ]* /, ""); gsub(/\047/, "\047\047") }
         key == "kind" { bars = $0 == "bars" }
         key == "x" { x = $0 }
         key == "y" { y = $0 }
         key == "log" { scale = $0 }
         key == "curve" { file = $1; column = $2; sub(/^[^ ]* [^ ]* /, ""); n++
-            gsub(/\047/, "\047\047")
             style = sprintf("using 1:%d with linespoints linewidth 1.5 pointsize 0.5", column)
             if (bars) style = sprintf("using %d:xtic(1) linetype %d", column, n)
             plots = plots (n > 1 ? ", " : "") sprintf("\047%s/%s\047 %s title \047%s\047", out, file, style, $0) }

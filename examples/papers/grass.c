@@ -1,0 +1,559 @@
+/* grass.c - the tables and figures of P. Du, P. Parsons, E. Fuentes, S.-L. Shaw, J. Dongarra on the principal components of
+   GRASS GIS on multi-core processors and GPUs: i.pca on a cube of 512 x 512 x 224 doubles, band by band.
+
+       table1          Table 1: ones stored in three orders of loops
+       tables34        Tables 3 and 4: occupancy of two SYRK kernels
+       figure13        Fig. 13: double SYRK over n
+       table5          Table 5 (the first of two of that number): seconds of each stage
+       figure14        Fig. 14: the first component, equal in all versions
+       figure15        Fig. 15: where the time goes, on the CPU; figure15_device: on the device
+       figure16        Fig. 16: the whole program
+
+   `make papers PAPER=grass` runs it; --help lists the options. */
+#define SPARSEHS_STATIC
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#ifndef SPARSEHS_DOUBLE
+#define SPARSEHS_DOUBLE /* as in the paper */
+#endif
+#include "papers.h"
+
+enum { BANDS = SCENE_BANDS };
+
+/* 512, as in the paper, unless the run is quick. */
+static int side(void) { return sized(128, 512, 512); }
+static size_t pixels_of(void) { return (size_t)side() * (size_t)side(); }
+
+/* ---- Table 1 ------------------------------------------------------------------------------------------------------- */
+
+/* Three loops, each with its count and its stride; the compiler does not know which is the shortest. */
+typedef struct order {
+    volatile size_t count[3], stride[3]; /* outermost first */
+    double *values;
+} order;
+
+static void store_once(void *argument) {
+    order *o = (order *)argument;
+    size_t c0 = o->count[0], c1 = o->count[1], c2 = o->count[2], s0 = o->stride[0], s1 = o->stride[1], s2 = o->stride[2], i, j,
+           k;
+    for (i = 0; i < c0; i++)
+        for (j = 0; j < c1; j++)
+            for (k = 0; k < c2; k++) o->values[i * s0 + j * s1 + k * s2] = 1;
+}
+
+static void table1(void) {
+    static const char *const names[] = {"band; line; sample (as in memory)", "line; band; sample", "line; sample; band"};
+    static const char *const paper[] = {".452", "1.109554", "6.179042"};
+    static const int loops[3][3] = {{0, 1, 2}, {1, 0, 2}, {1, 2, 0}};
+    size_t n = (size_t)side(), count[3], stride[3];
+    order o;
+    int k, i;
+    if (!item_begin("table1", "table", "Table 1: ones stored into a cube in three orders of loops")) return;
+    count[0] = BANDS, count[1] = count[2] = n;
+    stride[0] = n * n, stride[1] = n, stride[2] = 1;
+    o.values = ALLOCATE(double, BANDS *n *n);
+    put_line("unit", "seconds");
+    rows_begin(NULL);
+    for (k = 0; k < 3; k++) {
+        step_of(k, 3, names[k]);
+        for (i = 0; i < 3; i++) o.count[i] = count[loops[k][i]], o.stride[i] = stride[loops[k][i]];
+        row(names[k], paper[k], median_seconds(store_once, &o), NOT_RUN, NOT_RUN,
+            "serial by nature: all threads and device not run");
+    }
+    rows_end();
+    remark("Outermost loop first; our copy does not say which loops the paper's second and third orders are, so these are two "
+           "that fit. "
+           "%d x %d x %d doubles (paper: 224 x 512 x 512); strides are known at run time only, so that no compiler swaps the "
+           "loops.",
+           BANDS, (int)n, (int)n);
+    item_end();
+    free(o.values);
+}
+
+static void tables34(void) {
+    if (!item_begin("tables34", "table", "Tables 3 and 4: occupancy of two SYRK kernels on a GTX 470, n 128, k 10240")) return;
+    put_line("unit", "active threads of 1536");
+    rows_begin(NULL);
+    row("Volkov's tile: grid 2x8; block 16x4; 8 blocks", ".333", NOT_RUN, NOT_RUN, NOT_RUN,
+        "registers 32768 of 32768; local memory 20480 of 49152; not run: see below");
+    row("square split: grid 4x4; block 32x32; 1 block", ".667", NOT_RUN, NOT_RUN, NOT_RUN,
+        "registers 24576; local memory 17408 (32 x 33 skewed arrays); not run: see below");
+    rows_end();
+    remark("Not reproduced: the public API has neither of the two kernels, and OpenCL does not tell registers. The library's "
+           "covariance "
+           "on the device stands in Fig. 13. The paper cites its Figure 14 where it explains skewed arrays; that figure shows "
+           "something "
+           "else.");
+    item_end();
+}
+
+/* ---- Fig. 13 ------------------------------------------------------------------------------------------------------- */
+
+typedef struct product {
+    const shs_context *ctx;
+    int n, k;
+    shs_real *A, *C;
+    shs_cube cube;
+} product;
+
+static void syrk_once(void *argument) {
+    product *w = (product *)argument;
+    check(shs_syrk(w->ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n), "SYRK");
+}
+
+static void openblas_once(void *argument) {
+    product *w = (product *)argument;
+    openblas.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, BLAS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n);
+}
+
+static void textbook_once(void *argument) {
+    product *w = (product *)argument;
+    check(shs_syrk_naive(SHS_UPLO_LOWER, SHS_TRANS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n), "SYRK");
+}
+
+/* The second moments of k pixels of n bands: the device's SYRK, with the transfer of the pixels. */
+static void moments_once(void *argument) {
+    product *w = (product *)argument;
+    shs_moments moments;
+    check(shs_moments_create(w->ctx, w->n, &moments), "moments");
+    check(shs_moments_update(w->ctx, &w->cube, SHS_PRECISION_AUTO, &moments), "moments");
+    shs_moments_free(w->ctx, &moments);
+}
+
+static void figure13(void) {
+    static const int sizes[] = {32, 64, 96, 128, 192, 224, 256, 384, 512}, few[] = {32, 128, 224, 512};
+    int count = sized(4, 9, 9), i, have_openblas, k = sized(2560, 10240, 10240);
+    FILE *ours, *blas, *device, *textbook;
+    shs_random r;
+    product w;
+    size_t j;
+    double peak_share = 0;
+    if (!item_begin("figure13", "figure", "Fig. 13: symmetric rank-k update (SYRK) in double over n")) return;
+    memset(&w, 0, sizeof w);
+    w.k = k;
+    w.A = ALLOCATE(shs_real, 512 * (size_t)k);
+    w.C = ALLOCATE(shs_real, 512 * 512);
+    shs_random_seed(&r, 3);
+    for (j = 0; j < 512 * (size_t)k; j++) w.A[j] = (shs_real)shs_random_uniform(&r) - (shs_real)0.5;
+    have_openblas = find_openblas();
+    put_line("x", "n");
+    put_line("y", "GFLOP/s, counted as n (n + 1) k");
+    put_line("log", "y");
+    rows_begin("openblas"), blas = item_rows;
+    rows_begin("covariance"), device = item_rows;
+    rows_begin("textbook"), textbook = item_rows;
+    rows_begin("shs_syrk"), ours = item_rows;
+    for (i = 0; i < count; i++) {
+        int n = w.n = run.scale == SCALE_QUICK ? few[i] : sizes[i];
+        double work = 1e-9 * n * (n + 1.0) * k, one, all, host = NOT_RUN, seconds;
+        char *setting = text_of("%d", n);
+        step_of(i, count, text_of("SYRK, n %d", n));
+        item_rows = ours;
+        w.ctx = &run.one, one = work / median_seconds(syrk_once, &w);
+        w.ctx = &run.all, all = work / median_seconds(syrk_once, &w);
+        row(setting, NULL, one, all, NOT_RUN,
+            i ? NULL : "paper: the curves are not in our copy; device: the public API has no SYRK there");
+        peak_share = run.peak[1] > 0 ? 100e9 * one / run.peak[1] : 0;
+        item_rows = blas;
+        if (have_openblas) {
+            openblas.threads(1), one = work / median_seconds(openblas_once, &w);
+            openblas.threads(run.threads), all = work / median_seconds(openblas_once, &w);
+            row(setting, NULL, one, all, NOT_RUN, "not for a device");
+        } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, "OpenBLAS: not installed");
+        item_rows = textbook;
+        row(setting, NULL, work / median_seconds(textbook_once, &w), NOT_RUN, NOT_RUN, "one thread only");
+        item_rows = device;
+        w.cube.pixels = w.A, w.cube.type = SHS_TYPE_F64, w.cube.interleave = SHS_INTERLEAVE_BIP;
+        w.cube.bands = n, w.cube.samples = k, w.cube.lines = 1;
+        w.ctx = &run.one, one = work / median_seconds(moments_once, &w);
+        w.ctx = &run.all, all = work / median_seconds(moments_once, &w);
+        if (run.has_device) {
+            w.ctx = &run.on_device;
+            host = work / median_seconds(moments_once, &w);
+        }
+        row(setting, NULL, one, all, host, "shs_moments_update: means too; on a device with the transfer of the pixels");
+        if (run.has_device && i + 1 == count) {
+            device_seconds();
+            moments_once(&w);
+            seconds = device_seconds();
+            remark("n %d on the device, kernels alone by its own clock: %.4g GFLOP/s.", n, work / seconds);
+        }
+    }
+    close_written(ours, item_name), close_written(blas, item_name), close_written(device, item_name),
+        close_written(textbook, item_name);
+    curve("shs_syrk", 3, "shs_syrk, one thread");
+    curve("shs_syrk", 4, "shs_syrk, all threads");
+    curve("covariance", 5, "covariance, device");
+    if (have_openblas) curve("openblas", 3, "OpenBLAS, one thread"), curve("openblas", 4, "OpenBLAS, all threads");
+    curve("textbook", 3, "textbook, one thread");
+    remark("Paper: CUBLAS, Volkov's kernel and its own square split on a GTX 470 (149 GFLOP/s at most), k 10240; the curves "
+           "are not in our "
+           "copy. By its text Volkov's is 20 GFLOP/s below CUBLAS at small n and best at large n, and square split about twice "
+           "Volkov's "
+           "at small n and some 20 %% over CUBLAS.");
+    remark("Here k %d; shs_syrk at n 512 on one thread reaches %.0f %% of the core's measured peak in double. CUBLAS: not run "
+           "here; "
+           "CLBlast: %s. %s.",
+           k, peak_share, "not run, since the public API gives no queue to share with it",
+           have_openblas ? openblas_kernels() : "OpenBLAS: not installed");
+    item_end();
+    free(w.A);
+    free(w.C);
+}
+
+/* ---- the stages ---------------------------------------------------------------------------------------------------- */
+
+/* A scene, and what each stage hands to the next. */
+typedef struct analysis {
+    const shs_context *ctx;
+    double *pixels;
+    unsigned char *bytes; /* all components from 0 to 255 */
+    shs_cube cube;
+    shs_sink sink;
+    shs_pca pca;
+    shs_wide *mean, *covariance, *values, *vectors;
+} analysis;
+
+static analysis open_analysis(int lines, int samples) {
+    analysis a;
+    size_t count = (size_t)lines * (size_t)samples * BANDS;
+    memset(&a, 0, sizeof a);
+    a.pixels = ALLOCATE(double, count);
+    a.bytes = ALLOCATE(unsigned char, count);
+    scene_fill(a.pixels, SHS_TYPE_F64, lines, samples);
+    a.cube.pixels = a.pixels, a.cube.type = SHS_TYPE_F64, a.cube.interleave = SHS_INTERLEAVE_BSQ;
+    a.cube.lines = lines, a.cube.samples = samples, a.cube.bands = BANDS;
+    a.sink.pixels = a.bytes, a.sink.type = SHS_TYPE_U8, a.sink.interleave = SHS_INTERLEAVE_BSQ;
+    a.sink.rescale = 1, a.sink.high = 255;
+    a.mean = ALLOCATE(shs_wide, BANDS);
+    a.covariance = ALLOCATE(shs_wide, BANDS * BANDS);
+    a.values = ALLOCATE(shs_wide, BANDS);
+    a.vectors = ALLOCATE(shs_wide, BANDS * BANDS);
+    check(shs_pca_fit(NULL, &a.cube, NULL, &a.pca), "components");
+    return a;
+}
+
+static void close_analysis(analysis *a) {
+    free(a->pixels), free(a->bytes), free(a->mean), free(a->covariance), free(a->values), free(a->vectors);
+    shs_pca_free(NULL, &a->pca);
+}
+
+static void covariance_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    shs_moments moments;
+    check(shs_moments_create(a->ctx, BANDS, &moments), "moments");
+    check(shs_moments_update(a->ctx, &a->cube, SHS_PRECISION_AUTO, &moments), "moments");
+    check(shs_moments_finish(&moments, SHS_DIVISOR_N_LESS_1, a->mean, a->covariance, BANDS), "covariance");
+    shs_moments_free(a->ctx, &moments);
+}
+
+static void eigen_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    check(shs_eigh(a->ctx, BANDS, a->covariance, BANDS, BANDS, a->values, a->vectors, BANDS), "eigenvectors");
+}
+
+static void projection_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    check(shs_pca_transform(a->ctx, &a->pca, &a->cube, &a->sink), "projection");
+}
+
+static void whole_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    check(shs_pca_run(a->ctx, &a->cube, NULL, &a->sink, NULL), "components");
+}
+
+enum { STAGES = 4 };
+static const char *const stage_names[STAGES] = {"covariance", "eigenproblem", "projection", "whole"};
+static const work_fn stage_work[STAGES] = {covariance_once, eigen_once, projection_once, whole_once};
+/* Multiplications and additions, projection twice where it rescales. */
+static double stage_operations(int k) {
+    double m = (double)pixels_of();
+    return k == 0 ? m * BANDS * (BANDS + 1.0) : k == 2 ? 4.0 * m * BANDS * BANDS : 0;
+}
+
+/* Seconds of all stages on one thread, all threads and the device: measured once, kept for three items. */
+static double stage_seconds[STAGES][3];
+
+static void measure_stages(void) {
+    static int done = 0;
+    analysis a;
+    const shs_context *where[3];
+    int k, w;
+    if (done) return;
+    done = 1;
+    where[0] = &run.one, where[1] = &run.all, where[2] = &run.on_device;
+    a = open_analysis(side(), side());
+    for (k = 0; k < STAGES; k++)
+        for (w = 0; w < 3; w++) {
+            step_of(3 * k + w, 3 * STAGES, text_of("i.pca's stages: %s", stage_names[k]));
+            stage_seconds[k][w] = NOT_RUN;
+            a.ctx = where[w];
+            if (w == 2 && (!run.has_device || k == 1)) continue;
+            stage_seconds[k][w] = median_seconds(stage_work[k], &a);
+        }
+    close_analysis(&a);
+}
+
+static void stage_row(const char *setting, const char *paper, int k, int device, const char *note) {
+    const double *t = stage_seconds[k];
+    double work = stage_operations(k);
+    row(setting, paper, device ? NOT_RUN : t[0], device ? NOT_RUN : t[1], device ? t[2] : NOT_RUN,
+        device || work <= 0 ? note : text_of("%s; one thread: %s", note, share_of_peak(work, t[0], 1)));
+}
+
+/* The textbook twins on fewer pixels, and ours on the same. */
+typedef struct twin {
+    ptrdiff_t m;
+    double *X;
+    analysis a;
+} twin;
+
+static void twin_once(void *argument) {
+    twin *t = (twin *)argument;
+    shs_moments_naive(BANDS, t->m, t->X, t->a.mean, t->a.covariance);
+}
+
+static void table5(void) {
+    twin t;
+    double textbook, one, plain = serial_seconds("O2", "covariance"), map = serial_seconds("O2", "projection"), m;
+    int few = sized(32, 64, 128), b;
+    ptrdiff_t i;
+    const char *grass =
+        program_is_there("grass") ? "GRASS is installed but not run by this program" : "GRASS i.pca: not installed";
+    if (!item_begin("table5", "table", "Table 5 (the paper has two of that number): seconds of each stage")) return;
+    measure_stages();
+    put_line("unit", "seconds; in the row of a speed-up: times");
+    rows_begin(NULL);
+    row("mean; original i.pca", "1.719453", NOT_RUN, NOT_RUN, NOT_RUN, grass);
+    row("mean; CPU version", "1.675", NOT_RUN, NOT_RUN, NOT_RUN, "not by itself: ours takes means in the covariance's pass");
+    row("mean; hybrid", ".120235", NOT_RUN, NOT_RUN, NOT_RUN, "likewise");
+    row("centring and covariance; original i.pca", "277.9111", NOT_RUN, NOT_RUN, NOT_RUN, grass);
+    stage_row("centring and covariance; CPU version", "2.562", 0, 0, "ours with the means");
+    stage_row("centring and covariance; hybrid", ".173531", 0, 1, "ours with the means and the transfer");
+    row("centring and covariance; plain C at -O2", "", plain, NOT_RUN, NOT_RUN,
+        plain > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(0), plain, 1)) : "not run: no serial build");
+    stage_row("eigenproblem; CPU version", "", 1, 0,
+              "not in the paper's table; one thread whatever is asked for; on the CPU in every version");
+    row("projection and scaling; original i.pca", "842.036", NOT_RUN, NOT_RUN, NOT_RUN, grass);
+    stage_row("projection and scaling; CPU version", "6.940708", 2, 0, "all 224 components to bytes; projected twice");
+    stage_row("projection and scaling; hybrid", ".429601", 2, 1, "likewise; with the transfers");
+    row("projection and scaling; plain C at -O2", "", map, NOT_RUN, NOT_RUN,
+        map > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(2), map, 1)) : "not run: no serial build");
+    t.a = open_analysis(few, few);
+    t.m = (ptrdiff_t)few * few;
+    t.X = ALLOCATE(double, (size_t)t.m *BANDS);
+    for (b = 0; b < BANDS; b++)
+        for (i = 0; i < t.m; i++) t.X[i * BANDS + b] = t.a.pixels[b * t.m + i];
+    textbook = median_seconds(twin_once, &t);
+    t.a.ctx = &run.one;
+    one = median_seconds(covariance_once, &t.a);
+    m = (double)t.m * BANDS * (BANDS + 1);
+    row(text_of("covariance of %d pixels; textbook twin", (int)t.m), "", textbook, NOT_RUN, NOT_RUN,
+        text_of("shs_moments_naive; %s", share_of_peak(m, textbook, 1)));
+    row(text_of("covariance of %d pixels; ours", (int)t.m), "", one, NOT_RUN, NOT_RUN,
+        "one thread beside one thread; the rest above");
+    row("speed-up over the textbook twin", "", textbook / one, NOT_RUN, NOT_RUN,
+        text_of("baseline: %s", share_of_peak(m, textbook, 1)));
+    rows_end();
+    remark("%d x %d x %d doubles, band by band (paper: 512 x 512 x 224); fit for timing, not for science: tiles of a small "
+           "scene. Paper: Q6600, "
+           "51.2 GFLOP/s, and GTX 470, 149 GFLOP/s in double.",
+           side(), side(), BANDS);
+    item_end();
+    free(t.X);
+    close_analysis(&t.a);
+}
+
+/* ---- Fig. 14 ------------------------------------------------------------------------------------------------------- */
+
+enum { AIRPORT = 100, AIRPORT_BANDS = 205, COMPONENTS = 4 };
+
+/* Pixels of a component that are i.pca's, as they are or from 255 downwards, since GRASS fixes no sign. */
+static int equal_pixels(const unsigned char *ours, const unsigned char *theirs) {
+    int same = 0, turned = 0, i;
+    for (i = 0; i < AIRPORT * AIRPORT; i++) same += ours[i] == theirs[i], turned += 255 - ours[i] == theirs[i];
+    return same > turned ? same : turned;
+}
+
+static void figure14(void) {
+    static const char *const words[] = {"first", "second", "third", "fourth"};
+    size_t pixels = AIRPORT * AIRPORT, count = pixels * AIRPORT_BANDS, i;
+    unsigned char *raw, *out[3], *theirs;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options o = SHS_ZERO;
+    picture a;
+    FILE *file;
+    int k, w;
+    if (!item_begin("figure14", "table", "Fig. 14: the components, equal in all versions")) return;
+    put_line("unit", "pixels of 10000 whose byte is that of GRASS i.pca 8.2.1 (rescale=0,255)");
+    rows_begin(NULL);
+    file = fopen(text_of("%s/data/cubes/airport_bip.img", run.shared), "rb");
+    if (!file) {
+        row("first component", "equal", NOT_RUN, NOT_RUN, NOT_RUN, text_of("not run: data/cubes is not below %s", run.shared));
+        rows_end();
+        item_end();
+        return;
+    }
+    raw = ALLOCATE(unsigned char, 2 * count);
+    theirs = ALLOCATE(unsigned char, pixels);
+    if (fread(raw, 2, count, file) != count) fail(EXIT_ERROR, "airport_bip.img: it is too short");
+    fclose(file);
+    cube.pixels = raw, cube.type = SHS_TYPE_U16, cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = cube.lines = AIRPORT, cube.bands = AIRPORT_BANDS;
+    { /* the file is little-endian */
+        const uint16_t one = 1;
+        cube.swap_bytes = *(const unsigned char *)&one == 0;
+    }
+    sink.type = SHS_TYPE_U8, sink.interleave = SHS_INTERLEAVE_BSQ, sink.rescale = 1, sink.high = 255;
+    o.components = COMPONENTS;
+    for (w = 0; w < 3; w++) {
+        sink.pixels = out[w] = ALLOCATE(unsigned char, pixels *COMPONENTS);
+        if (w == 2 && !run.has_device) continue;
+        check(shs_pca_run(w == 0 ? &run.one : w == 1 ? &run.all : &run.on_device, &cube, &o, &sink, NULL), "components");
+    }
+    for (k = 0; k < COMPONENTS; k++) {
+        size_t at = (size_t)k * pixels;
+        file = fopen(text_of("%s/golden/grass_airport_pc%d_100x100.u8", run.shared, k + 1), "rb");
+        if (!file || fread(theirs, 1, pixels, file) != pixels) {
+            row(text_of("%s component", words[k]), "", NOT_RUN, NOT_RUN, NOT_RUN, "not compared: golden/ is not there");
+            if (file) fclose(file);
+            continue;
+        }
+        fclose(file);
+        row(text_of("%s component", words[k]), k ? "" : "equal", equal_pixels(out[0] + at, theirs),
+            equal_pixels(out[1] + at, theirs), run.has_device ? equal_pixels(out[2] + at, theirs) : NOT_RUN,
+            "AVIRIS airport; 100 x 100 x 205");
+    }
+    rows_end();
+    a = picture_create(AIRPORT, AIRPORT, 1);
+    for (i = 0; i < pixels; i++) a.pixels[i] = out[1][i];
+    picture_write(out_name(item_name, ".png"), &a);
+    free(a.pixels);
+    if (is_there(out_name(item_name, ".png"))) put_line("picture", "%s.png", item_name);
+    else
+        remark("The picture is %s.pgm: this program was built without stb_image_write, and browsers do not show that.",
+               item_name);
+    remark("The paper's pictures are of another scene; this is the real one that GRASS's own result is stored for.");
+    item_end();
+    free(raw);
+    free(theirs);
+    for (w = 0; w < 3; w++) free(out[w]);
+}
+
+/* ---- Figs. 15 and 16 ----------------------------------------------------------------------------------------------- */
+
+static void figure15(void) {
+    static const char *const names[] = {"mean and covariance", "eigenproblem", "projection and scaling"};
+    int k;
+    double sum[2] = {0, 0};
+    if (!item_begin("figure15", "bars", "Fig. 15: shares of the time, on the CPU")) return;
+    measure_stages();
+    for (k = 0; k < 3; k++) sum[0] += stage_seconds[k][0], sum[1] += stage_seconds[k][1];
+    put_line("x", "stage");
+    put_line("y", "%% of the time");
+    rows_begin("cpu");
+    for (k = 0; k < 3; k++)
+        row(names[k], "", 100 * stage_seconds[k][0] / sum[0], 100 * stage_seconds[k][1] / sum[1], NOT_RUN,
+            "device: by its kernels below");
+    rows_end();
+    curve("cpu", 3, "one thread");
+    curve("cpu", 4, "all threads");
+    remark("Ours takes the means in the covariance's pass and assembles no Z (no centred copy of the cube): pixels are "
+           "converted and "
+           "centred on their way into the product.");
+    item_end();
+}
+
+/* By the device's own clock: its kernels and its transfers. */
+static void figure15_device(void) {
+    if (!item_begin("figure15_device", "bars", "Fig. 15 on the device: shares of its time")) return;
+#ifdef EXAMPLE_OPENCL
+    if (run.has_device) {
+        analysis a = open_analysis(side(), side());
+        shs_cl_stage *stages = ALLOCATE(shs_cl_stage, 64);
+        double all = 0;
+        int count = 0, k;
+        a.ctx = &run.on_device;
+        whole_once(&a);
+        device_seconds();
+        whole_once(&a);
+        check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
+        put_line("x", "the device's kernels and transfers");
+        put_line("y", "%% of the time");
+        rows_begin("kernels");
+        for (k = 0; k < count && k < 64; k++) all += (double)stages[k].seconds;
+        for (k = 0; k < count && k < 64; k++)
+            if (stages[k].seconds > 0)
+                row(stages[k].name, "", NOT_RUN, NOT_RUN, 100 * (double)stages[k].seconds / all,
+                    "by the device's own clock; the CPU is above");
+        rows_end();
+        curve("kernels", 5, "device");
+        free(stages);
+        close_analysis(&a);
+    }
+#endif
+    if (!run.has_device) remark("Not run: %s.", run.no_device);
+    remark("Paper: mean, covariance, projection, scaling, assembling Z, transfer and eigenproblem; assembling Z is largest; "
+           "the shares are not in "
+           "our copy. Here the eigenproblem is the CPU's and no Z is assembled.");
+    item_end();
+}
+
+static void figure16(void) {
+    double plain = serial_seconds("O2", "whole");
+    if (!item_begin("figure16", "bars", "Fig. 16: the whole program, from pixels in memory to all 224 components as bytes"))
+        return;
+    measure_stages();
+    put_line("x", "version");
+    put_line("y", "seconds");
+    put_line("log", "y");
+    rows_begin("whole");
+    row("plain C at -O2", "", plain, NOT_RUN, NOT_RUN,
+        plain > 0 ? "SPARSEHS_NO_SIMD; for one thread; see Table 5 for its share of the peak" : "not run: no serial build");
+    row("this library", "", stage_seconds[3][0], stage_seconds[3][1], stage_seconds[3][2], NULL);
+    row("GRASS i.pca", "", NOT_RUN, NOT_RUN, NOT_RUN,
+        program_is_there("grass") ? "installed but not run by this program" : "not installed");
+    rows_end();
+    curve("whole", 3, "one thread");
+    curve("whole", 4, "all threads");
+    curve("whole", 5, "device");
+    remark("Paper: its CPU version takes 99 %% off the original's time, its GPU version a further 50 %%; the bars are not in "
+           "our copy.");
+    if (plain > 0)
+        remark("Ours on one thread takes %.3g %% off the time of plain C at -O2.", 100 * (1 - stage_seconds[3][0] / plain));
+    if (run.has_device)
+        remark("The device takes %.3g times as long as all threads.", stage_seconds[3][2] / stage_seconds[3][1]);
+    item_end();
+}
+
+int main(int argc, char **argv) {
+    papers_begin(argc, argv, "grass",
+                 "The tables and figures of the paper on GRASS GIS's principal components with today's numbers.", 8);
+    if (run.serial) {
+        analysis a = open_analysis(side(), side());
+        int k;
+        a.ctx = &run.one;
+        for (k = 0; k < STAGES; k++) serial_result(stage_names[k], median_seconds(stage_work[k], &a));
+        close_analysis(&a);
+        papers_end();
+        return 0;
+    }
+    substituted(
+        "Scene: %s, side by side with a gain and noise that change from pixel to pixel: fit for timing, not for science.",
+        scene_words());
+    substituted(
+        "Q6600 and GTX 470: this machine and its OpenCL device, named above. CUBLAS, MAGMA and the authors' code: not here.");
+    substituted("The original i.pca: %s; its stored result on a real cube is compared in Fig. 14.",
+                program_is_there("grass") ? "installed here but not run" : "GRASS is not installed here");
+    table1();
+    tables34();
+    figure13();
+    table5();
+    figure14();
+    figure15();
+    figure15_device();
+    figure16();
+    papers_end();
+    return 0;
+}
