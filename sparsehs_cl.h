@@ -932,7 +932,8 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "}\n",
     "\n",
     "#if MODE == SHS__CL_MAP_WHITEN\n",
-    "/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */\n",
+    "/* Z[o * ldz + from + p] = whitened pixel, -0 where missing and behind the last: by its sign sweep.cl tells it from a pixel that\n",
+    "   is there, whose zeros are +0, being sums that begin with +0. */\n",
     "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
     "void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,\n",
     "            int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {\n",
@@ -949,7 +950,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#pragma unroll\n",
     "        for (o = 0; o < OUTPUTS; o++)\n",
     "            if (first + o < outputs)\n",
-    "                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : (real)0;\n",
+    "                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : -(real)0;\n",
     "    }\n",
     "}\n",
     "#else\n",
@@ -2451,8 +2452,7 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "\n",
     "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
     "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
-    "   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing\n",
-    "   either: the host adds g'(0) for each pixel that is there.\n",
+    "   Missing pixels have z = -0 (map.cl): they add nothing to that, and by the sign they are left out of the sums of g'.\n",
     "\n",
     "   W: m x c, a direction a column. The textbook twin is shs_ica_naive. */\n",
     "\n",
@@ -2483,6 +2483,15 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "    return y;\n",
     "}\n",
     "\n",
+    "/* By the bits, since -0 == 0. */\n",
+    "inline int present(real z) {\n",
+    "#if REAL_BITS == 64\n",
+    "    return as_long(z) != LONG_MIN;\n",
+    "#else\n",
+    "    return as_int(z) != INT_MIN;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
     "/* The sum of x over the group, valid in item 0. */\n",
     "inline wide group_sum(wide x, __local wide *add) {\n",
     "    const int i = (int)get_local_id(0);\n",
@@ -2501,15 +2510,13 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
     "              __global wide *slopes) {\n",
     "    __local wide add[ITEMS];\n",
-    "    real at_zero;\n",
     "    int d, e;\n",
-    "    (void)contrast_of(0, &at_zero);\n",
     "    for (d = 0; d < c; d++) {\n",
     "        wide slopes_here = 0;\n",
     "        for (e = 0; e < EACH; e++) {\n",
     "            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);\n",
     "            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);\n",
-    "            slopes_here += (wide)(slope - at_zero);\n",
+    "            if (present(Z[from + p])) slopes_here += (wide)slope;\n",
     "            G[(size_t)d * ld + p] = g;\n",
     "        }\n",
     "        slopes_here = group_sum(slopes_here, add);\n",
@@ -6126,9 +6133,6 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_sweep_job job;
     size_t bytes;
-    shs_real zeros[16] = SHS_ZERO; /* the kernels take whole vectors */
-    shs_wide slope_at_zero;
-    int d;
     shs_status status = shs__cl_write_directions(px, (size_t)px->m * (size_t)c, W, &job.W);
     job.build.text[0] = 0;
     shs__cl_define_name(&job.build, "CONTRAST_", shs_contrast_name(contrast));
@@ -6143,8 +6147,6 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
     if (status == SHS_OK) status = shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + c);
     if (status != SHS_OK) return status;
     sums[0] = px->white_count;
-    slope_at_zero = shs__kernels_contrast()->apply(contrast, 1, zeros);
-    for (d = 0; d < c; d++) sums[1 + d] += slope_at_zero * px->white_count;
     return SHS_OK;
 }
 

@@ -141,7 +141,8 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
 }
 
 #if MODE == SHS__CL_MAP_WHITEN
-/* Z[o * ldz + from + p] = whitened pixel, 0 where missing and behind the last. */
+/* Z[o * ldz + from + p] = whitened pixel, -0 where missing and behind the last: by its sign sweep.cl tells it from a pixel that
+   is there, whose zeros are +0, being sums that begin with +0. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
@@ -158,7 +159,7 @@ void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *
 #pragma unroll
         for (o = 0; o < OUTPUTS; o++)
             if (first + o < outputs)
-                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : (real)0;
+                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : -(real)0;
     }
 }
 #else

@@ -2,8 +2,7 @@
 
    A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in
    local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).
-   Missing pixels have z = 0, so they add nothing to that; `slopes` holds the sums of g'(y) - g'(0), to which they add nothing
-   either: the host adds g'(0) for each pixel that is there.
+   Missing pixels have z = -0 (map.cl): they add nothing to that, and by the sign they are left out of the sums of g'.
 
    W: m x c, a direction a column. The textbook twin is shs_ica_naive. */
 
@@ -34,6 +33,15 @@ inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __gl
     return y;
 }
 
+/* By the bits, since -0 == 0. */
+inline int present(real z) {
+#if REAL_BITS == 64
+    return as_long(z) != LONG_MIN;
+#else
+    return as_int(z) != INT_MIN;
+#endif
+}
+
 /* The sum of x over the group, valid in item 0. */
 inline wide group_sum(wide x, __local wide *add) {
     const int i = (int)get_local_id(0);
@@ -52,15 +60,13 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,
               __global wide *slopes) {
     __local wide add[ITEMS];
-    real at_zero;
     int d, e;
-    (void)contrast_of(0, &at_zero);
     for (d = 0; d < c; d++) {
         wide slopes_here = 0;
         for (e = 0; e < EACH; e++) {
             size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);
             real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);
-            slopes_here += (wide)(slope - at_zero);
+            if (present(Z[from + p])) slopes_here += (wide)slope;
             G[(size_t)d * ld + p] = g;
         }
         slopes_here = group_sum(slopes_here, add);
