@@ -9587,11 +9587,6 @@ SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
     return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
 }
 
-/* Whether values are of one or two bytes, so that they may be brought side by side as they are. */
-SHS__PRIVATE int shs__px_small_whole(shs_type type) {
-    return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
-}
-
 /* Half of a and half of b change places. */
 #define SHS__TRADE(a, b, bits, mask)                                                                                   \
     do {                                                                                                               \
@@ -9755,7 +9750,7 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
 }
 
 /* The matrix to its place, its elements `next_output` and `next_band` apart: [group][band][lane] where outputs make up vectors
-   (spectra), or [block][band][column] where pixels do (planes). What rounding the centre to an element took away goes to the
+   (spectra), or [tile][band][column] where pixels do (planes). What rounding the centre to an element took away goes to the
    constant. centre, offset: NULL is zero. */
 SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
                                   const shs_wide *centre, const shs_wide *offset) {
@@ -9789,12 +9784,12 @@ SHS__PRIVATE size_t shs__px_first_band(const shs__map *m, int output, int n) {
 /* Groups of the next tile: of four, two and two rather than three and one. */
 SHS__PRIVATE int shs__px_tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
 
-/* Groups of outputs by one block of pixels after the other: rows, ldy = outputs up to a whole group. Squares: the rows of a
-   block are made into their squared lengths at once, own->wide, while they are in the cache. */
+/* Groups of outputs by a kernel's columns of pixels after another: rows, ldy = outputs up to a whole group. Squares: the rows
+   are made into their squared lengths at once, own->wide, while they are in the cache. */
 SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
-    for (pixel = valid; pixel % k->columns; pixel++) /* a block is whole: what follows is read too */
+    for (pixel = valid; pixel % k->columns; pixel++) /* columns are whole: what follows is read too */
         memset(shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
         void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
@@ -9805,8 +9800,8 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
             first = shs__px_first_band(m, g * k->lanes, n * k->lanes);
             k->across(n, bands - (int)first,
                       shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
-                      (ptrdiff_t)bands * k->lanes, shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first),
-                          bands,
+                      (ptrdiff_t)bands * k->lanes,
+                      shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands,
                       shs__px_element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
         }
         if (m->squares)
@@ -9814,7 +9809,7 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
     }
 }
 
-/* Pixels by one block of outputs after the other: planes, outputs up to a whole block. */
+/* Groups of pixels by a kernel's columns of outputs after another: planes. */
 SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
@@ -9862,14 +9857,6 @@ typedef struct shs__white {
     int filled;            /* the first pass is over: what is kept is there */
 } shs__white;
 
-SHS__PRIVATE void shs__px_white_layout(shs__layout *l, shs__white *w, int may_miss, int workers) {
-    size_t pixels = shs__layout_product(w->panels, SHS__PANEL_PIXELS, 1);
-    shs__px_map_layout(l, &w->map, workers);
-    w->valid = SHS__CARVE(l, int, w->panels);
-    w->absent = w->panels && may_miss ? SHS__CARVE(l, unsigned char, pixels) : NULL;
-    w->kept = w->panels ? SHS__CARVE(l, shs_real, shs__layout_product(pixels, (size_t)w->map.outputs, 1)) : NULL;
-}
-
 /* A panel, whitened: from its pixels, or, once they were kept, from memory. */
 SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__mapped *own) {
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
@@ -9915,8 +9902,10 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
 /* A consumer works on panels and knows of no other consumer. Its sums over a chunk of panels are added up in the order of the
    chunks, whichever workers had them; with SHS_REDUCE_MAX the larger ones are taken. */
 typedef struct shs__consumer {
+    void (*begin)(void *state); /* a block of lines is in memory; NULL: there is nothing to prepare */
     void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums);
     void (*finish)(void *state, int worker, shs_wide *sums); /* the end of a chunk; NULL: nothing is left to add */
+    shs_status (*end)(void *state); /* the block was worked on; NULL: nothing is left to do */
     void *state;
     const char *phase; /* name for the progress callback; NULL: it is not called */
     shs_reduce_op op;
@@ -10019,17 +10008,16 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
     return status;
 }
 
-/* Before the first block. */
-SHS__PRIVATE void shs__px_pass_begin(shs__reader *r, const shs__consumer *c) {
+SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
+    shs_status status = SHS_OK;
     size_t i;
     r->next_line = 0;
     for (i = 0; i < c->count; i++) c->sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
-}
-
-SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
-    shs_status status = SHS_OK;
-    shs__px_pass_begin(r, c);
-    while (shs__px_next_block(r, &status)) status = shs__px_pass_block(ctx, r, c);
+    while (shs__px_next_block(r, &status)) {
+        if (c->begin) c->begin(c->state);
+        status = shs__px_pass_block(ctx, r, c);
+        if (status == SHS_OK && c->end) status = c->end(c->state);
+    }
     return status;
 }
 
@@ -10041,7 +10029,7 @@ typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
 typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
     void *scratch;   /* elements: a spectrum, up to whole vectors */
-    void *blocks;    /* elements: products of the last panels, not yet in the sums: pending of them */
+    void *tiles;     /* elements: products of the last panels, not yet in the sums: pending of them */
     shs_wide *words; /* the same from integers, of a whole chunk */
     int pending, has_words;
     unsigned char apart[SHS__ALIGN];
@@ -10057,13 +10045,27 @@ typedef struct shs__gram {
     shs__gram_own *own;    /* one a worker */
 } shs__gram;
 
-/* Values in the blocks of products of `bands` bands, for groups of `lanes` and blocks of `columns`. */
-SHS__PRIVATE size_t shs__px_block_values(int bands, int lanes, int columns) {
-    size_t blocks = 0;
-    int column;
+/* A tile of the lower triangle of products: `groups` of rows from `group` on by a kernel's columns from `column` on. */
+typedef struct shs__tile {
+    int column, group, groups;
+} shs__tile;
+
+/* Goes on to the next tile, from none where all is 0: down the columns, then to the next ones. Returns 0 behind the last. */
+SHS__PRIVATE int shs__px_next_tile(shs__tile *t, int bands, int lanes, int columns, int vectors) {
+    int groups = (bands - 1) / lanes + 1;
+    t->group += t->groups;
+    if (t->group >= groups) t->column += columns, t->group = t->column / lanes;
+    t->groups = shs__px_tile_groups(groups - t->group, vectors);
+    return t->column < bands;
+}
+
+/* Values in all tiles of products of `bands` bands. */
+SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
+    size_t groups = 0;
+    shs__tile t = SHS_ZERO;
     if (bands > 1 << 24) return SIZE_MAX / 2; /* no memory has that much room, and the loop would be long */
-    for (column = 0; column < bands; column += columns) blocks += (size_t)((bands - 1) / lanes - column / lanes + 1);
-    return blocks * (size_t)columns * (size_t)lanes;
+    while (shs__px_next_tile(&t, bands, lanes, columns, INT_MAX)) groups += (size_t)t.groups;
+    return groups * (size_t)columns * (size_t)lanes;
 }
 
 /* Packed panels begin as numbers, since groups that are not full are read too. */
@@ -10077,9 +10079,9 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
         shs__gram_own counted, *own = l->base ? g->own + i : &counted;
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
         own->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
-        own->blocks = SHS__CARVE_ELEMENTS(l, k, shs__px_block_values(g->n, k->lanes, k->columns));
+        own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
         own->words =
-            SHS__CARVE(l, shs_wide, g->whole ? shs__px_block_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
+            SHS__CARVE(l, shs_wide, g->whole ? shs__px_tile_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
         own->pending = own->has_words = 0;
         if (l->base) memset(own->packed, 0, packed * (size_t)k->bytes);
     }
@@ -10089,45 +10091,24 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
    in shs_wide. */
 SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
-    const size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
-    void *blocks = own->blocks;
-    int column, row, groups = (g->n - 1) / k->lanes + 1, n;
-    for (column = 0; column < g->n; column += k->columns) {
-        const void *b = shs__px_given_at(k, own->packed, (size_t)(column / k->lanes) * apart + (size_t)(column % k->lanes));
-        for (row = column / k->lanes; row < groups; row += n) {
-            n = shs__px_tile_groups(groups - row, k->vectors);
-            shs__px_fetch_ahead(ahead);
-            k->gram(n, depth, shs__px_given_at(k, own->packed, (size_t)row * apart), b, (ptrdiff_t)apart, own->pending > 0,
-                    blocks);
-            blocks = shs__px_element_at(k, blocks, (size_t)n * (size_t)k->columns * (size_t)k->lanes);
-        }
+    const size_t lanes = (size_t)k->lanes, apart = SHS__PANEL_PIXELS * lanes;
+    void *products = own->tiles;
+    shs__tile t = SHS_ZERO;
+    while (shs__px_next_tile(&t, g->n, k->lanes, k->columns, k->vectors)) {
+        size_t column = (size_t)t.column;
+        shs__px_fetch_ahead(ahead);
+        k->gram(t.groups, depth, shs__px_given_at(k, own->packed, (size_t)t.group * apart),
+                shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes), (ptrdiff_t)apart, own->pending > 0,
+                products);
+        products = shs__px_element_at(k, products, (size_t)(t.groups * k->columns) * lanes);
     }
     own->pending++;
     if (k->bytes == 8 || own->pending < SHS__PANELS_A_SUM) return;
-    k->flush(g->n, own->blocks, sums + g->at);
+    k->flush(g->n, own->tiles, sums + g->at);
     own->pending = 0;
 }
 
-/* The same for words, whose groups are `apart` words apart; the columns' factors are `second` words further on. */
-typedef void (*shs__words_fn)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
-                              int32_t *sums, shs_wide *C);
-SHS__PRIVATE void shs__px_gram_words(const shs__words_kernels *k, shs__words_fn tile, int bands, int depth, int most,
-                                     const int32_t *packed, ptrdiff_t apart, ptrdiff_t second, shs__ahead *ahead,
-                                     shs_wide *blocks) {
-    int32_t *sums = (int32_t *)(void *)(blocks + shs__px_block_values(bands, k->words, k->columns)); /* room of a tile */
-    int column, row, groups = (bands - 1) / k->words + 1, n;
-    for (column = 0; column < bands; column += k->columns) {
-        const int32_t *b = packed + second + column / k->words * apart + column % k->words;
-        for (row = column / k->words; row < groups; row += n) {
-            n = shs__px_tile_groups(groups - row, k->vectors);
-            shs__px_fetch_ahead(ahead);
-            tile(n, depth, most, packed + row * apart, b, apart, sums, blocks);
-            blocks += n * k->columns * k->words;
-        }
-    }
-}
-
-/* P (lower triangle) += the blocks of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
+/* P (lower triangle) += the tiles of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
    subtract 128 times the columns' sums. */
 SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
                                     shs_wide *P) {
@@ -10144,7 +10125,7 @@ SHS__PRIVATE void shs__px_gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__gram *g = (const shs__gram *)state;
     const shs__words_kernels *w = shs__kernels_words();
     shs__gram_own *own = g->own + worker;
-    if (own->pending) g->kernels->flush(g->n, own->blocks, sums + g->at);
+    if (own->pending) g->kernels->flush(g->n, own->tiles, sums + g->at);
     if (own->has_words)
         shs__px_flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
     own->pending = own->has_words = 0;
@@ -10171,6 +10152,7 @@ typedef struct shs__moments_job {
     void *element_shift;    /* the same; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
     shs_wide *wide_shift;   /* the same, for shs_moments */
+    int known;              /* whether there is a shift yet */
     unsigned char *instead; /* a spectrum that is the shift, in place of missing ones */
 } shs__moments_job;
 
@@ -10186,35 +10168,47 @@ SHS__PRIVATE int shs__dots_there(void) {
 
 /* Whether integers may be multiplied. */
 SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
-    return (type == SHS_TYPE_U8 && shs__dots_there()) || (shs__px_small_whole(type) && shs__kernels_words()->gram_pairs);
+    if (type == SHS_TYPE_U8 && shs__dots_there()) return 1;
+    return (type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16) && shs__kernels_words()->gram_pairs;
 }
 
-/* Sums and products of integers. Returns 0 where differences from the shift are too large for them. */
+/* Sums and products of integers. Returns 0 where differences from the shift are too large for them. Groups of words are `apart`
+   words apart, the columns' factors `second` words further on. */
 SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
-    int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, words, i;
-    int32_t *packed = (int32_t *)(void *)own->packed;
-    size_t apart = (quads ? SHS__PANEL_PIXELS / 4 : SHS__PANEL_PIXELS / 2) * (size_t)k->words;
+    int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, a_word = quads ? 4 : 2, words, most, i;
+    int32_t *packed = (int32_t *)(void *)own->packed, *room;
+    shs_wide *products = own->words;
+    size_t values = shs__px_tile_values(used, k->words, k->columns);
+    size_t apart = SHS__PANEL_PIXELS / (size_t)a_word * (size_t)k->words;
     size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
+    shs__tile t = SHS_ZERO;
     for (i = 0; i < panel->pixels; i++)
         if (panel->missing[i]) panel->spectrum[i] = job->instead;
-    for (; i % (quads ? 4 : 2); i++) panel->spectrum[i] = job->instead;
-    words = i / (quads ? 4 : 2);
-    if (!own->has_words) memset(own->words, 0, shs__px_block_values(used, k->words, k->columns) * sizeof(shs_wide));
+    for (; i % a_word; i++) panel->spectrum[i] = job->instead;
+    words = most = i / a_word;
+    if (!own->has_words) memset(own->words, 0, values * sizeof(shs_wide));
     own->has_words = 1;
     if (quads) {
         k->pack_quads(used, i, panel->spectrum, packed, apart, second);
         k->sum_quads(used, words, packed + second, apart, sum);
         if (k->quads_signed) packed += second, second = 0;
-        shs__px_gram_words(k, k->gram_quads, used, words, words, packed, (ptrdiff_t)apart, (ptrdiff_t)second, &panel->ahead,
-                           own->words);
     } else {
-        int64_t most = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
-        most = most > INT16_MAX ? 0 : INT32_MAX / (2 * most * most);
-        if (most < SHS__LEAST_WORDS) return 0;
+        int64_t size = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
+        int64_t exact = size > INT16_MAX ? 0 : INT32_MAX / (2 * size * size); /* words whose sums fit 32 bits */
+        if (exact < SHS__LEAST_WORDS) return 0;
+        if (exact < words) most = (int)exact;
         k->sum_pairs(used, words, packed, apart, sum);
-        shs__px_gram_words(k, shs__dots_there() ? k->gram_pairs_vnni : k->gram_pairs, used, words,
-                           (int)(most < words ? most : words), packed, (ptrdiff_t)apart, 0, &panel->ahead, own->words);
+    }
+    room = (int32_t *)(void *)(own->words + values); /* of a tile */
+    while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
+        const int32_t *a = packed + (size_t)t.group * apart;
+        const int32_t *b = packed + second + (size_t)(t.column / k->words) * apart + (size_t)(t.column % k->words);
+        shs__px_fetch_ahead(&panel->ahead);
+        if (quads) k->gram_quads(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
+        else if (shs__dots_there()) k->gram_pairs_vnni(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
+        else k->gram_pairs(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
+        products += t.groups * k->columns * k->words;
     }
     return 1;
 }
@@ -10265,33 +10259,6 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     panel->valid = (int)pairs;
     sums[0] += (shs_wide)pairs;
     if (pairs > 0) shs__px_real_moments(job, panel, job->gram.own + worker, sums);
-}
-
-/* Of the pixels, or of the differences of right neighbours. */
-SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
-    size_t used = (size_t)v->used;
-    memset(job, 0, sizeof *job);
-    shs__px_reader_init(&job->reader, v, wide);
-    job->reader.neighbours = neighbours;
-    job->reader.tiles = shs__imax(v->used / 4, 1);
-    job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
-    job->gram.whole = !neighbours && shs__px_whole_possible(v->cube->type);
-    job->consumer.work = neighbours ? shs__px_noise_panel : shs__px_moments_panel, job->consumer.finish = shs__px_gram_finish;
-    job->consumer.state = job, job->consumer.phase = neighbours ? "noise" : "moments";
-    job->consumer.count = 1 + used + used * used;
-}
-
-SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
-    size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
-    shs__px_reader_layout(l, &job->reader, workers);
-    shs__px_gram_layout(l, &job->gram, workers);
-    job->shift = SHS__CARVE(l, shs_real, used);
-    job->element_shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
-    job->wide_shift = SHS__CARVE(l, shs_wide, used);
-    job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
-    job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
-    job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
 /* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
@@ -10349,23 +10316,46 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     job->gram.factors = type == SHS_TYPE_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
 }
 
-/* All blocks; where the shift is not known it is found in the first block that has a valid pixel. */
-SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments_job *job, int known) {
+/* A block is in memory: where the shift is not known yet, it is found here if a pixel is valid. */
+SHS__PRIVATE void shs__px_moments_begin(void *state) {
+    shs__moments_job *job = (shs__moments_job *)state;
     shs__reader *r = &job->reader;
-    shs_status status = SHS_OK;
     int b;
-    for (b = 0; b < r->view.used && !known; b++) job->shift[b] = 0;
-    shs__px_pass_begin(r, &job->consumer);
-    while (shs__px_next_block(r, &status)) {
-        if (!known) {
-            r->shift = r->zeros, r->raw = 0;
-            known = shs__px_find_shift(r, job->shift);
-            for (b = 0; b < r->view.used && job->gram.whole; b++) job->shift[b] = (shs_real)(int32_t)job->shift[b];
-        }
-        shs__px_choose_factors(job);
-        status = shs__px_pass_block(ctx, r, &job->consumer);
+    if (!job->known) {
+        r->shift = r->zeros, r->raw = 0;
+        job->known = shs__px_find_shift(r, job->shift);
+        for (b = 0; b < r->view.used && job->gram.whole; b++) job->shift[b] = (shs_real)(int32_t)job->shift[b];
     }
-    return status;
+    shs__px_choose_factors(job);
+}
+
+/* Of the pixels, or of the differences of right neighbours. */
+SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
+    size_t used = (size_t)v->used;
+    memset(job, 0, sizeof *job);
+    shs__px_reader_init(&job->reader, v, wide);
+    job->reader.neighbours = neighbours;
+    job->reader.tiles = shs__imax(v->used / 4, 1);
+    job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
+    job->gram.whole = !neighbours && shs__px_whole_possible(v->cube->type);
+    job->consumer.begin = neighbours ? NULL : shs__px_moments_begin;
+    job->consumer.work = neighbours ? shs__px_noise_panel : shs__px_moments_panel;
+    job->consumer.finish = shs__px_gram_finish;
+    job->consumer.state = job, job->consumer.phase = neighbours ? "noise" : "moments";
+    job->consumer.count = 1 + used + used * used;
+}
+
+SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
+    size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
+    shs__px_reader_layout(l, &job->reader, workers);
+    shs__px_gram_layout(l, &job->gram, workers);
+    job->shift = SHS__CARVE(l, shs_real, used);
+    job->element_shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
+    job->wide_shift = SHS__CARVE(l, shs_wide, used);
+    job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
+    job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
+    job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
@@ -10463,15 +10453,6 @@ SHS__PRIVATE void shs__px_writer_scale(shs__writer *w, const shs_wide *constant)
         w->range[o] = old > 0 ? w->sink->high - w->sink->low : 0;
         w->old[o] = old > 0 ? old : 1;
     }
-}
-
-/* Where the block of lines at hand goes. */
-SHS__PRIVATE void shs__px_writer_block(shs__writer *w, const shs__view *v) {
-    int lines = w->sink->pixels ? v->lines : v->count_lines;
-    ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
-    w->samples = v->samples;
-    shs__px_interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
-    w->base = w->sink->pixels ? (unsigned char *)w->sink->pixels + v->first_line * w->ls * size : w->block;
 }
 
 /* Where output o of a pixel of the block goes. */
@@ -10617,22 +10598,31 @@ SHS__PRIVATE shs_status shs__px_cpu_range(const shs_context *ctx, shs__map_job *
     return status;
 }
 
-/* All blocks, each written as soon as it is mapped. */
-SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
-    const shs_sink *sink = job->writer.sink;
+/* Where the block of lines at hand goes. */
+SHS__PRIVATE void shs__px_map_begin(void *state) {
+    shs__writer *w = &((shs__map_job *)state)->writer;
+    const shs__view *v = &((shs__map_job *)state)->reader.view;
+    int lines = w->sink->pixels ? v->lines : v->count_lines;
+    ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
+    w->samples = v->samples;
+    shs__px_interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
+    w->base = w->sink->pixels ? (unsigned char *)w->sink->pixels + v->first_line * w->ls * size : w->block;
+}
+
+/* A block of a stream is written as soon as it is mapped. */
+SHS__PRIVATE shs_status shs__px_map_end(void *state) {
+    const shs__map_job *job = (const shs__map_job *)state;
     const shs__view *v = &job->reader.view;
-    shs_status status = SHS_OK;
-    job->consumer.work = shs__px_map_panel, job->consumer.phase = phase, job->consumer.count = 0;
+    const shs_sink *sink = job->writer.sink;
+    if (sink->pixels) return SHS_OK;
+    return sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block) ? SHS_WRITE_FAILED : SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
+    shs__consumer *c = &job->consumer;
+    c->begin = shs__px_map_begin, c->work = shs__px_map_panel, c->end = shs__px_map_end, c->phase = phase, c->count = 0;
     shs__px_writer_scale(&job->writer, job->map.constant);
-    shs__px_pass_begin(&job->reader, &job->consumer);
-    while (shs__px_next_block(&job->reader, &status)) {
-        shs__px_writer_block(&job->writer, v);
-        status = shs__px_pass_block(ctx, &job->reader, &job->consumer);
-        if (status == SHS_OK && !sink->pixels &&
-            sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block))
-            status = SHS_WRITE_FAILED;
-    }
-    return status;
+    return shs__px_pass_run(ctx, &job->reader, c);
 }
 
 /* ---- consumers of whitened pixels: fourth moments, sweeps, ratings, sources ----------------------------- >>sweeps */
@@ -10660,19 +10650,18 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
 }
 
 SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
+    shs__white *white = &w->white;
     size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n, count = shs__zmax(1 + 2 * m, 1 + m + m * m);
+    size_t pixels = shs__layout_product(white->panels, SHS__PANEL_PIXELS, 1);
     shs__px_reader_layout(l, &w->job.reader, workers);
-    shs__px_white_layout(l, &w->white, shs__px_may_miss(&w->job.reader.view), workers);
+    shs__px_map_layout(l, &white->map, workers);
+    white->valid = SHS__CARVE(l, int, white->panels);
+    white->absent = white->panels && shs__px_may_miss(&w->job.reader.view) ? SHS__CARVE(l, unsigned char, pixels) : NULL;
+    white->kept = white->panels ? SHS__CARVE(l, shs_real, shs__layout_product(pixels, m, 1)) : NULL;
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, shs__layout_product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
-}
-
-/* Needs the memory that the layout function gives. */
-SHS__PRIVATE void shs__px_whitened_set(shs__whitened *w, const shs_pixel_map *whitening) {
-    shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
-    w->job.reader.shift = w->white.map.shift;
 }
 
 /* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
@@ -10814,17 +10803,15 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
     return again;
 }
 
-/* The sums go to the job. */
-SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise, int known) {
+/* Moments of the pixels or, where the job is about neighbours, of the noise: the sums go to the job. */
+SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
+    shs_wide *sums = job->consumer.sums;
     shs_status status;
     int wide = shs__is_wide(precise);
-    do status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, known, job->shift, job->consumer.sums));
+    do status = job->reader.neighbours
+                    ? SHS__ASK(px->engine, pixels_noise, (px->remote, sums))
+                    : SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_moments(px->ctx, job, known) : status;
-}
-
-SHS__PRIVATE shs_status shs__px_noise(const shs__pixels *px, shs__moments_job *job) {
-    shs_status status = SHS__ASK(px->engine, pixels_noise, (px->remote, job->consumer.sums));
     return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
 
@@ -10885,8 +10872,12 @@ SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
     return here;
 }
 
+/* The first pass. The CPU's map is set in any case: the CPU may take over later. */
 SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w, shs_wide *sums) {
-    shs_status status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, sums));
+    shs_status status;
+    shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
+    w->job.reader.shift = w->white.map.shift;
+    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, sums));
     return shs__px_whitened_here(px, status) ? shs__px_cpu_whiten(px->ctx, w, sums) : status;
 }
 
@@ -10968,7 +10959,8 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) job.shift[i] = (shs_real)moments->shift[i];
-    status = neighbours ? shs__px_noise(px, &job) : shs__px_moments(px, &job, precise, moments->count > 0);
+    job.known = moments->count > 0;
+    status = shs__px_moments(px, &job, precise);
     for (i = 0; i < n; i++) job.wide_shift[i] = (shs_wide)job.shift[i];
     more.bands = n, more.count = job.consumer.sums[0], more.shift = job.wide_shift;
     more.sum = job.consumer.sums + 1, more.products = more.sum + n;
@@ -11295,26 +11287,24 @@ SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_w
     return k;
 }
 
-SHS__PRIVATE void shs__pca_layout(shs__layout *l, shs_pca *pca, int bands, int components, int values) {
-    size_t cells = shs__layout_product((size_t)bands, (size_t)components, 1);
-    pca->bands = bands;
-    pca->components = components;
-    pca->eigenvalue_count = values;
-    pca->mean = SHS__CARVE(l, shs_wide, (size_t)bands);
-    pca->scale = SHS__CARVE(l, shs_wide, (size_t)bands);
-    pca->eigenvalues = SHS__CARVE(l, shs_wide, (size_t)values);
-    pca->vectors = SHS__CARVE(l, shs_wide, cells);
-    pca->forward = SHS__CARVE(l, shs_wide, cells);
-    pca->backward = SHS__CARVE(l, shs_wide, cells);
-}
-
 SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values) {
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
-    while (shs__layout_next(ctx, &l, &status)) shs__pca_layout(&l, pca, bands, components, values);
+    size_t cells = shs__layout_product((size_t)bands, (size_t)components, 1);
+    while (shs__layout_next(ctx, &l, &status)) {
+        pca->mean = SHS__CARVE(&l, shs_wide, (size_t)bands);
+        pca->scale = SHS__CARVE(&l, shs_wide, (size_t)bands);
+        pca->eigenvalues = SHS__CARVE(&l, shs_wide, (size_t)values);
+        pca->vectors = SHS__CARVE(&l, shs_wide, cells);
+        pca->forward = SHS__CARVE(&l, shs_wide, cells);
+        pca->backward = SHS__CARVE(&l, shs_wide, cells);
+    }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
     pca->block = l.block;
+    pca->bands = bands;
+    pca->components = components;
+    pca->eigenvalue_count = values;
     return SHS_OK;
 }
 
@@ -11360,26 +11350,45 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
-/* The result of a fit whose eigenvectors are those of the (scaled) covariance. */
+/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns
+   the sign by which both were multiplied. */
+SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
+    int i, at = 0;
+    for (i = 1; i < n; i++)
+        if (shs__wabs(v[i * step]) > shs__wabs(v[at * step])) at = i;
+    if (v[at * step] >= 0) return 1;
+    for (i = 0; i < n; i++) v[i * step] = -v[i * step], with[i] = -with[i];
+    return -1;
+}
+
+/* The result of a fit. `values` eigenvalues were found, and eigenvectors V of the (scaled) covariance; with `rank`, which is
+   that of the noise, of the whitened one: then the vectors are whitener V, and room V leads back. */
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, int n, int values,
-                                        shs_wide total, shs_wide count, shs_pca *pca) {
+                                        int rank, shs_wide total, shs_wide count, shs_pca *pca) {
     shs_pca made = SHS_ZERO;
     int k = shs__pca_count(o, values, f->values, total), i, j;
     shs_status status = shs__pca_create(ctx, &made, n, k, values);
     if (status != SHS_OK) return status;
     made.count = count;
     made.total_variance = total;
-    made.precise = o->precise;
+    made.precise = rank ? SHS_PRECISION_ALWAYS : o->precise;
     memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.scale, f->scale, (size_t)n * sizeof(shs_wide));
     memcpy(made.eigenvalues, f->values, (size_t)values * sizeof(shs_wide));
-    memcpy(made.vectors, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
-    for (j = 0; j < k; j++)
+    if (rank) {
+        shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
+        shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
+    } else {
+        memcpy(made.vectors, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
+        memcpy(made.backward, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
+    }
+    for (j = 0; j < k; j++) {
+        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
         for (i = 0; i < n; i++) {
-            shs_wide v = *SHS__AT(f->vectors, n, i, j);
-            *SHS__AT(made.forward, k, j, i) = v / f->scale[i];
-            *SHS__AT(made.backward, n, i, j) = v * f->scale[i];
+            *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j) / f->scale[i];
+            *SHS__AT(made.backward, n, i, j) *= f->scale[i];
         }
+    }
     *pca = made;
     return SHS_OK;
 }
@@ -11401,7 +11410,7 @@ SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_mo
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, 0);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, o, &f, &total);
     if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
-    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, total, moments->count, pca);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, 0, total, moments->count, pca);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -11432,50 +11441,13 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns
-   the sign by which both were multiplied. */
-SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
-    int i, at = 0;
-    for (i = 1; i < n; i++)
-        if (shs__wabs(v[i * step]) > shs__wabs(v[at * step])) at = i;
-    if (v[at * step] >= 0) return 1;
-    for (i = 0; i < n; i++) v[i * step] = -v[i * step], with[i] = -with[i];
-    return -1;
-}
-
-SHS__PRIVATE shs_status shs__mnf_finish(const shs_context *ctx, shs__fit *f, const shs_pca_options *o, int n, int rank,
-                                        shs_wide count, shs_pca *mnf) {
-    shs_pca made = SHS_ZERO;
-    shs_wide total = 0;
-    int k, i, j;
-    shs_status status;
-    for (i = 0; i < rank; i++) total += f->values[i];
-    k = shs__pca_count(o, rank, f->values, total);
-    status = shs__pca_create(ctx, &made, n, k, rank);
-    if (status != SHS_OK) return status;
-    made.count = count;
-    made.total_variance = total;
-    made.precise = SHS_PRECISION_ALWAYS;
-    memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
-    memcpy(made.eigenvalues, f->values, (size_t)rank * sizeof(shs_wide));
-    shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
-    shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
-    for (i = 0; i < n; i++) made.scale[i] = 1;
-    for (j = 0; j < k; j++) {
-        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
-        for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
-    }
-    *mnf = made;
-    return SHS_OK;
-}
-
 SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
                                           const shs_pca_options *options, shs_pca *mnf) {
     shs_pca_options o = options ? *options : shs__pca_zero;
     shs__fit f;
     shs__layout l = SHS_ZERO;
     shs_wide total;
-    int n, rank = 0;
+    int n, rank = 0, i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
@@ -11493,8 +11465,9 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
         shs__wide_product(n, rank, n, f.covariance, f.whitener, n, f.vectors);
         shs__wide_inner(rank, rank, n, f.whitener, f.vectors, f.noise);
         status = shs_eigh(ctx, rank, f.noise, rank, rank, f.values, f.vectors, rank);
+        for (total = 0, i = 0; i < rank && status == SHS_OK; i++) total += f.values[i];
     }
-    if (status == SHS_OK) status = shs__mnf_finish(ctx, &f, &o, n, rank, moments->count, mnf);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, n, rank, rank, total, moments->count, mnf);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -12057,19 +12030,6 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
 
 /* ---- the fit ------------------------------------------------------------------------------------------- >>ica_fit */
 
-SHS__PRIVATE void shs__ica_layout(shs__layout *l, shs_ica *ica, int bands, int m) {
-    size_t cells = shs__layout_product((size_t)bands, (size_t)m, 1);
-    ica->bands = bands;
-    ica->components = m;
-    ica->mean = SHS__CARVE(l, shs_wide, (size_t)bands);
-    ica->eigenvalues = SHS__CARVE(l, shs_wide, (size_t)m);
-    ica->whitening = SHS__CARVE(l, shs_wide, cells);
-    ica->rotation = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)m, (size_t)m, 1));
-    ica->unmixing = SHS__CARVE(l, shs_wide, cells);
-    ica->mixing = SHS__CARVE(l, shs_wide, cells);
-    ica->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
-}
-
 SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
     if (!ica) return;
     shs__ctx_free(ctx, ica->block);
@@ -12147,10 +12107,21 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     int i, j, n = pca->bands;
-    while (shs__layout_next(ctx, &l, &status)) shs__ica_layout(&l, ica, n, m);
+    size_t cells = shs__layout_product((size_t)n, (size_t)m, 1);
+    while (shs__layout_next(ctx, &l, &status)) {
+        ica->mean = SHS__CARVE(&l, shs_wide, (size_t)n);
+        ica->eigenvalues = SHS__CARVE(&l, shs_wide, (size_t)m);
+        ica->whitening = SHS__CARVE(&l, shs_wide, cells);
+        ica->rotation = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m, (size_t)m, 1));
+        ica->unmixing = SHS__CARVE(&l, shs_wide, cells);
+        ica->mixing = SHS__CARVE(&l, shs_wide, cells);
+        ica->component = SHS__CARVE(&l, shs_ica_component, (size_t)m);
+    }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
     ica->block = l.block;
+    ica->bands = n;
+    ica->components = m;
     ica->count = pca->count;
     ica->precise = pca->precise;
     memcpy(ica->mean, pca->mean, (size_t)n * sizeof(shs_wide));
@@ -12234,10 +12205,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
         shs__ica_iteration_layout(&l, &it, m);
     }
     status = shs__ctx_agree(px->ctx, status);
-    if (status == SHS_OK) {
-        shs__px_whitened_set(&s.white, &whitening);
-        status = shs__ica_sources_fill(&s, &whitening);
-    }
+    if (status == SHS_OK) status = shs__ica_sources_fill(&s, &whitening);
     if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it, ica->component);
     if (status == SHS_OK) status = shs__ica_rate(&s, it.W, ica->component);
     if (status == SHS_OK) {
