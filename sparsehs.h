@@ -9716,7 +9716,7 @@ typedef struct shs__map {
     int squares;        /* the output is the squared length of the mapped pixel */
     int ldy;            /* of a row of outputs: up to a whole group */
     void *packed;       /* the matrix in elements, for the kernels: outputs x bands and what fills up the last group */
-    int *first;         /* of each output: its first band that is not 0; kernels leave out what is 0 before it */
+    int *first;         /* of each output: the first band that is not 0 in it or in one behind it; kernels begin there */
     void *shift;        /* elements: what the reader takes off the pixels */
     shs_wide *constant; /* outputs: what is added to matrix (x - shift) */
     void *added;        /* ldy elements: the constant, and zeros */
@@ -9759,7 +9759,7 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
     int b, o;
     memset(m->packed, 0, (size_t)m->ldy * bands * (size_t)k->bytes);
     for (b = 0; b < m->bands; b++) shs__px_put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
-    for (o = 0; o < m->outputs; o++) {
+    for (o = m->outputs - 1; o >= 0; o--) {
         size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
         const shs_wide *row = matrix + o * next_output;
         m->constant[o] = offset ? offset[o] : 0;
@@ -9769,16 +9769,9 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
             shs__px_put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
         }
         for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
-        m->first[o] = b;
+        m->first[o] = o + 1 < m->outputs ? shs__imin(b, m->first[o + 1]) : b;
     }
     for (o = 0; o < m->ldy; o++) shs__px_put_element(k, m->added, (size_t)o, o < m->outputs ? m->constant[o] : 0);
-}
-
-/* The first band that any of the outputs from `output` on, n of them, asks for. */
-SHS__PRIVATE size_t shs__px_first_band(const shs__map *m, int output, int n) {
-    int first = m->first[output], o;
-    for (o = output + 1; o < output + n && o < m->outputs; o++) first = shs__imin(first, m->first[o]);
-    return (size_t)first;
 }
 
 /* Groups of the next tile: of four, two and two rather than three and one. */
@@ -9795,9 +9788,8 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
         shs__px_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
-            size_t first;
+            size_t first = (size_t)m->first[g * k->lanes];
             n = shs__px_tile_groups(groups - g, k->vectors);
-            first = shs__px_first_band(m, g * k->lanes, n * k->lanes);
             k->across(n, bands - (int)first,
                       shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
                       (ptrdiff_t)bands * k->lanes,
@@ -9819,7 +9811,7 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
     for (g = 0; g < groups; g += n) {
         n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
-            size_t first = shs__px_first_band(m, o, k->columns);
+            size_t first = (size_t)m->first[o];
             shs__px_fetch_ahead(&panel->ahead);
             k->along(n, m->bands - (int)first,
                      shs__px_element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
@@ -9857,16 +9849,13 @@ typedef struct shs__white {
     int filled;            /* the first pass is over: what is kept is there */
 } shs__white;
 
-/* A panel, whitened: from its pixels, or, once they were kept, from memory. */
+/* Whether whitened pixels come from memory. */
+SHS__PRIVATE int shs__px_white_kept(const shs__white *w) { return w && w->kept && w->filled; }
+
+/* A panel, whitened, and kept where pixels are. */
 SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__mapped *own) {
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
-    shs_real *kept = w->kept ? w->kept + at * m * SHS__PANEL_PIXELS : NULL, *z = (shs_real *)own->planes;
-    if (w->filled && kept) {
-        panel->X = kept;
-        panel->valid = w->valid[at];
-        if (w->absent) memcpy(panel->missing, w->absent + panel->first, (size_t)panel->pixels);
-        return;
-    }
+    shs_real *z = (shs_real *)own->planes;
     shs__px_map_outputs(&w->map, panel, own, 0);
     for (a = 0; a < m && panel->valid > 0; a++, z += SHS__PANEL_PIXELS) {
         shs_real constant = (shs_real)w->map.constant[a];
@@ -9875,8 +9864,8 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
         for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
     }
     panel->X = own->planes;
-    if (!kept) return;
-    memcpy(kept, own->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
+    if (!w->kept) return;
+    memcpy(w->kept + at * m * SHS__PANEL_PIXELS, own->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
     w->valid[at] = panel->valid;
     if (w->absent) memcpy(w->absent + panel->first, panel->missing, (size_t)panel->pixels);
 }
@@ -9885,15 +9874,22 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
     const shs__view *v = &r->view;
     const unsigned char *mask = v->cube->mask ? v->cube->mask + (size_t)v->first_line * (size_t)v->samples + first : NULL;
+    const shs__white *w = r->white;
     int k;
     panel->X = panel->own;
     panel->first = first;
     panel->pixels = panel->valid = count;
-    for (k = 0; k < count; k++) panel->missing[k] = mask && mask[k] == 0;
-    if (!r->white || !r->white->kept || !r->white->filled) {
-        if (r->raw) shs__px_read_raw(r, panel);
-        else shs__px_read_elements(r, panel);
+    memset(panel->missing, 0, (size_t)count);
+    if (shs__px_white_kept(w)) {
+        size_t at = first / SHS__PANEL_PIXELS;
+        panel->X = w->kept + at * (size_t)w->map.outputs * SHS__PANEL_PIXELS;
+        panel->valid = w->valid[at];
+        if (w->absent) memcpy(panel->missing, w->absent + first, (size_t)count);
+        return;
     }
+    for (k = 0; k < count && mask; k++) panel->missing[k] = mask[k] == 0;
+    if (r->raw) shs__px_read_raw(r, panel);
+    else shs__px_read_elements(r, panel);
     if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
@@ -9981,9 +9977,8 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
-    size_t large = (size_t)SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS;
-    int kept = r->white && r->white->kept && r->white->filled;
-    return !kept && r->block_pixels >= 16 * large ? large : (size_t)SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, small = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : small;
 }
 
 /* The pixels of the block at hand. */
@@ -10721,7 +10716,7 @@ SHS__PRIVATE void shs__px_whitened_map(shs__whitened *w, int c, const shs_wide *
 SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count, shs_wide *sums,
                                               void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
     shs__consumer c = SHS_ZERO;
-    int kept = w->white.filled && w->white.kept;
+    int kept = shs__px_white_kept(&w->white);
     c.work = work, c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL, c.state = w;
     c.count = count, c.sums = sums, c.chunk_sums = w->chunk_sums;
     c.phase = kept ? NULL : "whitening";
@@ -11446,7 +11441,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     shs_pca_options o = options ? *options : shs__pca_zero;
     shs__fit f;
     shs__layout l = SHS_ZERO;
-    shs_wide total;
+    shs_wide total = 0;
     int n, rank = 0, i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
