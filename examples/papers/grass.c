@@ -1,5 +1,5 @@
-/* grass.c - the tables and figures of P. Du, P. Parsons, E. Fuentes, S.-L. Shaw, J. Dongarra on the principal components of
-   GRASS GIS on multi-core processors and GPUs: i.pca on a cube of 512 x 512 x 224 doubles, band by band.
+/* grass.c - the tables and figures of Du, Parsons, Fuentes, Shaw, Dongarra on the principal components of GRASS GIS on
+   multi-core processors and GPUs: i.pca on a cube of 512 x 512 x 224 doubles, band by band.
 
        table1          Table 1: ones stored in three orders of loops
        tables34        Tables 3 and 4: occupancy of two SYRK kernels

@@ -1,4 +1,4 @@
-/* omp.c - the figure of the report on batch OMP on a GPU (F. Rathgeber, University of Erlangen): how many patches a second are
+/* omp.c - the figure of the report on batch OMP on a GPU (Rathgeber, University of Erlangen): how many patches a second are
    coded, over the number of atoms a patch.
 
        figure          patches a second over s = 1 .. 32, n 128, fixed atoms, single precision

@@ -222,8 +222,9 @@ static inline void tell(const char *what) {
     if (now - last < (watched ? 0.5 : 10)) return;
     last = now;
     if (watched) progress_clear();
-    progress_width = fprintf(stderr, "%s %d of %d: %s", run.paper, run.item, run.items, what);
-    if (left > 0) progress_width += fprintf(stderr, "; about %d:%02d left", (int)left / 60, (int)left % 60);
+    if (run.serial) progress_width = fprintf(stderr, "%s, serial baseline -%s: %s", run.paper, run.serial, what);
+    else progress_width = fprintf(stderr, "%s %d of %d: %s", run.paper, run.item, run.items, what);
+    if (left > 0 && !run.serial) progress_width += fprintf(stderr, "; about %d:%02d left", (int)left / 60, (int)left % 60);
     if (!watched) fputc('\n', stderr), progress_width = 0;
 }
 

@@ -9,7 +9,7 @@
 set -eu
 here=examples/papers
 out=${OUT:-build/papers}
-all="omp paksvd grass"
+all="omp paksvd gfastica grass"
 papers=${PAPER:-$all}
 cc=${CC:-cc}
 shared=${SHS_SHARED:-../shared}
@@ -33,6 +33,13 @@ fi
 # OpenBLAS takes kernels of half the speed on processors with AVX-512 whose maker it does not know.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qs avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi
 
+# Ranks for the paper on FastICA, 16 where there are as many processors.
+ranks=0
+if command -v mpicc >/dev/null && command -v mpirun >/dev/null; then
+    ranks=$(getconf _NPROCESSORS_ONLN)
+    [ "$ranks" -le 16 ] || ranks=16
+fi
+
 # build NAME SOURCE FLAGS: only what is older than its sources.
 build() {
     [ -z "$(find "$here" sparsehs.h sparsehs_cl.h examples/example.h -name '*.[ch]' -newer "$out/bin/$1" 2>/dev/null || echo new)" ] ||
@@ -42,6 +49,8 @@ build() {
 levels_of() { [ "$1" = gfastica ] && echo "O0 O1 O2 O3" || echo O2; }
 for paper in $papers; do
     build "$paper" "$paper" "-O3 ${OPENMP:-}" &
+    [ "$paper" != gfastica ] || [ "$ranks" = 0 ] ||
+        cc=mpicc build gfastica-MPI gfastica "-O3 -DPAPERS_MPI -DSPARSEHS_NO_OPENMP -DEXAMPLE_NO_OPENCL" || ranks=0
     for level in $(levels_of "$paper"); do
         build "$paper-$level" "$paper" "-$level -DSPARSEHS_NO_SIMD -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL"
     done
@@ -57,6 +66,11 @@ for paper in $papers; do
         [ -f "$out/${paper}_serial_$level.csv" ] ||
             "$out/bin/$paper-$level" --serial "$level" --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale)
     done
+    if [ "$paper" = gfastica ] && [ "$ranks" != 0 ] && [ ! -f "$out/gfastica_serial_MPI.csv" ]; then
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n "$ranks" "$out/bin/gfastica-MPI" \
+            --serial MPI --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale) ||
+            echo "papers: the program with MPI does not run here" >&2
+    fi
     "$out/bin/$paper" --device "$device" --out "$out" --shared "$shared" $([ $scale = usual ] || echo --$scale)
 done
 
