@@ -22,7 +22,7 @@
        4  >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky unit_columns
        5  >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection eigen_back eigen_driver
           eigen_naive
-       6  >>omp codes pursuit omp_direct coder omp_public omp_engine omp_one omp_naive
+       6  >>omp codes pursuit omp_group omp_direct coder omp_public omp_engine omp_one omp_naive
        7  >>learn learn_naive rules learn_session learn_stages learn_driver learn_start learn_public
        8  >>patches grid patches_get patches_put approximate image_noise
        9  >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps px_engine moments sinks
@@ -6070,7 +6070,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    at a time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
    (shs__coder_...), the synthesis and the codes' checks; nothing else here is for others. */
 
-SHS__OUTLINE shs_status shs__check_dictionary(int p, int n, const shs_real *D, int ldd) {
+SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
     if (n < 1) return SHS_BAD_N;
     if (!D) return SHS_BAD_DICTIONARY;
@@ -6080,11 +6080,29 @@ SHS__OUTLINE shs_status shs__check_dictionary(int p, int n, const shs_real *D, i
 
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
+/* What of the options all forms read. */
+SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
+    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
+    if (o->sparsity < 0) return SHS_BAD_SPARSITY;
+    if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
+    return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
+}
+
 #ifdef SHS__ALL_PARTS
+SHS__OUTLINE shs_status shs__omp_check_signals(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
+                                               const shs_real *Y, int ldy) {
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!Y && m) return SHS_BAD_SIGNALS;
+    return ldy < p ? SHS_BAD_LDY : SHS_OK;
+}
+
 /* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
 
-SHS__PRIVATE int shs__codes_ok(const shs_codes *c) {
-    return c && c->stride > 0 && c->used && c->atoms && c->coefs;
+/* Whether there are arrays for m signals. */
+SHS__PRIVATE int shs__codes_ok(const shs_codes *c, size_t m) {
+    return c && c->stride > 0 && c->used && c->atoms && c->coefs && c->m >= m;
 }
 
 SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
@@ -6099,7 +6117,7 @@ SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, 
 SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride, shs_codes *codes) {
     shs_codes made = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
-    size_t cells = shs__layout_product(m, (size_t)(stride > 0 ? stride : 0), 1);
+    size_t cells = shs__layout_product(m, (size_t)shs__imax(stride, 0), 1);
     if (status != SHS_OK) return status;
     if (m < 1) return SHS_BAD_M;
     if (stride < 1) return SHS_BAD_STRIDE;
@@ -6108,9 +6126,9 @@ SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int st
     made.m = m;
     made.stride = stride;
     made.used = (int *)shs__ctx_alloc(ctx, m * sizeof(int));
-    made.atoms = made.used ? (int *)shs__ctx_alloc(ctx, cells * sizeof(int)) : NULL;
-    made.coefs = made.atoms ? (shs_real *)shs__ctx_alloc(ctx, cells * sizeof(shs_real)) : NULL;
-    if (!made.coefs) {
+    made.atoms = (int *)shs__ctx_alloc(ctx, cells * sizeof(int));
+    made.coefs = (shs_real *)shs__ctx_alloc(ctx, cells * sizeof(shs_real));
+    if (!made.used || !made.atoms || !made.coefs) {
         shs_codes_free(ctx, &made);
         return SHS_NO_MEMORY;
     }
@@ -6138,7 +6156,7 @@ SHS__PUBLIC size_t shs_codes_nonzeros(const shs_codes *codes) {
 
 SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_start, int *row, shs_real *value) {
     size_t i, at = 0;
-    if (!shs__codes_ok(codes)) return SHS_BAD_CODES;
+    if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!column_start || !row || !value) return SHS_BAD_OUTPUT;
     for (i = 0; i < codes->m; i++) {
         size_t begin = at;
@@ -6168,13 +6186,13 @@ typedef struct shs__synthesis {
     int p, ldd, ldy, ldz;
     const shs_real *D, *Y; /* Y NULL: Z = DX, else Z = Y - DX */
     const shs_codes *codes;
-    size_t first, count;
+    size_t count;      /* the first signals of the codes */
     shs_real *Z;       /* NULL: only the sums are wanted */
     shs_real *columns; /* p a worker, where Z is NULL */
     shs_wide *sums;    /* one a chunk, or NULL */
 } shs__synthesis;
 
-/* Signals i .. end-1 of the range; the sum of their squares, where sums are wanted. */
+/* Signals i .. end-1; the sum of their squares, where sums are wanted. */
 SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t end, int worker) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real *columns[SHS__COLUMNS_AT_ONCE];
@@ -6183,12 +6201,12 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + (size_t)worker * (size_t)w->p;
-        size_t at = (w->first + i) * (size_t)codes->stride;
+        size_t at = i * (size_t)codes->stride;
         int k, q, count;
         if (!w->Y) memset(z, 0, (size_t)w->p * sizeof(shs_real));
         else if (z != SHS__AT(w->Y, w->ldy, 0, i)) memcpy(z, SHS__AT(w->Y, w->ldy, 0, i), (size_t)w->p * sizeof(shs_real));
-        for (k = 0; k < codes->used[w->first + i]; k += count) {
-            count = shs__imin(codes->used[w->first + i] - k, SHS__COLUMNS_AT_ONCE);
+        for (k = 0; k < codes->used[i]; k += count) {
+            count = shs__imin(codes->used[i] - k, SHS__COLUMNS_AT_ONCE);
             for (q = 0; q < count; q++) {
                 columns[q] = SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)(k + q)]);
                 factors[q] = w->Y ? -codes->coefs[at + (size_t)(k + q)] : codes->coefs[at + (size_t)(k + q)];
@@ -6216,10 +6234,10 @@ SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis 
     return shs__sum_value(&total);
 }
 
-/* Whether a code of the range names an atom that D does not have. */
-SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t first, size_t count, int n) {
+/* Whether one of the first codes names an atom that D does not have. */
+SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t count, int n) {
     size_t i;
-    for (i = first; i < first + count; i++) {
+    for (i = 0; i < count; i++) {
         int k;
         if (codes->used[i] < 0 || codes->used[i] > codes->stride) return 1;
         for (k = 0; k < codes->used[i]; k++) {
@@ -6233,21 +6251,19 @@ SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t first, size_t
 SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                             const shs_codes *codes, size_t first, size_t count, shs_real *Z, int ldz) {
     shs__synthesis w = SHS_ZERO;
+    shs_codes range;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
-    if (!shs__codes_ok(codes) || first > codes->m || count > codes->m - first) return SHS_BAD_CODES;
+    if (!shs__codes_ok(codes, first) || count > codes->m - first) return SHS_BAD_CODES;
     if (!Z && count) return SHS_BAD_OUTPUT;
     if (ldz < p) return SHS_BAD_LDZ;
-    if (shs__codes_outside(codes, first, count, n)) return SHS_BAD_CODES;
-    w.p = p, w.D = D, w.ldd = ldd, w.codes = codes, w.first = first, w.count = count, w.Z = Z, w.ldz = ldz;
+    range = *codes;
+    range.used += first, range.atoms += first * (size_t)range.stride, range.coefs += first * (size_t)range.stride;
+    if (shs__codes_outside(&range, count, n)) return SHS_BAD_CODES;
+    w.p = p, w.D = D, w.ldd = ldd, w.codes = &range, w.count = count, w.Z = Z, w.ldz = ldz;
     shs__synthesis_run(ctx, &w);
     return SHS_OK;
-}
-
-SHS__PRIVATE void shs__omp_residual_layout(shs__layout *l, shs__synthesis *w, int p, size_t m, int workers) {
-    w->sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
-    w->columns = SHS__CARVE(l, shs_real, shs__layout_product((size_t)workers, (size_t)p, 1));
 }
 
 SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
@@ -6256,17 +6272,15 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     shs__synthesis w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide total;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
-    if (!Y && m) return SHS_BAD_SIGNALS;
-    if (ldy < p) return SHS_BAD_LDY;
-    if (!shs__codes_ok(codes) || codes->m < m || shs__codes_outside(codes, 0, m, n)) return SHS_BAD_CODES;
+    if (!shs__codes_ok(codes, m) || shs__codes_outside(codes, m, n)) return SHS_BAD_CODES;
     if (E && lde < p) return SHS_BAD_LDE;
-    shs__omp_residual_layout(&l, &w, p, m, shs__ctx_workers(ctx));
-    status = shs__layout_acquire(ctx, &l);
+    while (shs__layout_next(ctx, &l, &status)) {
+        w.sums = SHS__CARVE(&l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
+        w.columns = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)shs__ctx_workers(ctx), (size_t)p, 1));
+    }
     if (status != SHS_OK) return status;
-    shs__omp_residual_layout(&l, &w, p, m, shs__ctx_workers(ctx));
     w.p = p, w.D = D, w.ldd = ldd, w.Y = Y, w.ldy = ldy, w.codes = codes, w.count = m, w.Z = E, w.ldz = lde;
     total = m ? shs__synthesis_run(ctx, &w) : 0;
     if (sum2) *sum2 = total;
@@ -6288,9 +6302,20 @@ typedef enum shs__omp_form {
     SHS__OMP_DIRECT
 } shs__omp_form;
 
+/* A dictionary as the pursuit sees it: its atoms, the products of all pairs of them, or both. */
+typedef struct shs__omp_dictionary {
+    int p, n, ldd; /* p = 0: only the Gram matrix is known, and D'y of the signals */
+    const shs_real *D;
+    const shs_real *G; /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
+    size_t ldg;
+    int padded;
+    shs_selection selection;
+    shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
+} shs__omp_dictionary;
+
 typedef struct shs__omp_signal {
-    int p, n, ldd;
-    const shs_real *D, *y; /* NULL where only the Gram matrix is known */
+    const shs__omp_dictionary *over;
+    const shs_real *y;     /* NULL where only D'y is known */
     int next;              /* the atom that was chosen last, to be appended next */
     int chosen, limit;     /* atoms so far, and at most */
     int refreshes;         /* times the residual was formed explicitly */
@@ -6309,15 +6334,11 @@ typedef struct shs__omp_signal {
     shs_real *alpha;       /* D'r */
     shs_real *r;           /* p: the residual of the last refresh; the direct form keeps it up to date */
     shs_wide *exact;       /* p */
-    const shs_real *G;     /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
-    size_t ldg;
-    int padded;
     shs_real *B;           /* `rows` x padded, in blocks: the b_k */
     size_t rows;
     shs_real *Q;           /* direct form: p x limit, the q_k */
-    shs_selection selection;
-    const shs_real *diagonal; /* where the rule asks for distances: G_jj */
-    shs_real *distance;       /* and d^2 by the first `measured` of the b_k, whose newest is all of B in the direct form */
+    shs_real *distance; /* where the rule asks for it: d^2 by the first `measured` b_k, of which B has the newest alone in the
+                              direct form */
     int measured;
 } shs__omp_signal;
 
@@ -6344,19 +6365,20 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
     w->measured = 0;
-    if (w->distance) memcpy(w->distance, w->diagonal, (size_t)shs__omp_padded(w->n) * sizeof(shs_real));
+    if (w->distance) memcpy(w->distance, w->over->diagonal, (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
 }
 
 /* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. */
 SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
+    const shs__omp_dictionary *over = w->over;
     const int renewed = w->chosen == 0 || w->stable;
-    if (renewed || !w->distance) w->next = kernels->strongest(w->n, w->alpha);
+    if (renewed || !w->distance) w->next = kernels->strongest(over->n, w->alpha);
     if (renewed) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]);
     if (!w->distance) return;
-    w->next = kernels->choose(w->selection, w->padded, w->floor > SHS__REAL_MIN ? 1 / w->floor : 1, w->alpha, w->diagonal,
-                              w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1),
-                              w->distance);
+    w->next =
+        kernels->choose(over->selection, over->padded, w->floor > SHS__REAL_MIN ? 1 / w->floor : 1, w->alpha, over->diagonal,
+                        w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1), w->distance);
     w->measured = w->chosen;
 }
 
@@ -6383,9 +6405,10 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
 
 /* Appends the chosen atom j: c_i = b_i[j]. */
 SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
+    const shs__omp_dictionary *over = w->over;
     int j = w->next, i;
-    const shs_real *b = SHS__AT_B(w->B, w->padded, w->rows, 0, j), gjj = w->G[(size_t)j * (w->ldg + 1)];
-    ptrdiff_t next = SHS__BLOCK_WIDTH(w->padded, j);
+    const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = over->G[(size_t)j * (over->ldg + 1)];
+    ptrdiff_t next = SHS__BLOCK_WIDTH(over->padded, j);
     shs_real *c = w->L + shs__omp_triangle(w->chosen), d2 = gjj;
     for (i = 0; i < w->chosen; i++, b += next) {
         c[i] = *b;
@@ -6416,25 +6439,34 @@ SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs
 /* Takes the part along q_k out of the residual; t_k is its length. */
 SHS__PRIVATE void shs__omp_deflate(shs__omp_signal *w, int k) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    const shs_real *q = w->Q + (size_t)k * (size_t)w->p;
-    w->t[k] = kernels->dot((size_t)w->p, q, w->r);
-    kernels->axpy((size_t)w->p, -w->t[k], q, w->r);
+    const size_t p = (size_t)w->over->p;
+    const shs_real *q = w->Q + (size_t)k * p;
+    w->t[k] = kernels->dot(p, q, w->r);
+    kernels->axpy(p, -w->t[k], q, w->r);
 }
 
 /* Appends the chosen atom by Gram and Schmidt, and takes it out of the residual. */
 SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    int j = w->next, k = w->chosen, i;
-    const shs_real *atom = SHS__AT(w->D, w->ldd, 0, j);
-    shs_real *q = w->Q + (size_t)k * (size_t)w->p, *c = w->L + shs__omp_triangle(k);
-    shs_real gjj = kernels->dot((size_t)w->p, atom, atom), inverse_d;
-    memcpy(q, atom, (size_t)w->p * sizeof(shs_real));
-    if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(w->p, k, w->Q, q, c, gjj), gjj)) return 0;
+    int j = w->next, k = w->chosen, p = w->over->p, i;
+    const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
+    shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
+    shs_real gjj = kernels->dot((size_t)p, atom, atom), inverse_d;
+    memcpy(q, atom, (size_t)p * sizeof(shs_real));
+    if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
-    for (i = 0; i < w->p; i++) q[i] *= inverse_d;
+    for (i = 0; i < p; i++) q[i] *= inverse_d;
     shs__omp_deflate(w, k);
-    w->residual2 = kernels->norm2(w->p, w->r);
+    w->residual2 = kernels->norm2(p, w->r);
     return 1;
+}
+
+/* Whether ||y||^2 is known, where it is wanted or decides, and the recurrence can decide the tolerance. */
+SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tolerance, int wanted) {
+    shs_wide tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
+    if (!(tolerance > 0) && !wanted) return SHS_OK;
+    if (!norm2 || !shs__finite(1, norm2) || *norm2 < 0) return SHS_BAD_NORMS;
+    return tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)*norm2 ? SHS_TOLERANCE_TOO_SMALL : SHS_OK;
 }
 
 /* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
@@ -6492,10 +6524,10 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
     shs__sum sum = SHS_ZERO;
     shs_wide rounding = 0;
     int i, k;
-    for (i = 0; i < w->p; i++) {
+    for (i = 0; i < w->over->p; i++) {
         shs_wide left = (shs_wide)w->y[i], lost = 0;
         for (k = 0; k < w->chosen; k++) {
-            const shs_wide x = -(shs_wide)w->x[k], d = (shs_wide)*SHS__AT(w->D, w->ldd, i, w->atoms[k]);
+            const shs_wide x = -(shs_wide)w->x[k], d = (shs_wide)*SHS__AT(w->over->D, w->over->ldd, i, w->atoms[k]);
             volatile shs_wide product = x * d, x1 = splitter * x, d1 = splitter * d, next, step; /* rounded, not fused */
             shs_wide of_product, of_sum;
             next = left + product;
@@ -6521,20 +6553,21 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
    the sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where
    shs_wide is no wider than shs_real. */
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
+    const shs__omp_dictionary *over = w->over;
     shs_wide error = 0, product2;
     int i, k;
     shs__omp_solve(w);
-    for (i = 0; i < w->p; i++) w->exact[i] = (shs_wide)w->y[i];
+    for (i = 0; i < over->p; i++) w->exact[i] = (shs_wide)w->y[i];
     w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
-        shs__la_axpy_wide(w->p, -(shs_wide)w->x[k], SHS__AT(w->D, w->ldd, 0, w->atoms[k]), w->exact);
-        w->residual2 = shs__omp_sum_of_squares(w->p, w->exact);
+        shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], SHS__AT(over->D, over->ldd, 0, w->atoms[k]), w->exact);
+        w->residual2 = shs__omp_sum_of_squares(over->p, w->exact);
         for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
-    for (i = 0; i < w->p; i++) w->r[i] = (shs_real)w->exact[i];
+    for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
     w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
     if (!w->reached && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
     w->base2 = w->residual2;
@@ -6546,22 +6579,23 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
-    const shs_real *c = w->L + shs__omp_triangle(k), *column = w->G + (size_t)w->atoms[k] * w->ldg;
-    w->next = shs__kernels_pursuit()->advance(w->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
+    const shs_real *c = w->L + shs__omp_triangle(k), *column = w->over->G + (size_t)w->atoms[k] * w->over->ldg;
+    w->next = shs__kernels_pursuit()->advance(w->over->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
     if (w->distance) shs__omp_choose(w);
 }
 
 /* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
    proportion to this r, no longer to y. */
 SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
+    const shs__omp_dictionary *over = w->over;
     int i, k;
-    for (i = 0; i < w->n; i++) w->alpha[i] = shs_dot(w->p, SHS__AT(w->D, w->ldd, 0, i), 1, w->r, 1);
+    for (i = 0; i < over->n; i++) w->alpha[i] = shs_dot(over->p, SHS__AT(over->D, over->ldd, 0, i), 1, w->r, 1);
     for (k = 0; k < w->chosen; k++) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r is free now */
     shs__omp_project(w, w->r);
-    for (i = 0; i < w->padded; i += SHS__BLOCK)
+    for (i = 0; i < over->padded; i += SHS__BLOCK)
         for (k = 0; k < w->chosen; k++)
-            shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(w->padded, i), -w->t[k],
-                                        SHS__AT_B(w->B, w->padded, w->rows, k, i), w->alpha + i);
+            shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(over->padded, i), -w->t[k],
+                                        SHS__AT_B(w->B, over->padded, w->rows, k, i), w->alpha + i);
     shs__omp_choose(w);
 }
 
@@ -6569,12 +6603,12 @@ SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_refresh_direct(shs__omp_signal *w) {
     int k;
     for (k = 0; k < w->chosen; k++) shs__omp_deflate(w, k);
-    w->residual2 = shs__kernels_vector()->norm2(w->p, w->r);
+    w->residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
 }
 
 /* One step, given the atom that was chosen; 0 = there will be no other. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
-    const int known = form != SHS__OMP_GRAM_ALONE && w->D;
+    const int known = form != SHS__OMP_GRAM_ALONE && w->y;
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
@@ -6597,35 +6631,64 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
    explicit residual, which decides. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed, k;
-    for (tries = 0; tries < 2 && w->D && !w->reached && shs__omp_decide(w); tries++) {
+    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
-        for (k = 0; k < w->chosen; k++) w->alpha[k] = shs_dot(w->p, SHS__AT(w->D, w->ldd, 0, w->atoms[k]), 1, w->r, 1);
+        for (k = 0; k < w->chosen; k++)
+            w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
         shs__omp_project(w, w->alpha);
     }
     changed = shs__omp_solve(w) || !w->stable;
     if (!changed) w->residual2 = w->base2; /* measured by the last refresh; the coefficients stayed */
-    else if (w->D && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* too small for the recurrence */
+    else if (w->y && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* too small for the recurrence */
         shs__omp_confirm(w);
 }
 
-SHS__PRIVATE void shs__omp_layout(shs__layout *l, shs__omp_signal *w, int n, int limit, shs_selection selection) {
-    w->n = n;
-    w->selection = selection;
-    w->distance = shs__omp_distances(selection) ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
-    w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
-    w->t = SHS__CARVE(l, shs_real, (size_t)limit);
+/* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
+
+typedef struct shs__omp_group {
+    const shs__omp_dictionary *over;
+    shs__omp_signal *signals;
+    shs_real *alpha;   /* D'R of all the signals */
+    shs_real *R;       /* direct form: the residuals of those still on their way; with distances then q_k of each */
+    shs_wide *exact;   /* p */
+    shs_real *scratch; /* for the product D'R */
+} shs__omp_group;
+
+/* Columns of R and alpha in the direct form. */
+SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
+
+/* Scratch of `count` signals with `columns` of alpha, for products of `scratch` values. own: the signals where the caller has
+   them, else NULL. In the Gram forms they take turns with one r; b_k of the last atom is never needed. */
+SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
+                                        int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
+    size_t p = (size_t)over->p, padded = (size_t)over->padded;
+    int i;
+    g->over = over;
+    g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)count);
+    g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, columns, 1));
+    g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
+    g->exact = SHS__CARVE(l, shs_wide, p);
+    g->scratch = SHS__CARVE(l, shs_real, scratch);
+    for (i = 0; i < count; i++) {
+        shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
+        w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact;
+        w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
+        w->t = SHS__CARVE(l, shs_real, (size_t)limit);
+        w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
+        w->B = direct ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
+        w->Q = direct ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
+        w->distance = NULL;
+        if (shs__omp_distances(over->selection)) w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
+    }
 }
 
-/* b_k of the last atom is never needed, so B has limit - 1 rows. p = 0: only the Gram matrix is known. */
-SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p, int n, int padded, int limit,
-                                       shs_selection selection) {
-    shs__omp_layout(l, w, n, limit, selection);
-    w->p = p;
-    w->padded = padded;
-    w->rows = (size_t)shs__imax(limit - 1, 1);
-    w->B = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, w->rows, 1));
-    w->r = SHS__CARVE(l, shs_real, (size_t)shs__imax(p, limit));
-    w->exact = SHS__CARVE(l, shs_wide, (size_t)p);
+/* G_jj of all atoms, where the rule of choice asks for distances, and zeros behind them. */
+SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
+    int j;
+    for (j = 0; over->diagonal && j < shs__omp_padded(over->n); j++)
+        over->diagonal[j] = j >= over->n ? 0
+                            : over->G    ? over->G[(size_t)j * (over->ldg + 1)]
+                                         : (shs_real)shs__la_norm2(over->p, SHS__AT(over->D, over->ldd, 0, j));
 }
 
 /* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
@@ -6633,69 +6696,31 @@ SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, shs__omp_signal *w, int p
 /* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step for all. */
 enum { SHS__DIRECT_GROUP = 16 };
 
-typedef struct shs__omp_group {
-    int p, n, ldd;
-    const shs_real *D;
-    shs__omp_signal *signals; /* SHS__DIRECT_GROUP */
-    int group, distances;
-    shs_real *R, *alpha; /* p and n values a signal that is still on its way; with distances then q and D'q of each */
-    shs_wide *exact;     /* p */
-    shs_real *scratch;   /* for the product D'R */
-} shs__omp_group;
-
 /* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
 typedef void (*shs__omp_correlate_fn)(const shs__omp_group *g, int count);
 
 SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
+    const shs__omp_dictionary *d = g->over;
     int i, j;
     for (j = 0; j < count; j++)
-        for (i = 0; i < g->n; i++)
-            *SHS__AT(g->alpha, g->n, i, j) = shs_dot(g->p, SHS__AT(g->D, g->ldd, 0, i), 1, SHS__AT(g->R, g->p, 0, j), 1);
-}
-
-/* Columns of R and alpha. */
-SHS__PRIVATE int shs__omp_columns(int group, shs_selection selection) {
-    return group * (1 + shs__omp_distances(selection));
-}
-
-/* own: the signals where the caller has them, else NULL; scratch: values that the product D'R takes. */
-SHS__PRIVATE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, int p, int n, int limit, int group,
-                                        shs_selection selection, shs__omp_signal *own, size_t scratch) {
-    size_t columns = (size_t)shs__omp_columns(group, selection);
-    int i;
-    g->p = p;
-    g->n = n;
-    g->group = group;
-    g->distances = shs__omp_distances(selection);
-    g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)group);
-    g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, columns, 1));
-    g->alpha = SHS__CARVE(l, shs_real, shs__layout_product((size_t)n, columns, 1));
-    g->exact = SHS__CARVE(l, shs_wide, (size_t)p);
-    g->scratch = SHS__CARVE(l, shs_real, scratch);
-    for (i = 0; i < group; i++) {
-        shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
-        shs__omp_layout(l, w, n, limit, selection);
-        w->Q = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, (size_t)limit, 1));
-        w->p = p;
-        w->padded = n; /* of B, which is one row of alpha's matrix */
-        w->rows = 1;
-    }
+        for (i = 0; i < d->n; i++)
+            *SHS__AT(g->alpha, d->n, i, j) = shs_dot(d->p, SHS__AT(d->D, d->ldd, 0, i), 1, SHS__AT(g->R, d->p, 0, j), 1);
 }
 
 /* Gives a signal column `at` of R and alpha. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
-    w->r = g->R + (size_t)at * (size_t)g->p;
-    w->alpha = g->alpha + (size_t)at * (size_t)g->n;
+    w->r = g->R + (size_t)at * (size_t)g->over->p;
+    w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
 }
 
 /* Pursues `count` signals that have begun and know their y. */
-SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
-    const size_t bytes = (size_t)g->p * sizeof(shs_real);
+SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
+    const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
+    const int distances = shs__omp_distances(g->over->selection);
     shs__omp_signal *active[SHS__DIRECT_GROUP];
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->signals + a;
-        w->D = g->D, w->ldd = g->ldd, w->exact = g->exact;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
         memcpy(w->r, w->y, bytes);
@@ -6713,10 +6738,10 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__omp_c
             active[left++] = active[a];
         }
         columns = actives = left;
-        for (a = 0; g->distances && a < actives; a++, columns++) {
+        for (a = 0; distances && a < actives; a++, columns++) {
             int k = shs__imax(active[a]->chosen - 1, 0);
-            memcpy(g->R + (size_t)columns * (size_t)g->p, active[a]->Q + (size_t)k * (size_t)g->p, bytes);
-            active[a]->B = g->alpha + (size_t)columns * (size_t)g->n;
+            memcpy(g->R + (size_t)columns * p, active[a]->Q + (size_t)k * p, bytes);
+            active[a]->B = g->alpha + (size_t)columns * (size_t)g->over->n;
         }
     }
     for (a = 0; a < count; a++) {
@@ -6729,7 +6754,8 @@ SHS__PRIVATE void shs__omp_pursue_group(shs__omp_group *g, int count, shs__omp_c
 /* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
 SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, g->n, count, g->p, 1, g->D, g->ldd, g->R, g->p, 0, g->alpha, g->n,
+    const shs__omp_dictionary *d = g->over;
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, count, d->p, 1, d->D, d->ldd, g->R, d->p, 0, g->alpha, d->n,
                         g->scratch);
 }
 
@@ -6742,30 +6768,24 @@ enum {
 };
 
 typedef struct shs__coder_sums {
-    shs_wide sum2;
+    shs__sum sum2;
     size_t nonzeros, not_reached;
 } shs__coder_sums;
 
 typedef struct shs__coder {
-    int p, n, ldd, ldy, stride;
+    shs__omp_dictionary over;
     size_t m;
-    const shs_real *D, *Y;
+    int stride;        /* atoms a signal at most */
+    const shs_real *Y; /* p x m; where over.p = 0: D'Y, n x m */
+    int ldy;
+    const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
     const shs_omp_options *options;
     int use_gram;
-    const shs_real *G;     /* ldg x n, padded with zero rows where it is our own */
-    shs_real *own_gram;
-    size_t ldg;
-    int padded;
-    shs_real *diagonal;           /* G_jj, where the rule of choice asks for distances */
-    const shs_real *dty, *norms2; /* where the caller gives D'Y instead of Y */
-    int ldt;
+    shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
     size_t group, chunks, first_chunk;
-    int workers;
-    shs__omp_signal *gram;        /* SHS__ABREAST a worker */
-    shs__omp_group *direct;
-    shs_real **alphas, **scratch; /* D'y of a group, and room for the product, a worker */
-    shs__coder_sums *sums;        /* SHS__CODER_ROUND */
-    unsigned char *flags;         /* one a worker */
+    shs__omp_group *groups; /* one a worker */
+    shs__coder_sums *sums;  /* SHS__CODER_ROUND */
+    unsigned char *flags;   /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
     /* Called for each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
@@ -6796,70 +6816,59 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
 
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
-    size_t count = (size_t)workers;
-    int i, k, limit = c->stride, padded = shs__omp_padded(c->n);
-    c->workers = workers;
-    c->use_gram = c->dty || shs__omp_gram_pays(c->p, c->n, c->m, limit, o);
-    c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(c->n);
-    c->group = shs__zmin(c->group, shs__zmax(c->m, 1));
-    if (!c->use_gram) c->group = shs__zmin(c->group, SHS__DIRECT_GROUP);
+    shs__omp_dictionary *over = &c->over;
+    const int n = over->n, p = over->p;
+    size_t columns, scratch;
+    int i, count;
+    c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
+    c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(n);
+    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : SHS__DIRECT_GROUP));
     c->chunks = shs__ctx_chunks(c->m, c->group);
-    c->padded = o->gram ? c->n : padded;
-    c->ldg = o->gram ? (size_t)o->ldg : (size_t)padded;
+    count = c->use_gram ? SHS__ABREAST : (int)c->group;
+    columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
+    over->selection = o->selection;
+    over->padded = c->use_gram && !o->gram ? shs__omp_padded(n) : n;
+    over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
-    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, (size_t)c->n, 1));
-    c->diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)padded) : NULL;
+    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
+    scratch = p ? shs__la_gemm_scratch(n, (int)columns, p) : 0;
+    if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
+    over->diagonal = NULL;
+    if (shs__omp_distances(o->selection)) over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
-    c->flags = SHS__CARVE(l, unsigned char, count);
-    c->gram = SHS__CARVE(l, shs__omp_signal, c->use_gram ? count * SHS__ABREAST : 0);
-    c->direct = SHS__CARVE(l, shs__omp_group, c->use_gram ? 0 : count);
-    c->alphas = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
-    c->scratch = SHS__CARVE(l, shs_real *, c->use_gram ? count : 0);
+    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
+    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
     for (i = 0; i < workers; i++) {
-        shs__omp_signal counted_gram, *gram = l->base ? c->gram + i * SHS__ABREAST : &counted_gram;
-        shs__omp_group counted_direct, *direct = l->base ? c->direct + i : &counted_direct;
-        shs_real *counted_alphas, **alphas = l->base ? c->alphas + i : &counted_alphas;
-        shs_real *counted_scratch, **scratch = l->base ? c->scratch + i : &counted_scratch;
-        size_t room = shs__zmax(shs__la_gemm_scratch(c->n, (int)shs__zmin(c->group, INT_MAX), c->p),
-                                o->gram ? 0 : shs__la_gemm_scratch(c->n, SHS__GRAM_BLOCK, c->p));
-        if (!c->use_gram) {
-            shs__omp_layout_group(l, direct, c->p, c->n, limit, (int)c->group, o->selection, NULL,
-                                  shs__la_gemm_scratch(c->n, shs__omp_columns((int)c->group, o->selection), c->p));
-            continue;
-        }
-        for (k = 0; k < SHS__ABREAST; k++)
-            shs__omp_layout_gram(l, l->base ? gram + k : gram, c->dty ? 0 : c->p, c->n, c->padded, limit, o->selection);
-        *alphas = SHS__CARVE(l, shs_real, shs__layout_product((size_t)padded, c->dty ? (size_t)SHS__ABREAST : c->group, 1));
-        *scratch = SHS__CARVE(l, shs_real, c->dty ? 0 : room);
+        shs__omp_group counted;
+        shs__omp_layout_group(l, c->groups ? c->groups + i : &counted, over, !c->use_gram, c->stride, count, columns, scratch,
+                              NULL);
     }
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
 SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
-    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, c->n - first), i, j;
+    const shs__omp_dictionary *d = &c->over;
+    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = (int)d->ldg, i, j;
     shs_real *G = c->own_gram;
-    int ldg = (int)c->ldg;
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n - first, count, c->p, 1, SHS__AT(c->D, c->ldd, 0, first), c->ldd,
-                        SHS__AT(c->D, c->ldd, 0, first), c->ldd, 0, SHS__AT(G, ldg, first, first), ldg, c->scratch[worker]);
-    for (j = first; j < first + count; j++)
-        memset(SHS__AT(G, ldg, c->n, j), 0, (size_t)(ldg - c->n) * sizeof(shs_real));
-    for (i = first; i < c->n; i++)
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, SHS__AT(d->D, d->ldd, 0, first), d->ldd,
+                        SHS__AT(d->D, d->ldd, 0, first), d->ldd, 0, SHS__AT(G, ldg, first, first), ldg,
+                        c->groups[worker].scratch);
+    for (j = first; j < first + count; j++) memset(SHS__AT(G, ldg, d->n, j), 0, (size_t)(ldg - d->n) * sizeof(shs_real));
+    for (i = first; i < d->n; i++)
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
 
 /* What follows from a new dictionary: the Gram matrix, where one is used and the caller gave none, and its diagonal. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
-    int j;
-    c->D = D;
-    c->ldd = ldd;
-    c->G = c->options->gram ? c->options->gram : c->own_gram;
+    shs__omp_dictionary *d = &c->over;
+    d->D = D;
+    d->ldd = ldd;
+    d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
     if (c->own_gram)
-        shs__ctx_parallel(ctx, shs__ctx_product_work(c->n, c->n, c->p), shs__ctx_chunks((size_t)c->n, SHS__GRAM_BLOCK),
+        shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
-    for (j = 0; c->diagonal && j < shs__omp_padded(c->n); j++)
-        c->diagonal[j] = j >= c->n ? 0 : c->use_gram ? c->G[(size_t)j * (c->ldg + 1)]
-                                                     : (shs_real)shs__la_norm2(c->p, SHS__AT(c->D, c->ldd, 0, j));
+    shs__omp_set_diagonal(d);
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -6874,93 +6883,87 @@ SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
 
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
-    shs_wide norm2 = c->Y ? shs__la_norm2(c->p, SHS__AT(c->Y, c->ldy, 0, i)) : c->norms2 ? (shs_wide)c->norms2[i] : 0;
-    w->diagonal = c->diagonal;
-    shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
-    w->y = c->Y ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
+    w->y = c->over.p ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
+    shs__omp_begin(w,
+                   w->y        ? shs__la_norm2(c->over.p, w->y)
+                   : c->norms2 ? (shs_wide)c->norms2[i]
+                               : 0,
+                   shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
 }
 
-SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__sum *sum,
-                                 shs__coder_sums *sums) {
+SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
     size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
     memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
     sums->not_reached += shs__omp_tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
-    shs__sum_add(sum, w->residual2);
+    shs__sum_add(&sums->sum2, w->residual2);
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
 
-/* Signal i abreast of others: its alpha is in place. */
-SHS__OUTLINE void shs__omp_gram_signal(const shs__coder *c, shs__omp_signal *w, size_t i, shs_real *alpha) {
-    w->G = c->G;
-    w->ldg = c->ldg;
-    w->D = c->Y ? c->D : NULL;
-    w->ldd = c->ldd;
-    w->alpha = alpha;
-    if (c->padded > c->n) memset(alpha + c->n, 0, (size_t)(c->padded - c->n) * sizeof(shs_real));
-    shs__coder_begin(c, w, i);
-    shs__omp_choose(w);
+/* D'Y of signals first .. end-1: formed, or the caller's. */
+SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end) {
+    const shs__omp_dictionary *d = g->over;
+    const size_t n = (size_t)d->n, padded = (size_t)d->padded;
+    size_t i;
+    if (d->p)
+        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), d->p, 1, d->D, d->ldd,
+                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, g->alpha, d->padded, g->scratch);
+    for (i = first; i < end; i++) {
+        shs_real *alpha = g->alpha + (i - first) * padded;
+        if (!d->p) memcpy(alpha, SHS__AT(c->Y, c->ldy, 0, i), n * sizeof(shs_real));
+        memset(alpha + n, 0, (padded - n) * sizeof(shs_real));
+    }
 }
 
 /* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
    before to say which atom it takes; the others' steps fill that time. */
 SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
-    shs__omp_signal abreast[SHS__ABREAST]; /* copies, so that no two workers write to one cache line */
-    size_t padded = (size_t)shs__omp_padded(c->n), i;
-    shs__sum sum = SHS_ZERO;
-    memcpy(abreast, c->gram + worker * SHS__ABREAST, sizeof abreast);
-    if (c->Y)
-        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, c->n, (int)(end - first), c->p, 1, c->D, c->ldd,
-                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, c->alphas[worker], (int)padded, c->scratch[worker]);
+    const shs__omp_group *g = c->groups + worker;
+    shs__omp_signal *abreast = g->signals;
+    size_t i;
+    shs__coder_correlate(c, g, first, end);
     for (i = first; i < end; i += SHS__ABREAST) {
-        int count = (int)shs__zmin(SHS__ABREAST, end - i), going = 1, k;
+        int count = (int)shs__zmin(SHS__ABREAST, end - i), has_next = 1, k;
         for (k = 0; k < count; k++) {
-            size_t at = c->Y ? i + (size_t)k - first : (size_t)k;
-            shs_real *alpha = c->alphas[worker] + at * padded;
-            if (!c->Y) memcpy(alpha, SHS__AT(c->dty, c->ldt, 0, i + (size_t)k), (size_t)c->n * sizeof(shs_real));
-            shs__omp_gram_signal(c, abreast + k, i + (size_t)k, alpha);
+            abreast[k].alpha = g->alpha + (i + (size_t)k - first) * (size_t)g->over->padded;
+            shs__coder_begin(c, abreast + k, i + (size_t)k);
+            shs__omp_choose(abreast + k);
         }
-        while (going)
-            for (k = 0, going = 0; k < count; k++) going |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
+        while (has_next)
+            for (k = 0, has_next = 0; k < count; k++) has_next |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
         for (k = 0; k < count; k++) {
             shs__omp_finish(abreast + k);
-            shs__coder_end(c, abreast + k, i + (size_t)k, &sum, sums);
+            shs__coder_end(c, abreast + k, i + (size_t)k, sums);
         }
     }
-    sums->sum2 = shs__sum_value(&sum);
 }
 
 SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
-    shs__omp_group own = c->direct[worker], *g = &own;
-    shs__sum sum = SHS_ZERO;
+    const shs__omp_group *g = c->groups + worker;
     size_t i;
-    g->D = c->D;
-    g->ldd = c->ldd;
     for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
     shs__omp_pursue_group(g, (int)(end - first), shs__omp_correlate_group);
-    for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, &sum, sums);
-    sums->sum2 = shs__sum_value(&sum);
+    for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, sums);
 }
 
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
-    shs__coder_sums sums = SHS_ZERO;
     int finite = !c->fetch || c->fetch(c->source, first, end);
+    memset(c->sums + chunk, 0, sizeof *c->sums);
     if (!finite) c->flags[worker] = 1;
-    else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, &sums);
-    else shs__omp_code_direct(c, first, end, worker, &sums);
-    c->sums[chunk] = sums;
+    else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, c->sums + chunk);
+    else shs__omp_code_direct(c, first, end, worker, c->sums + chunk);
     if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
-    shs_wide work = shs__ctx_product_work(c->n, c->p, 1) + (shs_wide)c->n; /* a signal */
+    shs_wide work = shs__ctx_product_work(c->over.n, c->over.p, 1) + (shs_wide)c->over.n; /* a signal */
     shs__sum sum2 = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
@@ -6968,7 +6971,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk), k, done;
         shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
-            shs__sum_add(&sum2, c->sums[k].sum2);
+            shs__sum_add(&sum2, shs__sum_value(&c->sums[k].sum2));
             report->nonzeros += c->sums[k].nonzeros;
             report->not_reached += c->sums[k].not_reached;
         }
@@ -6977,7 +6980,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
     report->sum2 = shs__sum_value(&sum2);
-    report->rmse = c->m ? SHS__WSQRT(report->sum2 / ((shs_wide)c->p * (shs_wide)c->m)) : 0;
+    report->rmse = c->over.p && c->m ? SHS__WSQRT(report->sum2 / ((shs_wide)c->over.p * (shs_wide)c->m)) : 0;
     return status;
 }
 
@@ -7015,15 +7018,15 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     return o;
 }
 
-/* The options for m signals; *stride is lowered to what they can use of it. */
-SHS__PRIVATE shs_status shs__omp_check_options(int most, int n, size_t m, const shs_omp_options *o, int *stride) {
+/* The options for m signals; *stride is lowered to what they can use of it. p = 0: of a Gram matrix. */
+SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs_omp_options *o, int *stride) {
+    const int most = p ? shs__imin(p, n) : n;
+    int limit = shs__imin(shs__imax(o->sparsity, 0), most);
+    shs_status status = shs__omp_check_choice(o);
     size_t i;
-    int limit = o->sparsity > 0 ? shs__imin(o->sparsity, most) : 0;
-    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
-    if (o->sparsity < 0) return SHS_BAD_SPARSITY;
-    if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
-    if ((unsigned)o->gram_mode > SHS_GRAM_NEVER || (unsigned)o->selection >= SHS_SELECTION_COUNT) return SHS_BAD_OPTIONS;
-    if (o->gram && o->ldg < n) return SHS_BAD_GRAM;
+    if (status != SHS_OK) return status;
+    if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
+    if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
     for (i = 0; o->sparsity_each && i < m; i++) {
         if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
         limit = shs__imax(limit, shs__imin(o->sparsity_each[i], most));
@@ -7035,17 +7038,31 @@ SHS__PRIVATE shs_status shs__omp_check_options(int most, int n, size_t m, const 
     return SHS_OK;
 }
 
-SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
-                                     const shs_omp_options *options) {
-    shs_omp_options zero = SHS_ZERO;
-    shs__coder c = SHS_ZERO;
+/* What a call codes with; p = 0: by the Gram matrix alone. */
+SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, int stride, const shs_omp_options *options) {
+    static const shs_omp_options zero = SHS_ZERO;
+    memset(c, 0, sizeof *c);
+    c->over.p = p, c->over.n = n, c->m = m, c->stride = stride;
+    c->options = options ? options : &zero;
+    return shs__omp_check_options(p, n, m, c->options, &c->stride);
+}
+
+SHS__OUTLINE size_t shs__coder_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
+                                         const shs_omp_options *options) {
+    shs__coder c;
     shs__layout l = SHS_ZERO;
-    if (p < 1 || n < 1 || stride < 0) return SIZE_MAX;
-    c.options = options ? options : &zero;
-    if (shs__omp_check_options(shs__imin(p, n), n, m, c.options, &stride) != SHS_OK) return SIZE_MAX;
-    c.p = p, c.n = n, c.m = m, c.stride = stride;
+    if (n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
     shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
+}
+
+SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
+                                     const shs_omp_options *options) {
+    return p < 1 ? SIZE_MAX : shs__coder_workspace(ctx, p, n, m, stride, options);
+}
+
+SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options) {
+    return shs__coder_workspace(ctx, 0, n, m, stride, options);
 }
 
 SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
@@ -7071,11 +7088,11 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     shs_signals_job job = SHS_ZERO;
     void *session = NULL;
     shs_status status;
-    job.p = c->p, job.n = c->n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
+    job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options;
     status = shs__omp_engine_open(ctx, &job, &session);
     if (status != SHS_OK) return status;
-    status = e->signals_dictionary(session, c->D, c->ldd);
+    status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
     if (status == SHS_OK || status == SHS_CANCELLED) { /* the codes until then are valid */
         shs_status fetched = e->signals_fetch(session, c->codes);
@@ -7092,17 +7109,16 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
     return shs__ctx_cpu_takes_over(e, *status);
 }
 
-SHS__PRIVATE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+SHS__OUTLINE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    const int p = c->over.p;
     shs__layout l = SHS_ZERO;
-    int workers = shs__ctx_workers(ctx);
-    shs_status status;
-    shs__coder_layout(&l, c, workers);
-    status = shs__layout_acquire(ctx, &l);
+    shs_status status = SHS_OK;
+    while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
-    shs__coder_layout(&l, c, workers);
-    if (!shs__all_finite(ctx, c->p, c->m, c->Y, c->ldy, c->flags)) status = SHS_SIGNALS_NOT_FINITE;
+    if (!shs__all_finite(ctx, p ? p : c->over.n, c->m, c->Y, c->ldy, c->flags))
+        status = p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
     else {
-        shs__coder_dictionary(ctx, c, c->D, c->ldd);
+        shs__coder_dictionary(ctx, c, c->over.D, c->over.ldd);
         status = shs__coder_run(ctx, c, "coding", report);
     }
     shs__layout_release(ctx, &l);
@@ -7113,79 +7129,40 @@ SHS__PRIVATE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c,
 SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                                   int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                   shs_omp_report *report) {
-    shs_omp_options zero = SHS_ZERO;
     shs_omp_report own = SHS_ZERO;
-    shs__coder c = SHS_ZERO;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    shs__coder c;
+    shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
-    if (!Y && m) return SHS_BAD_SIGNALS;
-    if (ldy < p) return SHS_BAD_LDY;
-    if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
-    c.p = p, c.n = n, c.D = D, c.ldd = ldd, c.m = m, c.Y = Y, c.ldy = ldy;
-    c.options = options ? options : &zero;
-    c.codes = codes, c.errors2 = errors2, c.stride = codes->stride;
-    status = shs__omp_check_options(shs__imin(p, n), n, m, c.options, &c.stride);
+    if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
+    status = shs__coder_open(&c, p, n, m, codes->stride, options);
     if (status != SHS_OK) return status;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
+    c.over.D = D, c.over.ldd = ldd, c.Y = Y, c.ldy = ldy, c.codes = codes, c.errors2 = errors2;
     if (shs__codes_here(ctx, &c, &own, &status)) status = shs__omp_cpu_code(ctx, &c, &own);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
-}
-
-SHS__PRIVATE shs_status shs__omp_check_norms(size_t m, const shs_real *norms2, const shs__coder *c, int wanted) {
-    size_t i;
-    for (i = 0; i < m; i++) {
-        shs_wide tolerance = (shs_wide)shs__omp_tolerance_of(c, i), tolerance2 = tolerance * tolerance;
-        if (!(tolerance > 0) && !wanted) continue;
-        if (!norms2 || !shs__finite(1, norms2 + i) || norms2[i] < 0) return SHS_BAD_NORMS;
-        if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)norms2[i]) return SHS_TOLERANCE_TOO_SMALL;
-    }
-    return SHS_OK;
-}
-
-SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options) {
-    static const shs_real some = 0;
-    shs__coder c = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    if (n < 1 || stride < 0 || !options || !options->gram) return SIZE_MAX;
-    if (shs__omp_check_options(n, n, m, options, &stride) != SHS_OK) return SIZE_MAX;
-    c.n = n, c.m = m, c.stride = stride, c.options = options, c.dty = &some;
-    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
-    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
                                     const shs_real *norms2, const shs_omp_options *options, shs_codes *codes,
                                     shs_real *errors2, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
-    shs__coder c = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    int workers = shs__ctx_workers(ctx);
+    shs__coder c;
+    size_t i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if ((!dty && m) || ldt < n) return SHS_BAD_CORRELATIONS;
     if (!options) return SHS_BAD_OPTIONS;
-    if (!options->gram) return SHS_BAD_GRAM;
-    if (!shs__codes_ok(codes) || codes->m < m) return SHS_BAD_CODES;
-    c.n = n, c.m = m, c.dty = dty, c.ldt = ldt, c.norms2 = norms2, c.options = options, c.codes = codes;
-    c.errors2 = errors2, c.stride = codes->stride;
-    status = shs__omp_check_options(n, n, m, options, &c.stride);
-    if (status == SHS_OK) status = shs__omp_check_norms(m, norms2, &c, errors2 || report);
+    if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
+    status = shs__coder_open(&c, 0, n, m, codes->stride, options);
+    for (i = 0; i < m && status == SHS_OK; i++)
+        status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, shs__omp_tolerance_of(&c, i), errors2 || report);
     if (status != SHS_OK) return status;
-    if (report && m == 0) *report = own;
-    if (m == 0) return status;
     if (!shs__finite_columns(n, (size_t)n, options->gram, options->ldg)) return SHS_BAD_GRAM;
-    shs__coder_layout(&l, &c, workers);
-    status = shs__layout_acquire(ctx, &l);
-    if (status != SHS_OK) return status;
-    shs__coder_layout(&l, &c, workers);
-    shs__coder_dictionary(ctx, &c, NULL, 0);
-    status = shs__all_finite(ctx, n, m, dty, ldt, c.flags) ? shs__coder_run(ctx, &c, "coding", &own) : SHS_BAD_CORRELATIONS;
-    shs__layout_release(ctx, &l);
-    own.rmse = 0;
+    c.Y = dty, c.ldy = ldt, c.norms2 = norms2, c.codes = codes, c.errors2 = errors2;
+    status = shs__omp_cpu_code(ctx, &c, &own);
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }
@@ -7194,127 +7171,105 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
 
 /* ---- one signal at a time ------------------------------------------------------------------------------ >>omp_one */
 
-/* The options of one signal that `most` atoms fit. */
-SHS__PRIVATE shs_status shs__omp_one_options(const shs_omp_options *options, int most, shs_omp_options *o) {
-    memset(o, 0, sizeof *o);
-    if (options) *o = *options;
-    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
-    if (o->sparsity < 0) return SHS_BAD_SPARSITY;
-    o->sparsity = o->sparsity > 0 ? shs__imin(o->sparsity, most) : most;
-    if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
-    return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
+typedef struct shs__omp_one {
+    shs__omp_dictionary over;
+    shs__omp_signal w;
+    shs__omp_group g;
+    shs_omp_options o;
+    shs__layout l;
+} shs__omp_one;
+
+SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
+    const int direct = one->over.p > 0, distances = shs__omp_distances(one->o.selection);
+    shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, direct ? 1 + (size_t)distances : 1, 0,
+                          &one->w);
+    if (distances) one->over.diagonal = SHS__CARVE(&one->l, shs_real, (size_t)shs__omp_padded(one->over.n));
 }
 
-/* Begins to carve the caller's memory, of which the layout has counted what it needs. */
-SHS__PRIVATE shs_status shs__omp_workspace_begin(shs__layout *l, void *workspace, size_t size) {
-    if (l->overflow) return SHS_TOO_LARGE;
-    if (!workspace || size < shs__layout_size(l)) return SHS_BAD_WORKSPACE;
-    shs__layout_begin(l, workspace);
+/* Checks the options and counts what they take of memory. p = 0: by the Gram matrix alone. */
+SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const shs_omp_options *options) {
+    const int most = p ? shs__imin(p, n) : n;
+    shs_status status;
+    memset(one, 0, sizeof *one);
+    if (options) one->o = *options;
+    status = shs__omp_check_choice(&one->o);
+    if (status != SHS_OK) return status;
+    one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
+    one->over.p = p, one->over.n = one->over.padded = n, one->over.selection = one->o.selection;
+    shs__omp_one_layout(one);
+    return one->l.overflow ? SHS_TOO_LARGE : SHS_OK;
+}
+
+/* Carves the caller's memory; the dictionary is in place. */
+SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, size_t size, int *atoms, shs_real *coefs,
+                                           shs_wide norm2) {
+    if (!workspace || size < shs__layout_size(&one->l)) return SHS_BAD_WORKSPACE;
+    shs__layout_begin(&one->l, workspace);
+    shs__omp_one_layout(one);
+    shs__omp_set_diagonal(&one->over);
+    one->w.atoms = atoms, one->w.x = coefs;
+    shs__omp_begin(&one->w, norm2, one->o.sparsity, one->o.tolerance);
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__omp_layout_one(shs__layout *l, shs__omp_signal *w, shs_real **diagonal, int n,
-                                      const shs_omp_options *o) {
-    shs__omp_layout_gram(l, w, 0, n, n, o->sparsity, o->selection);
-    w->alpha = SHS__CARVE(l, shs_real, (size_t)n);
-    *diagonal = shs__omp_distances(o->selection) ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
+SHS__PRIVATE void shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
+    *used = one->w.chosen;
+    if (error2) *error2 = (shs_real)one->w.residual2;
+    SHS__UNPOISON(one->l.base, one->l.size);
 }
 
 SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
-    shs__omp_signal w = SHS_ZERO;
-    shs_omp_options o;
-    shs__layout l = SHS_ZERO;
-    shs_real *diagonal;
-    if (n < 1 || shs__omp_one_options(options, n, &o) != SHS_OK) return SIZE_MAX;
-    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
-    return shs__layout_size(&l);
+    shs__omp_one one;
+    return n < 1 || shs__omp_one_open(&one, 0, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
 }
 
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                    const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                    shs_real *coefs, int *used, shs_real *error2) {
-    shs__omp_signal w = SHS_ZERO;
-    shs_omp_options o;
-    shs__layout l = SHS_ZERO;
-    shs_real *diagonal;
+    shs__omp_one one;
     shs_status status;
-    int j;
     if (n < 1) return SHS_BAD_N;
     if (!gram || ldg < n) return SHS_BAD_GRAM;
     if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
-    status = shs__omp_one_options(options, n, &o);
+    status = shs__omp_one_open(&one, 0, n, options);
     if (status != SHS_OK) return status;
     if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
-    if (!shs__finite(1, &norm2) || norm2 < 0) {
-        if (o.tolerance > 0) return SHS_BAD_NORMS;
-        norm2 = 0;
-    }
-    if (o.tolerance > 0 && (shs_wide)o.tolerance * (shs_wide)o.tolerance < SHS__OMP_TRUST2 * (shs_wide)norm2)
-        return SHS_TOLERANCE_TOO_SMALL;
-    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
-    status = shs__omp_workspace_begin(&l, workspace, workspace_size);
+    status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
     if (status != SHS_OK) return status;
-    shs__omp_layout_one(&l, &w, &diagonal, n, &o);
-    w.G = gram, w.ldg = (size_t)ldg, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
-    for (j = 0; diagonal && j < shs__omp_padded(n); j++) diagonal[j] = j < n ? gram[(size_t)j * ((size_t)ldg + 1)] : 0;
-    memcpy(w.alpha, dty, (size_t)n * sizeof(shs_real));
-    shs__omp_begin(&w, (shs_wide)norm2, o.sparsity, o.tolerance);
-    shs__omp_choose(&w);
-    while (shs__omp_step(&w, SHS__OMP_GRAM_ALONE)) {}
-    shs__omp_solve(&w);
-    *used = w.chosen;
-    if (error2) *error2 = (shs_real)w.residual2;
-    SHS__UNPOISON(l.base, l.size);
+    if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
+    one.over.G = gram, one.over.ldg = (size_t)ldg;
+    status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, (shs_wide)norm2);
+    if (status != SHS_OK) return status;
+    memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
+    shs__omp_choose(&one.w);
+    while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}
+    shs__omp_solve(&one.w);
+    shs__omp_one_end(&one, used, error2);
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__omp_layout_one_direct(shs__layout *l, shs__omp_group *g, shs__omp_signal *w, shs_real **diagonal,
-                                             int p, int n, const shs_omp_options *o) {
-    shs__omp_layout_group(l, g, p, n, o->sparsity, 1, o->selection, w, 0);
-    *diagonal = g->distances ? SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n)) : NULL;
-}
-
 SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
-    shs__omp_group g = SHS_ZERO;
-    shs__omp_signal w = SHS_ZERO;
-    shs_omp_options o;
-    shs__layout l = SHS_ZERO;
-    shs_real *diagonal;
-    if (p < 1 || n < 1 || shs__omp_one_options(options, shs__imin(p, n), &o) != SHS_OK) return SIZE_MAX;
-    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
-    return shs__layout_size(&l);
+    shs__omp_one one;
+    return p < 1 || n < 1 || shs__omp_one_open(&one, p, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
 }
 
 SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
                                           const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                           shs_real *coefs, int *used, shs_real *error2) {
-    shs__omp_group g = SHS_ZERO;
-    shs__omp_signal w = SHS_ZERO;
-    shs_omp_options o;
-    shs__layout l = SHS_ZERO;
-    shs_real *diagonal;
-    int j;
-    shs_status status = shs__check_dictionary(p, n, D, ldd);
+    shs__omp_one one;
+    shs_status status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!y) return SHS_BAD_SIGNALS;
-    status = shs__omp_one_options(options, shs__imin(p, n), &o);
+    status = shs__omp_one_open(&one, p, n, options);
     if (status != SHS_OK) return status;
     if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
-    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
-    status = shs__omp_workspace_begin(&l, workspace, workspace_size);
+    one.over.D = D, one.over.ldd = ldd;
+    status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
-    shs__omp_layout_one_direct(&l, &g, &w, &diagonal, p, n, &o);
-    g.D = D;
-    g.ldd = ldd;
-    w.y = y, w.atoms = atoms, w.x = coefs, w.diagonal = diagonal;
-    for (j = 0; diagonal && j < shs__omp_padded(n); j++)
-        diagonal[j] = j < n ? (shs_real)shs__la_norm2(p, SHS__AT(D, ldd, 0, j)) : 0;
-    shs__omp_begin(&w, shs__la_norm2(p, y), o.sparsity, o.tolerance);
-    shs__omp_pursue_group(&g, 1, shs__omp_correlate_one);
-    *used = w.chosen;
-    if (error2) *error2 = (shs_real)w.residual2;
-    SHS__UNPOISON(l.base, l.size);
+    one.w.y = y;
+    shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
+    shs__omp_one_end(&one, used, error2);
     return SHS_OK;
 }
 
@@ -7790,7 +7745,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     shs_status status;
     shs__dl_stage_close(w);
     coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
-    coder->D = D, coder->ldd = w->p;
+    coder->over.D = D, coder->over.ldd = w->p;
     if (remote && !shs__codes_here(w->ctx, coder, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
@@ -8037,7 +7992,7 @@ SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, const shs__dl_co
 /* ---- where it starts ------------------------------------------------------------------------------- >>learn_start */
 
 SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed) {
-    shs_status status = shs__check_dictionary(p, n, D, ldd);
+    shs_status status = shs__omp_check_dictionary(p, n, D, ldd);
     shs_random r;
     int j;
     if (status != SHS_OK) return status;
@@ -8169,7 +8124,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
     size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
     size_t stretches = n + cells / SHS__USES_AN_ITEM;
-    s->p = s->coder.p = w->p, s->n = s->coder.n = w->n, s->m = s->coder.m = m;
+    s->p = s->coder.over.p = w->p, s->n = s->coder.over.n = w->n, s->m = s->coder.m = m;
     s->coder.stride = stride, s->coder.options = &w->o->coding;
     shs__coder_layout(l, &s->coder, shs__ctx_workers(w->ctx));
     if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
@@ -8265,7 +8220,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
-    if (p < 1 || n < 1 || shs__omp_check_options(stride, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
+    if (p < 1 || n < 1 || shs__omp_check_options(p, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
     w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m;
     shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
     return shs__layout_query(&l);
@@ -8336,19 +8291,15 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
 SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
                                       const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
                                       int *stride) {
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
     if (m == 0 && !shs__ctx_distributed(ctx)) return SHS_BAD_M;
-    if (!Y && m) return SHS_BAD_SIGNALS;
-    if (ldy < p) return SHS_BAD_LDY;
     status = shs__dl_check_options(o);
     if (status != SHS_OK) return status;
     *stride = shs__imin(p, n);
-    status = shs__omp_check_options(*stride, n, m, &o->coding, stride);
+    status = shs__omp_check_options(p, n, m, &o->coding, stride);
     if (status != SHS_OK) return status;
-    if (codes && (!shs__codes_ok(codes) || codes->m < m || (codes->stride < *stride && shs__omp_limited(&o->coding))))
-        return SHS_BAD_CODES;
+    if (codes && (!shs__codes_ok(codes, m) || (codes->stride < *stride && shs__omp_limited(&o->coding)))) return SHS_BAD_CODES;
     *stride = shs__imax(*stride, 1);
     if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     return SHS_OK;
@@ -8408,7 +8359,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     int first, i, j;
     shs_wide largest = 0;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__check_dictionary(p, n, D, ldd);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
@@ -8773,7 +8724,7 @@ typedef struct shs__patch_coding {
 SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int n, int stride, int workers) {
     size_t batch = shs__zmin(SHS__PATCHES_A_BATCH, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
     w->batch = (int)batch;
-    w->coder.p = w->g.p, w->coder.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
+    w->coder.over.p = w->g.p, w->coder.over.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
     shs__coder_layout(l, &w->coder, workers);
     shs__codes_layout(l, &w->codes, batch, stride);
     w->Y = SHS__CARVE(l, shs_real, shs__layout_product(batch, (size_t)w->g.p, 1));
@@ -8796,7 +8747,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     const shs_engine *e = ctx ? ctx->engine : NULL;
     size_t count = job->count, workers = (size_t)shs__ctx_workers(ctx);
     shs_status status = SHS_OK;
-    synthesis.p = w->g.p, synthesis.D = w->coder.D, synthesis.ldd = w->coder.ldd, synthesis.codes = &w->codes;
+    synthesis.p = w->g.p, synthesis.D = w->coder.over.D, synthesis.ldd = w->coder.over.ldd, synthesis.codes = &w->codes;
     synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
     w->coder.m = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
@@ -8858,7 +8809,7 @@ SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels,
     if (n < 1) return SHS_BAD_N;
     w->coding = coding ? *coding : zero;
     *stride = shs__imin(w->g.p, n);
-    status = shs__omp_check_options(*stride, n, w->g.count, &w->coding, stride);
+    status = shs__omp_check_options(w->g.p, n, w->g.count, &w->coding, stride);
     *stride = shs__imax(*stride, 1);
     return status;
 }
@@ -8883,7 +8834,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     int stride = 0;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__patch_open(image, 1, set, n, coding, &w, &stride);
-    if (status == SHS_OK) status = shs__check_dictionary(w.g.p, n, D, ldd);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(w.g.p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
