@@ -7437,8 +7437,8 @@ typedef struct shs__dl_session {
     shs_real *x_new;        /* one a use */
     shs__dl_stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
-    shs__synthesis residual; /* of the codes at hand; residual_done: E holds it */
-    int residual_done;
+    shs__synthesis residual;     /* E = Y - DX for D and the codes at hand */
+    int residual_done;           /* E holds it */
     const shs_atom_group *group; /* at work */
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
 } shs__dl_session;
@@ -7460,23 +7460,12 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
         }
 }
 
-/* Sets up E = Y - DX for the session's D and codes. */
-SHS__PRIVATE void shs__dl_set_residual(shs__dl_session *s) {
-    shs__synthesis *w = &s->residual;
-    w->p = s->p, w->D = s->D, w->ldd = s->p, w->Y = s->coder.Y, w->ldy = s->coder.ldy, w->codes = &s->codes, w->count = s->m;
-    w->Z = s->E, w->ldz = s->p, w->sums = s->chunk_sums;
-}
-
 /* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
-SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_real *errors2,
-                                         size_t *usage, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, size_t *usage,
+                                         shs_omp_report *report) {
     shs_status status;
     int j;
     memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
-    shs__dl_set_residual(s);
-    s->coder.codes = &s->codes;
-    s->coder.errors2 = errors2;
-    s->coder.after = &s->residual;
     shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual_done = 1;
@@ -7649,6 +7638,9 @@ typedef struct shs__dl_learner {
     shs_real *panel;         /* n x SHS__PANEL: a piece of D'D */
     shs_real *scratch;
     shs_real *signal;        /* p */
+    shs_ksvd_report report;  /* of the best dictionary so far, with the caller's arrays */
+    shs_wide best_merit, stop_merit;
+    int stop_iteration; /* when stop_merit was reached */
 } shs__dl_learner;
 
 enum { SHS__PANEL = 32 };
@@ -7686,7 +7678,6 @@ SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *s
     shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {
         shs__dl_count_uses(&w->cpu);
-        shs__dl_set_residual(&w->cpu);
         shs__dl_cpu_residual(w->ctx, &w->cpu, NULL);
     }
     return *status == SHS_OK;
@@ -7700,7 +7691,7 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, w->errors2, w->usage, report);
     }
-    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, &w->cpu, D, w->errors2, w->usage, report);
+    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, &w->cpu, D, w->usage, report);
     return status;
 }
 
@@ -7733,7 +7724,7 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     shs_omp_report report;
     shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
     if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
-    return shs__dl_cpu_code(w->ctx, &w->cpu, D, w->errors2, w->usage, &report);
+    return shs__dl_cpu_code(w->ctx, &w->cpu, D, w->usage, &report);
 }
 
 /* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the
@@ -7760,23 +7751,27 @@ SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constan
     return value;
 }
 
+/* d = y / |y|; 0, with d as it was, where y vanishes or the square of its length is no number. */
+SHS__PRIVATE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
+    shs_wide norm2 = 0, norm;
+    int i;
+    for (i = 0; i < p; i++) norm2 += y[i] * y[i];
+    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
+    norm = SHS__WSQRT(norm2);
+    for (i = 0; i < p; i++) d[i] = (shs_real)(y[i] / norm);
+    return 1;
+}
+
 /* Makes the new atoms of a group of its sums, by the rule, and normalises them. An unused atom, or one whose sum vanishes or is
    no number, as the products of large signals leave the range, stays. */
 SHS__PRIVATE void shs__dl_new_atoms(shs__dl_learner *w, const shs_atom_group *g) {
     shs_real *D = w->D + (size_t)g->first * (size_t)w->p;
-    int j, i;
+    int j;
     shs__dl_rules[g->update].directions(w->p, g, D);
     for (j = 0; j < g->count; j++) {
-        const shs_wide *sum = SHS__AT(g->sums, w->p, 0, j);
         shs_real *after = SHS__AT(g->atoms, w->p, 0, j);
-        shs_wide norm2 = 0, scale;
-        for (i = 0; i < w->p; i++) norm2 += sum[i] * sum[i];
-        if (!(g->energy[j] > 0) || !(norm2 > 0) || !shs__wide_finite(1, &norm2)) {
+        if (!(g->energy[j] > 0) || !shs__dl_unit(w->p, SHS__AT(g->sums, w->p, 0, j), after))
             memcpy(after, SHS__AT(D, w->p, 0, j), (size_t)w->p * sizeof(shs_real));
-            continue;
-        }
-        scale = 1 / SHS__WSQRT(norm2);
-        for (i = 0; i < w->p; i++) after[i] = (shs_real)(sum[i] * scale);
     }
     memcpy(D, g->atoms, (size_t)g->count * (size_t)w->p * sizeof(shs_real));
 }
@@ -7842,9 +7837,8 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
 /* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
    only zero errors are left. */
 SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
-    shs_wide worst = 0, owner, *column = w->sums, norm2 = 0, rank = (shs_wide)shs__ctx_rank(w->ctx);
+    shs_wide worst = 0, owner, *column = w->sums, rank = (shs_wide)shs__ctx_rank(w->ctx);
     size_t i, at = 0;
-    int q;
     shs_status status;
     for (i = 0; i < w->m; i++)
         if ((shs_wide)w->errors2[i] > worst) worst = (shs_wide)w->errors2[i], at = i;
@@ -7860,9 +7854,7 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
         w->errors2[at] = 0;
     }
     if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
-    for (q = 0; q < w->p; q++) norm2 += column[q] * column[q];
-    for (q = 0; q < w->p && norm2 > 0; q++) w->signal[q] = (shs_real)(column[q] / SHS__WSQRT(norm2));
-    *found = norm2 > 0;
+    *found = shs__dl_unit(w->p, column, w->signal);
     return status;
 }
 
@@ -7904,38 +7896,30 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     return status;
 }
 
-/* What the iterations have come to. */
-typedef struct shs__dl_course {
-    shs_ksvd_report best; /* of the best dictionary so far, with the caller's arrays */
-    shs_wide best_merit, stop_merit;
-    int stop_iteration;   /* when stop_merit was reached */
-} shs__dl_course;
-
-SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, shs__dl_course *course, int updates, shs_wide rmse,
-                                    shs_wide mean_atoms) {
+SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
     shs_wide merit = w->tolerant ? mean_atoms : rmse; /* what is being minimised */
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < course->best_merit)) return;
-    course->best_merit = merit;
-    course->best.best_iteration = updates;
-    course->best.rmse = rmse;
-    course->best.mean_atoms = mean_atoms;
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < w->best_merit)) return;
+    w->best_merit = merit;
+    w->report.best_iteration = updates;
+    w->report.rmse = rmse;
+    w->report.mean_atoms = mean_atoms;
     memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
 }
 
 /* Coding, updates, replacement: one iteration, and its record. */
-SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iterations, shs__dl_course *course,
-                                        shs_ksvd_record *record) {
+SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     int iteration = o->first_iteration + k, round, j;
     int rounds = shs__dl_scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     shs_status status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
-    shs__dl_keep_best(w, course, k, record->rmse_coding, record->mean_atoms);
+    shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
-    if (course->best.usage_history)
-        memcpy(course->best.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
-    status = shs__ctx_agree(w->ctx, shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)iterations, record->rmse_coding));
+    if (w->report.usage_history)
+        memcpy(w->report.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
+    status =
+        shs__ctx_agree(w->ctx, shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding));
     for (round = 0; round < rounds && status == SHS_OK; round++)
         status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
     if (status == SHS_OK && o->rmse_after_update) {
@@ -7948,44 +7932,44 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, int iteration
 }
 
 /* Whether the best error has not improved enough for long enough. */
-SHS__PRIVATE int shs__dl_stalled(const shs__dl_learner *w, shs__dl_course *course, int k) {
+SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || course->best_merit < course->stop_merit * (1 - w->o->stop_improvement)) {
-        course->stop_merit = course->best_merit;
-        course->stop_iteration = k;
+    if (k == 0 || w->best_merit < w->stop_merit * (1 - w->o->stop_improvement)) {
+        w->stop_merit = w->best_merit;
+        w->stop_iteration = k;
     }
-    return k - course->stop_iteration >= w->o->stop_patience;
+    return k - w->stop_iteration >= w->o->stop_patience;
 }
 
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
-SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w, shs__dl_course *course) {
-    const shs_ksvd_options *o = w->o;
+SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
+    const size_t iterations = (size_t)w->o->iterations;
     int k;
     shs_wide rmse, mean_atoms;
     shs_status status = SHS_OK;
-    for (k = 0; k < o->iterations && status == SHS_OK; k++) {
+    for (k = 0; k < w->o->iterations; k++) {
         shs_ksvd_record record = SHS_ZERO;
         record.rmse_update = -1;
-        status = shs__dl_iterate(w, k, o->iterations, course, &record);
-        if (course->best.history && (status == SHS_OK || status == SHS_CANCELLED)) course->best.history[k] = record;
+        status = shs__dl_iterate(w, k, &record);
+        if (w->report.history && (status == SHS_OK || status == SHS_CANCELLED)) w->report.history[k] = record;
         if (status != SHS_OK) return status;
-        course->best.iterations = k + 1;
-        if (shs__dl_stalled(w, course, k)) break;
+        w->report.iterations = k + 1;
+        if (shs__dl_stalled(w, k)) break;
     }
     status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms);
     if (status != SHS_OK) return status;
-    shs__dl_keep_best(w, course, course->best.iterations, rmse, mean_atoms);
-    (void)shs__ctx_progress(w->ctx, "learning", (size_t)o->iterations, (size_t)o->iterations, course->best.rmse);
+    shs__dl_keep_best(w, w->report.iterations, rmse, mean_atoms);
+    (void)shs__ctx_progress(w->ctx, "learning", iterations, iterations, w->report.rmse);
     return SHS_OK;
 }
 
 /* The codes of the dictionary that is returned, into the caller's. Not every rank wants codes, so nothing here is
    collective. */
-SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, const shs__dl_course *course, shs_codes *codes) {
+SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = SHS_OK;
     if (codes->stride < w->cpu.coder.stride) return shs__dl_stage_recode(w, w->best, codes);
-    if (course->best.best_iteration != course->best.iterations) status = shs__dl_stage_code(w, w->best, &report);
+    if (w->report.best_iteration != w->report.iterations) status = shs__dl_stage_code(w, w->best, &report);
     return status == SHS_OK ? shs__dl_stage_fetch(w, w->best, codes) : status;
 }
 
@@ -8027,12 +8011,12 @@ SHS__PRIVATE void shs__dl_dct_atom(int width, int height, int channels, const in
 
 SHS__PUBLIC shs_status shs_dictionary_dct(int width, int height, int channels, int n, shs_real *D, int ldd) {
     int count[3], k[3], frequency, made = 0, p, each;
+    shs_status status;
     if (width < 1 || height < 1 || channels < 1) return SHS_BAD_PATCHES;
     if (width > INT_MAX / height || width * height > INT_MAX / channels) return SHS_TOO_LARGE;
     p = width * height * channels;
-    if (n < 1) return SHS_BAD_N;
-    if (!D) return SHS_BAD_DICTIONARY;
-    if (ldd < p) return SHS_BAD_LDD;
+    status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
     each = (n - 1) / channels + 1;
     count[2] = channels;
     count[0] = count[1] = 1;
@@ -8081,12 +8065,8 @@ SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made
         if (status != SHS_OK) return status;
         next += (uint64_t)count;
         for (j = 0; j < count; j++) {
-            const shs_wide *y = w->sums + (size_t)j * (size_t)w->p;
             shs_real *d = w->D + (size_t)*made * (size_t)w->p;
-            shs_wide norm2 = 0;
-            for (i = 0; i < w->p; i++) norm2 += y[i] * y[i];
-            if (!(norm2 > 0)) continue;
-            for (i = 0; i < w->p; i++) d[i] = (shs_real)(y[i] / SHS__WSQRT(norm2));
+            if (!shs__dl_unit(w->p, w->sums + (size_t)j * (size_t)w->p, d)) continue;
             for (i = 0; i < *made && !shs__dl_same_direction(w->p, d, w->D + (size_t)i * (size_t)w->p);) i++;
             *made += i == *made;
         }
@@ -8261,7 +8241,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                           o->prune_uses,   (int)o->keep,  o->rmse_after_update != 0,
                           o->stop_patience};
     const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
-    const int64_t limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
+    const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
         meeting.all = shs__ctx_imprint(meeting.all, shape, sizeof shape);
@@ -8310,13 +8290,16 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
+    shs__dl_session *s = &w->cpu;
+    shs__synthesis *e = &s->residual;
     shs_status status = SHS_OK;
     while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
-    if (!own_codes) w->cpu.codes = *codes;
-    w->cpu.coder.Y = Y;
-    w->cpu.coder.ldy = ldy;
-    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->cpu.coder.flags)) return SHS_SIGNALS_NOT_FINITE;
+    if (!own_codes) s->codes = *codes;
+    s->coder.Y = Y, s->coder.ldy = ldy, s->coder.codes = &s->codes, s->coder.errors2 = w->errors2, s->coder.after = e;
+    e->p = w->p, e->D = s->D, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &s->codes, e->count = w->m;
+    e->Z = s->E, e->ldz = w->p, e->sums = s->chunk_sums;
+    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, s->coder.flags)) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
 
@@ -8325,27 +8308,26 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
                                    const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                    shs_ksvd_report *report) {
     shs_ksvd_options o = shs__dl_options(p, n, options);
-    shs__dl_course course = SHS_ZERO;
     shs__dl_learner w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
     int stride = 0, j, started;
     shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, &o, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
-    if (report) course.best.history = report->history, course.best.usage_history = report->usage_history;
+    if (report) w.report.history = report->history, w.report.usage_history = report->usage_history;
     w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     started = status == SHS_OK;
     if (started) {
         memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
-        status = shs__dl_learn(&w, &course);
+        status = shs__dl_learn(&w);
     }
-    if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, &course, codes);
+    if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
         for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
-        if (report) *report = course.best;
+        if (report) *report = w.report;
     }
     shs__dl_stage_close(&w);
     shs__layout_release(w.ctx, &l);
