@@ -8558,18 +8558,31 @@ SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
     shs__patch_get_range(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
 }
 
+SHS__PRIVATE void shs__patch_get_run(const shs_context *ctx, shs__patch_job *w) {
+    shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, shs__ctx_chunks(w->count, SHS__SIGNALS_A_CHUNK),
+                      shs__patch_get_chunk, w);
+}
+
+/* A job for patches first .. first+count-1 of the set. */
+SHS__PRIVATE shs_status shs__patch_job_open(const shs_context *ctx, const shs_image *image, int need_pixels,
+                                            const shs_patches *set, size_t first, size_t count, shs__patch_job *w) {
+    shs_status status = shs__ctx_check(ctx);
+    memset(w, 0, sizeof *w);
+    if (status == SHS_OK) status = shs__patch_grid_open(image, need_pixels, set, &w->g);
+    if (status != SHS_OK) return status;
+    w->first = first, w->count = count;
+    return first > w->g.count || count > w->g.count - first ? SHS_BAD_PATCHES : SHS_OK;
+}
+
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                        size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms) {
-    shs__patch_job w = SHS_ZERO;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__patch_grid_open(image, 1, set, &w.g);
+    shs__patch_job w;
+    shs_status status = shs__patch_job_open(ctx, image, 1, set, first, count, &w);
     if (status != SHS_OK) return status;
-    if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Y && count) return SHS_BAD_OUTPUT;
     if (ldy < w.g.p) return SHS_BAD_LDY;
-    w.first = first, w.count = count, w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
-    shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w.g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK),
-                      shs__patch_get_chunk, &w);
+    w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
+    shs__patch_get_run(ctx, &w);
     return SHS_OK;
 }
 
@@ -8638,16 +8651,13 @@ SHS__PRIVATE void shs__patch_put_run(const shs_context *ctx, shs__patch_job *w) 
 SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                        size_t count, const shs_real *Z, int ldz, const shs_real *means, const shs_real *norms,
                                        shs_real *sum, shs_real *weight) {
-    shs__patch_job w = SHS_ZERO;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__patch_grid_open(image, 0, set, &w.g);
+    shs__patch_job w;
+    shs_status status = shs__patch_job_open(ctx, image, 0, set, first, count, &w);
     if (status != SHS_OK) return status;
-    if (first > w.g.count || count > w.g.count - first) return SHS_BAD_PATCHES;
     if (!Z && count) return SHS_BAD_SIGNALS;
     if (ldz < w.g.p) return SHS_BAD_LDZ;
     if (!sum || !weight) return SHS_BAD_OUTPUT;
-    w.first = first, w.count = count, w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms;
-    w.sum = sum, w.weight = weight;
+    w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms, w.sum = sum, w.weight = weight;
     shs__patch_put_run(ctx, &w);
     return SHS_OK;
 }
@@ -8695,25 +8705,25 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
 enum { SHS__PATCHES_A_BATCH = 16384 };
 
 typedef struct shs__patch_coding {
-    shs__patch_grid g;
+    shs__patch_job job; /* a batch: out of the image, and back */
+    size_t batch;       /* patches of one at most */
     shs__coder coder;
     shs_codes codes;
     shs_omp_options coding; /* of the batch: the arrays `..._each` move along */
-    int batch;
-    shs_real *Y, *means, *norms, *sum, *weight;
+    shs__synthesis synthesis;
 } shs__patch_coding;
 
-SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int n, int stride, int workers) {
-    size_t batch = shs__zmin(SHS__PATCHES_A_BATCH, w->g.count), pixels = (size_t)w->g.width * (size_t)w->g.height;
-    w->batch = (int)batch;
-    w->coder.over.p = w->g.p, w->coder.over.n = n, w->coder.m = batch, w->coder.stride = stride, w->coder.options = &w->coding;
+SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int workers) {
+    shs__patch_job *job = &w->job;
+    size_t p = (size_t)job->g.p, channels = (size_t)job->g.channels, pixels = (size_t)job->g.width * (size_t)job->g.height;
+    w->coder.m = w->batch;
     shs__coder_layout(l, &w->coder, workers);
-    shs__codes_layout(l, &w->codes, batch, stride);
-    w->Y = SHS__CARVE(l, shs_real, shs__layout_product(batch, (size_t)w->g.p, 1));
-    w->means = SHS__CARVE(l, shs_real, shs__layout_product(batch, (size_t)w->g.channels, 1));
-    w->norms = SHS__CARVE(l, shs_real, batch);
-    w->sum = SHS__CARVE(l, shs_real, shs__layout_product(pixels, (size_t)w->g.channels, 1));
-    w->weight = SHS__CARVE(l, shs_real, pixels);
+    shs__codes_layout(l, &w->codes, w->batch, w->coder.stride);
+    job->Z = job->Y = SHS__CARVE(l, shs_real, shs__layout_product(w->batch, p, 1));
+    job->put_means = job->means = SHS__CARVE(l, shs_real, shs__layout_product(w->batch, channels, 1));
+    job->put_norms = job->norms = SHS__CARVE(l, shs_real, w->batch);
+    job->sum = SHS__CARVE(l, shs_real, shs__layout_product(pixels, channels, 1));
+    job->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
 SHS__PRIVATE int shs__patch_fetch(void *source, size_t first, size_t end) {
@@ -8723,24 +8733,17 @@ SHS__PRIVATE int shs__patch_fetch(void *source, size_t first, size_t end) {
 }
 
 /* The patches of a batch become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
-SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_coding *w, shs__patch_job *job,
-                                        shs_omp_report *report) {
-    shs__synthesis synthesis = SHS_ZERO;
-    const shs_engine *e = ctx ? ctx->engine : NULL;
-    size_t count = job->count, workers = (size_t)shs__ctx_workers(ctx);
+SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *report) {
+    const size_t count = w->job.count, workers = (size_t)shs__ctx_workers(ctx);
     shs_status status = SHS_OK;
-    synthesis.p = w->g.p, synthesis.D = w->coder.over.D, synthesis.ldd = w->coder.over.ldd, synthesis.codes = &w->codes;
-    synthesis.count = count, synthesis.Z = w->Y, synthesis.ldz = w->g.p;
-    w->coder.m = count;
+    w->coder.m = w->synthesis.count = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
-    w->coder.Y = w->Y, w->coder.ldy = w->g.p, w->coder.codes = &w->codes;
-    w->coder.fetch = e ? NULL : shs__patch_fetch, w->coder.source = job, w->coder.after = &synthesis;
-    if (e) {
-        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->g.p, shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK),
-                          shs__patch_get_chunk, job);
-        if (!shs__all_finite(ctx, w->g.p, count, w->Y, w->g.p, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
+    if (ctx && ctx->engine) {
+        w->coder.fetch = NULL;
+        shs__patch_get_run(ctx, &w->job);
+        if (!shs__all_finite(ctx, w->job.g.p, count, w->job.Y, w->job.ld, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, report, &status)) {
-            if (status == SHS_OK) (void)shs__synthesis_run(ctx, &synthesis);
+            if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
         }
     }
@@ -8749,50 +8752,41 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     return memchr(w->coder.flags, 1, workers) ? SHS_IMAGE_NOT_FINITE : status;
 }
 
-/* One batch: out of the image, through the dictionary, back. */
-SHS__PRIVATE shs_status shs__patch_batch(const shs_context *ctx, shs__patch_coding *w, size_t first, size_t count,
-                                         shs_omp_report *report) {
-    shs__patch_job job = SHS_ZERO;
-    shs_status status;
-    job.g = w->g;
-    job.first = first, job.count = count, job.Y = w->Y, job.ld = w->g.p, job.means = w->means, job.norms = w->norms;
-    status = shs__patch_code(ctx, w, &job, report);
-    if (status != SHS_OK) return status;
-    job.Z = w->Y, job.put_means = w->means, job.put_norms = w->norms, job.sum = w->sum, job.weight = w->weight;
-    shs__patch_put_run(ctx, &job);
-    if (w->coding.sparsity_each) w->coding.sparsity_each += count;
-    if (w->coding.tolerance_each) w->coding.tolerance_each += count;
-    return SHS_OK;
-}
-
+/* Batch by batch: out of the image, through the dictionary, back. */
 SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *total) {
-    size_t first, pixels = (size_t)w->g.width * (size_t)w->g.height;
+    shs__patch_job *job = &w->job;
+    const size_t all = job->g.count, pixels = (size_t)job->g.width * (size_t)job->g.height;
     shs_status status = SHS_OK;
-    memset(w->sum, 0, pixels * (size_t)w->g.channels * sizeof(shs_real));
-    memset(w->weight, 0, pixels * sizeof(shs_real));
-    for (first = 0; first < w->g.count && status == SHS_OK; first += (size_t)w->batch) {
+    memset(job->sum, 0, pixels * (size_t)job->g.channels * sizeof(shs_real));
+    memset(job->weight, 0, pixels * sizeof(shs_real));
+    for (job->first = 0; job->first < all && status == SHS_OK; job->first += w->batch) {
         shs_omp_report report = SHS_ZERO;
-        size_t count = shs__zmin((size_t)w->batch, w->g.count - first);
-        status = shs__patch_batch(ctx, w, first, count, &report);
+        job->count = shs__zmin(w->batch, all - job->first);
+        status = shs__patch_code(ctx, w, &report);
+        if (status != SHS_OK) break;
+        shs__patch_put_run(ctx, job);
         total->nonzeros += report.nonzeros;
         total->not_reached += report.not_reached;
         total->sum2 += report.sum2;
-        if (status == SHS_OK) status = shs__ctx_progress(ctx, "approximating", first + count, w->g.count, -1);
+        if (w->coding.sparsity_each) w->coding.sparsity_each += job->count;
+        if (w->coding.tolerance_each) w->coding.tolerance_each += job->count;
+        status = shs__ctx_progress(ctx, "approximating", job->first + job->count, all, -1);
     }
-    total->rmse = w->g.count ? SHS__WSQRT(total->sum2 / ((shs_wide)w->g.p * (shs_wide)w->g.count)) : 0;
+    total->rmse = all ? SHS__WSQRT(total->sum2 / ((shs_wide)job->g.p * (shs_wide)all)) : 0;
     return status;
 }
 
 SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels, const shs_patches *set, int n,
-                                        const shs_omp_options *coding, shs__patch_coding *w, int *stride) {
-    shs_omp_options zero = SHS_ZERO;
-    shs_status status = shs__patch_grid_open(image, need_pixels, set, &w->g);
+                                        const shs_omp_options *coding, shs__patch_coding *w) {
+    shs__patch_grid *g = &w->job.g;
+    shs_status status = shs__patch_grid_open(image, need_pixels, set, g);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
-    w->coding = coding ? *coding : zero;
-    *stride = shs__imin(w->g.p, n);
-    status = shs__omp_check_options(w->g.p, n, w->g.count, &w->coding, stride);
-    *stride = shs__imax(*stride, 1);
+    status = shs__coder_open(&w->coder, g->p, n, g->count, shs__imin(g->p, n), coding);
+    w->coding = *w->coder.options;
+    w->coder.options = &w->coding;
+    w->coder.stride = shs__imax(w->coder.stride, 1);
+    w->batch = shs__zmin(SHS__PATCHES_A_BATCH, g->count);
     return status;
 }
 
@@ -8800,9 +8794,8 @@ SHS__PUBLIC size_t shs_patches_approximate_workspace(const shs_context *ctx, con
                                                      int n, const shs_omp_options *coding) {
     shs__patch_coding w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    int stride;
-    if (shs__patch_open(image, 0, set, n, coding, &w, &stride) != SHS_OK) return SIZE_MAX;
-    shs__patch_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
+    if (shs__patch_open(image, 0, set, n, coding, &w) != SHS_OK) return SIZE_MAX;
+    shs__patch_layout(&l, &w, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
 
@@ -8813,20 +8806,26 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     shs__layout l = SHS_ZERO;
     shs_omp_report total = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
-    int stride = 0;
+    int p;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__patch_open(image, 1, set, n, coding, &w, &stride);
-    if (status == SHS_OK) status = shs__omp_check_dictionary(w.g.p, n, D, ldd);
+    if (status == SHS_OK) status = shs__patch_open(image, 1, set, n, coding, &w);
+    p = w.job.g.p;
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
-    if (!shs__finite_columns(w.g.p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, n, stride, shs__ctx_workers(ctx));
+    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
+    w.job.ld = p;
+    w.synthesis.p = p, w.synthesis.D = D, w.synthesis.ldd = ldd, w.synthesis.codes = &w.codes;
+    w.synthesis.Z = w.job.Y, w.synthesis.ldz = p;
+    w.coder.Y = w.job.Y, w.coder.ldy = p, w.coder.codes = &w.codes;
+    w.coder.fetch = shs__patch_fetch, w.coder.source = &w.job, w.coder.after = &w.synthesis;
     ctx = shs__ctx_trial(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__patch_batches(ctx, &w, &total);
-    if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.sum, w.weight, out);
+    if (status == SHS_OK) status = shs_patches_average(ctx, image, lambda, w.job.sum, w.job.weight, out);
     if (status == SHS_OK && report) *report = total;
     shs__layout_release(ctx, &l);
     return status;
@@ -8929,24 +8928,24 @@ SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_pat
     return SHS_OK;
 }
 
-/* One channel: its sigma^2, the patches it rests on, whether it is a guess. */
-SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_patches *w, shs_wide *sigma2, size_t *patches,
-                                           int *guess) {
+/* One channel; its sigma is the square. */
+SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_patches *w, shs_noise *one) {
     const int p = SHS__NOISE_P;
-    shs_wide limit = (shs_wide)SHS__REAL_MAX, before = -1;
+    shs_wide limit = (shs_wide)SHS__REAL_MAX, sigma2 = 0, before = -1;
     int round;
-    *sigma2 = 0, *patches = 0, *guess = 1;
-    for (round = 0; round < SHS__NOISE_ROUNDS && shs__wabs(*sigma2 - before) > (shs_wide)1e-4 * before; round++) {
+    one->guess = 1;
+    for (round = 0; round < SHS__NOISE_ROUNDS && shs__wabs(sigma2 - before) > (shs_wide)1e-4 * before; round++) {
         shs_status status = shs__noise_values(ctx, w, limit);
         if (status != SHS_OK) return status;
-        *guess = w->patches < 10 * (size_t)p;
-        if (w->patches <= (size_t)p) return SHS_OK;
-        before = *sigma2;
-        *sigma2 = w->values[p - 1] > 0 ? w->values[p - 1] : 0;
-        *patches = w->patches;
-        *guess |= w->values[p - 1 - p / 4] > (shs_wide)1.2 * *sigma2;
-        limit = SHS__NOISE_TAU * *sigma2;
+        one->guess = w->patches < 10 * (size_t)p;
+        if (w->patches <= (size_t)p) break;
+        before = sigma2;
+        sigma2 = w->values[p - 1] > 0 ? w->values[p - 1] : 0;
+        one->patches = w->patches;
+        one->guess |= w->values[p - 1 - p / 4] > (shs_wide)1.2 * sigma2;
+        limit = SHS__NOISE_TAU * sigma2;
     }
+    one->sigma = sigma2;
     return SHS_OK;
 }
 
@@ -8969,14 +8968,12 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     if (status != SHS_OK) return status;
     all.patches = SIZE_MAX;
     for (channel = 0; channel < g.channels && status == SHS_OK; channel++) {
-        shs_wide sigma2 = 0;
-        size_t patches = 0;
-        int guess = 0;
+        shs_noise one = SHS_ZERO;
         status = shs__noise_read(&g, &w, channel);
-        if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &sigma2, &patches, &guess);
-        sum += sigma2;
-        all.patches = shs__zmin(all.patches, patches);
-        all.guess |= guess;
+        if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &one);
+        sum += one.sigma;
+        all.patches = shs__zmin(all.patches, one.patches);
+        all.guess |= one.guess;
     }
     all.sigma = SHS__WSQRT(sum / (shs_wide)g.channels);
     if (status == SHS_OK) *noise = all;
