@@ -2334,9 +2334,6 @@ typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__el
     }))
 #define SHS__CAST_BY(v, by, type) SHS__CAST(v, type)
 #endif
-/* As many elements as a vector of shs_wide has, and as many again of shs_wide. */
-typedef shs__element SHS__IN(part_any) SHS__ANY(shs__element, SHS__WLANES * sizeof(shs__element));
-#define SHS__WIDEN(p) SHS__CAST(*(const SHS__IN(part_any) *)(const void *)(p), shs__wvec)
 #define SHS__PREFETCH(p) __builtin_prefetch(p)
 #else
 #define SHS__LANES 1
@@ -2347,9 +2344,14 @@ typedef shs_wide shs__wvec;
 #define SHS__STORE(p, v) (*(p) = (v))
 #define SHS__WLOAD(p) (*(p))
 #define SHS__WSTORE(p, v) (*(p) = (v))
-#define SHS__WIDEN(p) ((shs_wide) * (p))
 #define SHS__PREFETCH(p) ((void)(p))
+#define SHS__CAST(v, type) ((type)(v))
+#define SHS__CAST_BY(v, by, type) ((type)(v))
+#define SHS__ANY(type, bytes)
 #endif
+/* As many elements as a vector of shs_wide has, and as many again of shs_wide. */
+typedef shs__element SHS__IN(part_any) SHS__ANY(shs__element, SHS__WLANES * sizeof(shs__element));
+#define SHS__WIDEN(p) SHS__CAST(*(const SHS__IN(part_any) *)(const void *)(p), shs__wvec)
 
 #ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
@@ -3196,7 +3198,6 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
 
 /* As many values of another type as a vector has elements, or values of shs_wide. */
-#ifdef SHS__VECTOR_BYTES
 #define SHS__PX_TYPE(name, type, lanes) typedef type SHS__IN(name) SHS__ANY(type, (lanes) * sizeof(type))
 SHS__PX_TYPE(px_u8, uint8_t, SHS__LANES);
 SHS__PX_TYPE(px_i16, int16_t, SHS__LANES);
@@ -3209,19 +3210,8 @@ SHS__PX_TYPE(part_u16, uint16_t, SHS__WLANES);
 SHS__PX_TYPE(part_i32, int32_t, SHS__WLANES);
 SHS__PX_TYPE(part_f32, float, SHS__WLANES);
 #define SHS__PX_AT(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
-#define SHS__PX_F32(p) SHS__CAST(SHS__PX_AT(px_f32, p), shs__vec)
-#define SHS__PX_INT(kind, p) SHS__CAST_BY(SHS__PX_AT(kind, p), SHS__IN(px_i32), shs__vec)
-#define SHS__PX_U8(p) SHS__PX_INT(px_u8, p)
-#define SHS__PX_I16(p) SHS__PX_INT(px_i16, p)
-#define SHS__PX_U16(p) SHS__PX_INT(px_u16, p)
-#define SHS__PX_NEXT(apart) 1 /* from one band to the next in a panel packed as [group][pixel][L] */
-#else
-#define SHS__PX_F32(p) ((shs__element) * (p))
-#define SHS__PX_U8(p) ((shs__element) * (p))
-#define SHS__PX_I16(p) ((shs__element) * (p))
-#define SHS__PX_U16(p) ((shs__element) * (p))
-#define SHS__PX_NEXT(apart) (apart)
-#endif
+
+/* Masks: what a comparison yields, and the bits of elements. SHS__PICK is a where the condition holds, else b, lane by lane. */
 #ifdef SHS__ELEMENT_64
 typedef int64_t SHS__IN(px_lane);
 #define SHS__PX_EXPONENT ((int64_t)0x7ff << 52)
@@ -3229,29 +3219,48 @@ typedef int64_t SHS__IN(px_lane);
 typedef int32_t SHS__IN(px_lane);
 #define SHS__PX_EXPONENT 0x7f800000
 #endif
+#ifdef SPARSEHS_NO_DOUBLE
+SHS__PX_TYPE(wide_mask, int32_t, SHS__WLANES);
+#else
+SHS__PX_TYPE(wide_mask, int64_t, SHS__WLANES);
+#endif
+SHS__PX_TYPE(px_mask, SHS__IN(px_lane), SHS__LANES);
+#ifdef SHS__VECTOR_BYTES
+#define SHS__PICK_OF(mask, vector, condition, a, b)                                                                    \
+    ((vector)(((SHS__IN(mask))(a) & (condition)) | ((SHS__IN(mask))(b) & ~(condition))))
+#define SHS__PX_NEXT(apart) 1 /* from one band to the next in a panel packed as [group][pixel][L] */
+#else
+#define SHS__PICK_OF(mask, vector, condition, a, b) ((condition) ? (a) : (b))
+#define SHS__PX_NEXT(apart) (apart)
+#endif
+#define SHS__PICK(condition, a, b) SHS__PICK_OF(px_mask, shs__vec, condition, a, b)
+#define SHS__PICK_WIDE(condition, a, b) SHS__PICK_OF(wide_mask, shs__wvec, condition, a, b)
 
 /* out = value - shift for n values side by side: one shift for all, or one each. */
-#define SHS__PX_CONVERT(from_type, read)                                                                               \
+#define SHS__PX_CONVERT(from_type, converted)                                                                          \
     {                                                                                                                  \
         const from_type *v = (const from_type *)from;                                                                  \
-        if (each)                                                                                                      \
-            for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(to + i, read(v + i) - SHS__LOAD(shift + i));       \
-        else                                                                                                           \
-            for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(to + i, read(v + i) - shift[0]);                   \
-        for (; i < n; i++) to[i] = (shs__element)v[i] - shift[each ? i : 0];                                           \
+        for (; i + SHS__LANES <= n; i += SHS__LANES, shift += step) SHS__STORE(to + i, converted - SHS__LOAD(shift));  \
+        for (; i < n; i++, shift += step != 0) to[i] = (shs__element)v[i] - *shift;                                    \
     }                                                                                                                  \
     break;
+#define SHS__PX_WHOLE(kind) SHS__CAST_BY(SHS__PX_AT(kind, v + i), SHS__IN(px_i32), shs__vec)
 
 SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, const void *shifts, int each, void *elements) {
     const shs__element *shift = (const shs__element *)shifts;
-    shs__element *to = (shs__element *)elements;
-    int i = 0;
+    shs__element *to = (shs__element *)elements, all[SHS__LANES];
+    int i, step = each ? SHS__LANES : 0;
+    for (i = 0; i < SHS__LANES && !each; i++) all[i] = *shift;
+    if (!each) shift = all;
+    i = 0;
     switch (type) {
-    case SHS_TYPE_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_U8)
-    case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__PX_I16)
-    case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_U16)
-    case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__PX_F32)
-    default: SHS__PX_CONVERT(shs__element, SHS__LOAD)
+    case SHS_TYPE_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_WHOLE(px_u8))
+    case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__PX_WHOLE(px_i16))
+    case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_WHOLE(px_u16))
+#ifdef SHS__ELEMENT_64 /* otherwise it is the element */
+    case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__CAST(SHS__PX_AT(px_f32, v + i), shs__vec))
+#endif
+    default: SHS__PX_CONVERT(shs__element, SHS__LOAD(v + i))
     }
 }
 
@@ -3267,17 +3276,15 @@ SHS__PRIVATE void SHS__IN(px_transpose)(int m, int n, const void *S, int lds, vo
 #define SHS__PX_LEAST SHS__PX_EXPONENT
 #endif
 SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
-    SHS__IN(px_lane) bad = 0, bits;
-    int i = 0;
-#ifdef SHS__VECTOR_BYTES
-    typedef SHS__IN(px_lane) lanes __attribute__((vector_size(SHS__VECTOR_BYTES)));
-    SHS__IN(px_lane) lane[SHS__LANES];
-    lanes flags = {0}, exponent = flags + SHS__PX_EXPONENT, least = flags + SHS__PX_LEAST;
-    for (; i + SHS__LANES <= n; i += SHS__LANES) flags |= ((lanes)SHS__LOAD(x + i) & exponent) >= least;
+    SHS__IN(px_lane) bad = 0, bits, lane[SHS__LANES];
+    SHS__IN(px_mask) flags = SHS_ZERO, v;
+    int i = 0, l;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) {
+        memcpy(&v, x + i, sizeof v);
+        flags |= (v & SHS__PX_EXPONENT) >= SHS__PX_LEAST;
+    }
     memcpy(lane, &flags, sizeof flags);
-    for (n -= i, x += i, i = 0; i < SHS__LANES; i++) bad |= lane[i];
-    i = 0;
-#endif
+    for (l = 0; l < SHS__LANES; l++) bad |= lane[l];
     for (; i < n; i++) {
         memcpy(&bits, x + i, sizeof bits);
         bad |= (bits & SHS__PX_EXPONENT) >= SHS__PX_LEAST;
@@ -3386,52 +3393,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
 
 /* ---- kernels: pixels, results ------------------------------------------------------------------------ >>k_results */
 
-#ifdef SHS__VECTOR_BYTES
-#if defined(SPARSEHS_NO_DOUBLE)
-typedef int32_t SHS__IN(wide_lane);
-#define SHS__PX_WIDE_SIGN INT32_MIN
-#else
-typedef int64_t SHS__IN(wide_lane);
-#define SHS__PX_WIDE_SIGN INT64_MIN
-#endif
-typedef SHS__IN(wide_lane) SHS__IN(wide_mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef SHS__IN(px_lane) SHS__IN(px_mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
-/* Lane by lane: where the condition holds a, else b. */
-#define SHS__PX_PICK(mask, vector, condition, a, b)                                                                    \
-    ((vector)(((SHS__IN(mask))(a) & (condition)) | ((SHS__IN(mask))(b) & ~(condition))))
-#else
-#define SHS__PX_PICK(mask, vector, condition, a, b) ((condition) ? (a) : (b))
-#endif
-
-/* The extremes of n values; of each of n values in `rows` rows, with room up to whole vectors. */
-SHS__PRIVATE void SHS__IN(px_range)(int n, const void *values, void *lowest, void *highest) {
-    const shs__element *y = (const shs__element *)values;
-    shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
-    int i = 0;
-#ifdef SHS__VECTOR_BYTES
-    if (n >= SHS__LANES) {
-        shs__vec least = SHS__LOAD(y), most = least, v;
-        shs__element lane[2 * SHS__LANES];
-        for (i = SHS__LANES; i + SHS__LANES <= n; i += SHS__LANES) {
-            v = SHS__LOAD(y + i);
-            least = SHS__PX_PICK(px_mask, shs__vec, v < least, v, least);
-            most = SHS__PX_PICK(px_mask, shs__vec, v > most, v, most);
-        }
-        SHS__STORE(lane, least);
-        SHS__STORE(lane + SHS__LANES, most);
-        for (n -= i, y += i, i = 0; i < SHS__LANES; i++) {
-            *low = lane[i] < *low ? lane[i] : *low;
-            *high = lane[SHS__LANES + i] > *high ? lane[SHS__LANES + i] : *high;
-        }
-        i = 0;
-    }
-#endif
-    for (; i < n; i++) {
-        *low = y[i] < *low ? y[i] : *low;
-        *high = y[i] > *high ? y[i] : *high;
-    }
-}
-
+/* The extremes of each of n values in `rows` rows, with room up to whole vectors; of n values. */
 SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, int ldy, void *lowest, void *highest) {
     const shs__element *y = (const shs__element *)values;
     shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
@@ -3440,11 +3402,27 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, in
         shs__vec least = SHS__LOAD(low + i), most = SHS__LOAD(high + i), v;
         for (k = 0; k < rows; k++) {
             v = SHS__LOAD(y + (size_t)k * (size_t)ldy + i);
-            least = SHS__PX_PICK(px_mask, shs__vec, v < least, v, least);
-            most = SHS__PX_PICK(px_mask, shs__vec, v > most, v, most);
+            least = SHS__PICK(v < least, v, least);
+            most = SHS__PICK(v > most, v, most);
         }
         SHS__STORE(low + i, least);
         SHS__STORE(high + i, most);
+    }
+}
+
+SHS__PRIVATE void SHS__IN(px_range)(int n, const void *values, void *lowest, void *highest) {
+    const shs__element *y = (const shs__element *)values;
+    shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest, lows[SHS__LANES], highs[SHS__LANES];
+    int i;
+    for (i = 0; i < SHS__LANES; i++) lows[i] = *low, highs[i] = *high;
+    SHS__IN(px_range_rows)(n / SHS__LANES, SHS__LANES, y, SHS__LANES, lows, highs);
+    for (i = n - n % SHS__LANES; i < n; i++) {
+        *low = y[i] < *low ? y[i] : *low;
+        *high = y[i] > *high ? y[i] : *high;
+    }
+    for (i = 0; i < SHS__LANES; i++) {
+        *low = lows[i] < *low ? lows[i] : *low;
+        *high = highs[i] > *high ? highs[i] : *high;
     }
 }
 
@@ -3469,76 +3447,49 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     }
 }
 
-/* One value in shs_wide: the constant added, and stretched. Vectors of them and single ones are calculated alike. */
-#define SHS__PX_SCALED(value, at)                                                                                      \
-    value = at(s->constant) + value;                                                                                   \
-    if (s->rescale) value = at(s->range) * (value - at(s->low)) / at(s->old) + s->base;
-#define SHS__PX_ONE(p) (p)[s->each ? i : 0]
-#define SHS__PX_SINGLES(to_type, least, most, rounded)                                                                 \
-    for (; i < n; i++) {                                                                                               \
-        shs_wide x = (shs_wide)y[i];                                                                                   \
-        SHS__PX_SCALED(x, SHS__PX_ONE)                                                                                 \
-        if (rounded) {                                                                                                 \
-            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
-            out[i] = x >= (shs_wide)(most) ? (to_type)(most) : x > (shs_wide)(least) ? (to_type)x : (to_type)(least);  \
-        } else out[i] = (to_type)x;                                                                                    \
+/* One value in shs_wide: the constant added, stretched, and, for integers, rounded half away from zero and kept in range.
+   Vectors of them and single ones are calculated alike. */
+#define SHS__PX_SCALED(x, at, zero, least, most, pick)                                                                 \
+    x = at(s->constant) + x;                                                                                           \
+    if (s->rescale) x = at(s->range) * (x - at(s->low)) / at(s->old) + s->base;                                        \
+    if (whole) {                                                                                                       \
+        x += pick(x < zero, zero - (shs_wide)0.5, zero + (shs_wide)0.5);                                               \
+        x = pick(x > least, x, least);                                                                                 \
+        x = pick(x < most, x, most);                                                                                   \
     }
-#ifdef SHS__VECTOR_BYTES
-#define SHS__PX_MANY(p) (s->each ? (shs__wvec)SHS__WLOAD((p) + i) : (p)[0] + none)
-#define SHS__PX_STORE(to_type, kind, least, most)                                                                      \
-    {                                                                                                                  \
-        to_type *out = (to_type *)to;                                                                                  \
-        const shs__wvec none = {0}, lowest = none + (shs_wide)(least), highest = none + (shs_wide)(most);              \
-        const SHS__IN(wide_mask) half = (SHS__IN(wide_mask))(none + (shs_wide)0.5);                                    \
-        const SHS__IN(wide_mask) sign = (half & 0) + SHS__PX_WIDE_SIGN;                                                \
-        for (; i + SHS__WLANES <= n; i += SHS__WLANES) {                                                               \
-            shs__wvec x = SHS__WIDEN(y + i);                                                                           \
-            SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
-            x += (shs__wvec)(((SHS__IN(wide_mask))x & sign) | half);                                                   \
-            x = SHS__PX_PICK(wide_mask, shs__wvec, x > lowest, x, lowest);                                             \
-            x = SHS__PX_PICK(wide_mask, shs__wvec, x < highest, x, highest);                                           \
-            *(SHS__IN(kind) *)(void *)(out + i) = SHS__CAST_BY(x, SHS__IN(part_i32), SHS__IN(kind));                   \
-        }                                                                                                              \
-        SHS__PX_SINGLES(to_type, least, most, 1)                                                                       \
-    }                                                                                                                  \
-    break;
-#define SHS__PX_STORE_REAL(to_type, kind)                                                                              \
-    {                                                                                                                  \
-        to_type *out = (to_type *)to;                                                                                  \
-        const shs__wvec none = {0};                                                                                    \
-        for (; i + SHS__WLANES <= n; i += SHS__WLANES) {                                                               \
-            shs__wvec x = SHS__WIDEN(y + i);                                                                           \
-            SHS__PX_SCALED(x, SHS__PX_MANY)                                                                            \
-            *(SHS__IN(kind) *)(void *)(out + i) = SHS__CAST(x, SHS__IN(kind));                                         \
-        }                                                                                                              \
-        SHS__PX_SINGLES(to_type, 0, 0, 0)                                                                              \
-    }                                                                                                                  \
-    break;
-#else
-#define SHS__PX_STORE(to_type, kind, least, most)                                                                      \
-    {                                                                                                                  \
-        to_type *out = (to_type *)to;                                                                                  \
-        SHS__PX_SINGLES(to_type, least, most, 1)                                                                       \
-    }                                                                                                                  \
-    break;
-#define SHS__PX_STORE_REAL(to_type, kind)                                                                              \
-    {                                                                                                                  \
-        to_type *out = (to_type *)to;                                                                                  \
-        SHS__PX_SINGLES(to_type, 0, 0, 0)                                                                              \
-    }                                                                                                                  \
-    break;
-#endif
+#define SHS__PX_ONE(p) (p)[s->each ? i : 0]
+#define SHS__PX_MANY(p) (s->each ? (shs__wvec)SHS__WLOAD((p) + i) : none + (p)[0])
+#define SHS__PX_PICK_ONE(condition, a, b) ((condition) ? (a) : (b))
+#define SHS__PX_STORE(kind, to_type) (*(SHS__IN(kind) *)(void *)((to_type *)to + i))
+#define SHS__PX_STORE_WHOLE(kind, to_type) SHS__PX_STORE(kind, to_type) = SHS__CAST_BY(x, SHS__IN(part_i32), SHS__IN(kind))
 
-/* Stores n results side by side, scaled, as SHS_TYPE_U8, I16, U16, F32 or REAL. Integers round half away from zero. */
+/* Stores n results side by side, scaled, as SHS_TYPE_U8, I16, U16, F32 or REAL. The type is asked for vector by vector: a loop
+   for each would be 2 KB more of every instance, and no faster. */
 SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, const shs__scaling *s, void *to) {
     const shs__element *y = (const shs__element *)values;
+    const shs__wvec none = SHS_ZERO;
+    const int whole = type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
+    const shs_wide least = type == SHS_TYPE_I16 ? -32768 : 0;
+    const shs_wide most = type == SHS_TYPE_U8 ? 255 : type == SHS_TYPE_I16 ? 32767 : 65535;
+    const shs__wvec leasts = none + least, mosts = none + most;
     int i = 0;
-    switch (type) {
-    case SHS_TYPE_U8: SHS__PX_STORE(uint8_t, part_u8, 0, 255)
-    case SHS_TYPE_I16: SHS__PX_STORE(int16_t, part_i16, -32768, 32767)
-    case SHS_TYPE_U16: SHS__PX_STORE(uint16_t, part_u16, 0, 65535)
-    case SHS_TYPE_F32: SHS__PX_STORE_REAL(float, part_f32)
-    default: SHS__PX_STORE_REAL(shs__element, part_any)
+    for (; i + SHS__WLANES <= n; i += SHS__WLANES) {
+        shs__wvec x = SHS__WIDEN(y + i);
+        SHS__PX_SCALED(x, SHS__PX_MANY, none, leasts, mosts, SHS__PICK_WIDE)
+        if (type == SHS_TYPE_U8) SHS__PX_STORE_WHOLE(part_u8, uint8_t);
+        else if (type == SHS_TYPE_I16) SHS__PX_STORE_WHOLE(part_i16, int16_t);
+        else if (type == SHS_TYPE_U16) SHS__PX_STORE_WHOLE(part_u16, uint16_t);
+        else if (type == SHS_TYPE_F32) SHS__PX_STORE(part_f32, float) = SHS__CAST(x, SHS__IN(part_f32));
+        else SHS__PX_STORE(part_any, shs__element) = SHS__CAST(x, SHS__IN(part_any));
+    }
+    for (; i < n; i++) {
+        shs_wide x = (shs_wide)y[i];
+        SHS__PX_SCALED(x, SHS__PX_ONE, 0, least, most, SHS__PX_PICK_ONE)
+        if (type == SHS_TYPE_U8) ((uint8_t *)to)[i] = (uint8_t)x;
+        else if (type == SHS_TYPE_I16) ((int16_t *)to)[i] = (int16_t)x;
+        else if (type == SHS_TYPE_U16) ((uint16_t *)to)[i] = (uint16_t)x;
+        else if (type == SHS_TYPE_F32) ((float *)to)[i] = (float)x;
+        else ((shs__element *)to)[i] = (shs__element)x;
     }
 }
 
@@ -3604,18 +3555,15 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
         most = (size_ & larger_) | (most & ~larger_);                                                                  \
     } while (0)
 
+/* Whole vectors in their own type, and what is left in words of 32 bits, with zeros behind. */
 #define SHS__PACK_PAIRS(kind, from_type)                                                                               \
     for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                   \
         const from_type *x = (const from_type *)(const void *)spectrum[k];                                             \
         const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                         \
         int32_t *group = to;                                                                                           \
-        for (b = 0; b + SHS__WL <= bands; b += SHS__WL, group += apart) SHS__PAIR(kind, x + b, y + b, shift + b, group, most); \
-        if (b < bands) {                                                                                               \
-            from_type x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};                                                      \
-            memcpy(x_end, x + b, (size_t)(bands - b) * sizeof(from_type));                                             \
-            memcpy(y_end, y + b, (size_t)(bands - b) * sizeof(from_type));                                             \
-            SHS__PAIR(kind, x_end, y_end, shift + b, group, most);                                                     \
-        }                                                                                                              \
+        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(kind, x + b, y + b, shift + b, group, most);    \
+        for (; b < bands; b++) x_end[b - whole] = x[b], y_end[b - whole] = y[b];                                       \
+        if (whole < bands) SHS__PAIR(words_any, x_end, y_end, shift + whole, group, most);                             \
     }                                                                                                                  \
     break;
 
@@ -3624,8 +3572,8 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
                                          const int32_t *shift, int32_t *to, size_t apart) {
     SHS__IN(words) most = {0};
-    int32_t lane[SHS__WL];
-    int k, b;
+    int32_t lane[SHS__WL], x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};
+    int k, b, whole = bands - bands % SHS__WL;
     switch (type) {
     case SHS_TYPE_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
     case SHS_TYPE_I16: SHS__PACK_PAIRS(words_i16, int16_t)
@@ -3635,90 +3583,98 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
     for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
     return lane[0] + 1; /* -n was taken as n - 1 */
 }
+#endif
 
-/* Adds up each band of packed pairs: few enough for 32 bits. */
-SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+/* The products that a processor has for words: of pairs, of pairs by VNNI, and of quads. VNNI's instructions go by their names,
+   so that the text need not be compiled a second time for processors that have it. Of quads a holds bytes as they are and b
+   bytes less 128; on ARM both are less 128. */
+enum { SHS__IN(PAIRS), SHS__IN(PAIRS_VNNI), SHS__IN(QUADS) };
+
+SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(int how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
+#ifdef SHS__PMADD
+    if (how == SHS__IN(PAIRS)) return SHS__MADD(sum, a, b);
+#endif
+#if defined(SHS__VNNI)
+    if (how == SHS__IN(PAIRS_VNNI)) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
+    else __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
+#elif defined(SHS__SDOT)
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+#endif
+    return sum;
+}
+
+/* Adds up each band of packed words, times the bytes or halves of `ones`: few enough for 32 bits. */
+SHS__INLINE void SHS__IN(sum_words)(int how, int32_t ones, int bands, int words, const int32_t *packed, size_t apart,
+                                    shs_wide *sum) {
     int32_t lane[SHS__WL];
     int b, k;
     for (b = 0; b < bands; b += SHS__WL, packed += apart) {
-        SHS__IN(words) even = {0}, odd = {0}, ones = even + 0x10001;
+        SHS__IN(words) even = {0}, odd = {0}, each = even + ones;
         for (k = 0; k + 2 <= words; k += 2) {
-            even = SHS__MADD(even, SHS__WORDS(packed + k * SHS__WL), ones);
-            odd = SHS__MADD(odd, SHS__WORDS(packed + (k + 1) * SHS__WL), ones);
+            even = SHS__IN(word_dot)(how, even, each, SHS__WORDS(packed + k * SHS__WL));
+            odd = SHS__IN(word_dot)(how, odd, each, SHS__WORDS(packed + (k + 1) * SHS__WL));
         }
-        if (k < words) even = SHS__MADD(even, SHS__WORDS(packed + k * SHS__WL), ones);
+        if (k < words) even = SHS__IN(word_dot)(how, even, each, SHS__WORDS(packed + k * SHS__WL));
         even += odd;
         memcpy(lane, &even, sizeof lane);
         for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
     }
 }
-#endif
 
 #define SHS__WORD_BEGIN(j) SHS__IN(words) c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__WORD_STEP(j)                                                                                              \
     bj = zero + b[j];                                                                                                  \
-    SHS__WORD_DOT(c0##j, a0, bj);                                                                                      \
-    if (vectors > 1) SHS__WORD_DOT(c1##j, a1, bj);                                                                     \
-    if (vectors > 2) SHS__WORD_DOT(c2##j, a2, bj);
+    c0##j = SHS__IN(word_dot)(how, c0##j, a0, bj);                                                                     \
+    if (vectors > 1) c1##j = SHS__IN(word_dot)(how, c1##j, a1, bj);                                                    \
+    if (vectors > 2) c2##j = SHS__IN(word_dot)(how, c2##j, a2, bj);
 #define SHS__WORD_END(j)                                                                                               \
     SHS__WORDS_SET(sums + j * SHS__WL, c0##j);                                                                         \
     if (vectors > 1) SHS__WORDS_SET(sums + (SHS__WC + j) * SHS__WL, c1##j);                                            \
     if (vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
 
-#define SHS__WORD_TILE                                                                                                 \
-    while (depth > 0) {                                                                                                \
-        int words = depth < most ? depth : most;                                                                       \
-        SHS__IN(words) zero = {0}, a0, a1 = zero, a2 = zero, bj;                                                       \
-        SHS__WORD_COLUMNS(SHS__WORD_BEGIN)                                                                             \
-        for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {                                         \
-            a0 = SHS__WORDS(a);                                                                                        \
-            if (vectors > 1) a1 = SHS__WORDS(a + apart);                                                               \
-            if (vectors > 2) a2 = SHS__WORDS(a + 2 * apart);                                                           \
-            SHS__WORD_COLUMNS(SHS__WORD_STEP)                                                                          \
-        }                                                                                                              \
-        SHS__WORD_COLUMNS(SHS__WORD_END)                                                                               \
-        for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)                                     \
-            SHS__WSTORE(C + words, SHS__WLOAD(C + words) +                                                             \
-                                            SHS__CAST(SHS__PX_AT(words_part, sums + words), shs__wvec));               \
-    }
-
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
-#define SHS__WORD_GRAM(name)                                                                                           \
-    SHS__INLINE void SHS__IN(name##_any)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,         \
-                                         ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                \
-        SHS__WORD_TILE                                                                                                 \
-    }                                                                                                                  \
+SHS__INLINE void SHS__IN(word_tile)(int how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
+                                    ptrdiff_t apart, int32_t *sums, shs_wide *C) {
+    while (depth > 0) {
+        int words = depth < most ? depth : most;
+        SHS__IN(words) zero = {0}, a0, a1 = zero, a2 = zero, bj;
+        SHS__WORD_COLUMNS(SHS__WORD_BEGIN)
+        for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {
+            a0 = SHS__WORDS(a);
+            if (vectors > 1) a1 = SHS__WORDS(a + apart);
+            if (vectors > 2) a2 = SHS__WORDS(a + 2 * apart);
+            SHS__WORD_COLUMNS(SHS__WORD_STEP)
+        }
+        SHS__WORD_COLUMNS(SHS__WORD_END)
+        for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)
+            SHS__WSTORE(C + words, SHS__WLOAD(C + words) + SHS__CAST(SHS__PX_AT(words_part, sums + words), shs__wvec));
+    }
+}
+
+#define SHS__WORD_GRAM(name, how)                                                                                      \
     SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,              \
                                     ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                     \
-        if (vectors == 1) SHS__IN(name##_any)(1, depth, most, a, b, apart, sums, C);                                   \
-        if (vectors == 2) SHS__IN(name##_any)(2, depth, most, a, b, apart, sums, C);                                   \
-        if (vectors == 3 && SHS__WV == 3) SHS__IN(name##_any)(SHS__WV, depth, most, a, b, apart, sums, C);             \
+        if (vectors == 1) SHS__IN(word_tile)(how, 1, depth, most, a, b, apart, sums, C);                               \
+        if (vectors == 2) SHS__IN(word_tile)(how, 2, depth, most, a, b, apart, sums, C);                               \
+        if (vectors == 3 && SHS__WV == 3) SHS__IN(word_tile)(how, SHS__WV, depth, most, a, b, apart, sums, C);         \
     }
-
 #ifdef SHS__PMADD
-#define SHS__WORD_DOT(sum, a, b) sum = SHS__MADD(sum, a, b)
-SHS__WORD_GRAM(gram_pairs)
-#undef SHS__WORD_DOT
+SHS__WORD_GRAM(gram_pairs, SHS__IN(PAIRS))
+SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+    SHS__IN(sum_words)(SHS__IN(PAIRS), 0x10001, bands, words, packed, apart, sum);
+}
 #endif
-
 #ifdef SHS__VNNI
-/* By their names, so that the text need not be compiled a second time for processors that have them. */
-#define SHS__WORD_DOT(sum, a, b)                                                                                       \
-    __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
-SHS__WORD_GRAM(gram_pairs_vnni)
-#undef SHS__WORD_DOT
-/* a holds bytes as they are, b the same less 128. */
-#define SHS__FOUR_DOT(sum, a, b) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b))
-#endif
-#ifdef SHS__SDOT
-/* Both are less 128. */
-#define SHS__FOUR_DOT(sum, a, b) __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b))
+SHS__WORD_GRAM(gram_pairs_vnni, SHS__IN(PAIRS_VNNI))
 #endif
 
-#ifdef SHS__FOUR_DOT
-#define SHS__WORD_DOT(sum, a, b) SHS__FOUR_DOT(sum, a, b)
-SHS__WORD_GRAM(gram_quads)
-#undef SHS__WORD_DOT
+#if defined(SHS__VNNI) || defined(SHS__SDOT)
+SHS__WORD_GRAM(gram_quads, SHS__IN(QUADS))
+
+/* Of the bytes less 128. */
+SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+    SHS__IN(sum_words)(SHS__IN(QUADS), 0x1010101, bands, words, packed, apart, sum);
+}
 
 #define SHS__QUADS(p0, p1, p2, p3, to)                                                                                 \
     SHS__WORDS_SET(to, SHS__WORDS_OF(words_u8, p0) | SHS__WORDS_OF(words_u8, p1) << 8 |                                \
@@ -3730,118 +3686,81 @@ SHS__WORD_GRAM(gram_quads)
 SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
                                       size_t second) {
     const SHS__IN(words) flip = {0};
+    unsigned char ends[4][SHS__WL];
     int k, b, q;
+    memset(ends, 128, sizeof ends);
     for (k = 0; k < pixels; k += 4, to += SHS__WL, spectrum += 4) {
+        const unsigned char *p0 = spectrum[0], *p1 = spectrum[1], *p2 = spectrum[2], *p3 = spectrum[3];
         int32_t *group = to;
-        for (b = 0; b + SHS__WL <= bands; b += SHS__WL, group += apart) {
-            SHS__QUADS(spectrum[0] + b, spectrum[1] + b, spectrum[2] + b, spectrum[3] + b, group);
+        for (b = 0; b < bands; b += SHS__WL, group += apart) {
+            if (bands - b < SHS__WL) {
+                for (q = 0; q < 4; q++) memcpy(ends[q], spectrum[q] + b, (size_t)(bands - b));
+                p0 = ends[0], p1 = ends[1], p2 = ends[2], p3 = ends[3];
+            }
+            SHS__QUADS(p0, p1, p2, p3, group);
             SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
+            p0 += SHS__WL, p1 += SHS__WL, p2 += SHS__WL, p3 += SHS__WL;
         }
-        if (b < bands) {
-            unsigned char end[4][SHS__WL];
-            memset(end, 128, sizeof end);
-            for (q = 0; q < 4; q++) memcpy(end[q], spectrum[q] + b, (size_t)(bands - b));
-            SHS__QUADS(end[0], end[1], end[2], end[3], group);
-            SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
-        }
-    }
-}
-
-/* Adds up each band of the bytes less 128: one times each. */
-SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
-    int32_t lane[SHS__WL];
-    int b, k;
-    for (b = 0; b < bands; b += SHS__WL, packed += apart) {
-        SHS__IN(words) even = {0}, odd = {0}, ones = even + 0x1010101, x;
-        for (k = 0; k < words; k++) {
-            x = SHS__WORDS(packed + k * SHS__WL);
-            if (k & 1) SHS__FOUR_DOT(odd, ones, x);
-            else SHS__FOUR_DOT(even, ones, x);
-        }
-        even += odd;
-        memcpy(lane, &even, sizeof lane);
-        for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
     }
 }
 #endif
 #undef SHS__WORD_COLUMNS
 #undef SHS__MADD
 #endif
+
+/* What an instance has, by its name; 0 and NULL for the rest. */
+#ifdef SHS__WORDS_BYTES
+#define SHS__WORDS_SHAPE SHS__WL, SHS__WC, SHS__WV
+#else
+#define SHS__WORDS_SHAPE 0, 0, 0
+#endif
+#ifdef SHS__PMADD
+#define SHS__WORDS_PAIRS SHS__IN(pack_pairs), SHS__IN(sum_pairs), SHS__IN(gram_pairs)
+#else
+#define SHS__WORDS_PAIRS NULL, NULL, NULL
+#endif
+#ifdef SHS__VNNI
+#define SHS__WORDS_VNNI SHS__IN(gram_pairs_vnni)
+#else
+#define SHS__WORDS_VNNI NULL
+#endif
+#if defined(SHS__VNNI) || defined(SHS__SDOT)
+#define SHS__WORDS_QUADS SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads)
+#else
+#define SHS__WORDS_QUADS NULL, NULL, NULL
+#endif
 #ifdef SHS__SDOT
 #define SHS__FOURS_SIGNED 1
 #else
 #define SHS__FOURS_SIGNED 0
 #endif
-
 SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
-#ifdef SHS__WORDS_BYTES
-    SHS__WL,
-    SHS__WC,
-    SHS__WV,
-#else
-    0,
-    0,
-    0,
-#endif
-#ifdef SHS__PMADD
-    SHS__IN(pack_pairs),
-    SHS__IN(sum_pairs),
-    SHS__IN(gram_pairs),
-#else
-    NULL,
-    NULL,
-    NULL,
-#endif
-#ifdef SHS__VNNI
-    SHS__IN(gram_pairs_vnni),
-#else
-    NULL,
-#endif
-    SHS__FOURS_SIGNED,
-#ifdef SHS__FOUR_DOT
-    SHS__IN(pack_quads),
-    SHS__IN(sum_quads),
-    SHS__IN(gram_quads),
-#else
-    NULL,
-    NULL,
-    NULL,
-#endif
+    SHS__WORDS_SHAPE, SHS__WORDS_PAIRS, SHS__WORDS_VNNI, SHS__FOURS_SIGNED, SHS__WORDS_QUADS,
 };
+#undef SHS__WORDS_SHAPE
+#undef SHS__WORDS_PAIRS
+#undef SHS__WORDS_VNNI
+#undef SHS__WORDS_QUADS
 
 /* ---- kernels: contrasts ---------------------------------------------------------------------------- >>k_contrasts */
 
 /* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
 
 #ifdef SHS__VECTOR_BYTES
-typedef int32_t SHS__IN(px_int) __attribute__((vector_size(4 * SHS__LANES)));
-typedef SHS__IN(px_mask) SHS__IN(px_bits);
 #define SHS__PX_FUNCTION SHS__INLINE
-#define SHS__PX_BITS(v) ((SHS__IN(px_bits))(v))
-#define SHS__PX_OF_BITS(b) ((shs__vec)(b))
-#define SHS__PX_TRUNCATED(v) SHS__CAST(v, SHS__IN(px_int))
-#define SHS__PX_WHOLE(k) SHS__CAST(k, shs__vec)
-#define SHS__PX_WIDENED(k) SHS__CAST(k, SHS__IN(px_bits))
 #else
-typedef int32_t SHS__IN(px_int);
-typedef SHS__IN(px_lane) SHS__IN(px_bits);
-SHS__INLINE SHS__IN(px_bits) SHS__IN(bits_of)(shs_real v) {
-    SHS__IN(px_bits) bits;
+#define SHS__PX_FUNCTION SHS__PRIVATE /* small frames, unoptimised */
+#endif
+SHS__PX_FUNCTION SHS__IN(px_mask) SHS__IN(bits_of)(shs__vec v) {
+    SHS__IN(px_mask) bits;
     memcpy(&bits, &v, sizeof bits);
     return bits;
 }
-SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
-    shs_real v;
+SHS__PX_FUNCTION shs__vec SHS__IN(of_bits)(SHS__IN(px_mask) bits) {
+    shs__vec v;
     memcpy(&v, &bits, sizeof v);
     return v;
 }
-#define SHS__PX_FUNCTION SHS__PRIVATE /* small frames, unoptimised */
-#define SHS__PX_BITS(v) SHS__IN(bits_of)(v)
-#define SHS__PX_OF_BITS(b) SHS__IN(of_bits)(b)
-#define SHS__PX_TRUNCATED(v) ((int32_t)(v))
-#define SHS__PX_WHOLE(k) ((shs_real)(k))
-#define SHS__PX_WIDENED(k) ((SHS__IN(px_lane))(k))
-#endif
 #ifdef SPARSEHS_DOUBLE
 #define SHS__PX_SIGN INT64_MIN
 #define SHS__PX_BIAS 1023
@@ -3885,49 +3804,49 @@ SHS__INLINE shs_real SHS__IN(of_bits)(SHS__IN(px_bits) bits) {
 #define SHS__ATANH_SERIES(q)                                                                                           \
     SHS__ATANH(3, SHS__ATANH(5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15,               \
     SHS__ATANH(17, SHS__ATANH_END))))))))
-#define SHS__PX_POWER(k) SHS__PX_OF_BITS((SHS__PX_BIAS - SHS__PX_WIDENED(k)) << SHS__PX_FRACTION)
+#define SHS__PX_POWER(k) SHS__IN(of_bits)((SHS__PX_BIAS - SHS__CAST(k, SHS__IN(px_mask))) << SHS__PX_FRACTION)
 
 /* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
 SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
     const shs__vec zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
-    shs__vec y = SHS__PX_PICK(px_mask, shs__vec, x < limit, x, limit), w, r;
-    SHS__IN(px_int) k = SHS__PX_TRUNCATED(y * (shs_real)1.44269504088896341 + (shs_real)0.5), half = k >> 1;
-    w = SHS__PX_WHOLE(k);
+    shs__vec y = SHS__PICK(x < limit, x, limit), w, r;
+    SHS__IN(px_i32) k = SHS__CAST(y * (shs_real)1.44269504088896341 + (shs_real)0.5, SHS__IN(px_i32)), half = k >> 1;
+    w = SHS__CAST(k, shs__vec);
     r = (w * SHS__LN2_HIGH - y) + w * SHS__LN2_LOW;
     y = (1 + (r + r * r * SHS__EXP_SERIES(r))) * SHS__PX_POWER(half) * SHS__PX_POWER(k - half);
-    return SHS__PX_PICK(px_mask, shs__vec, (SHS__PX_BITS(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
+    return SHS__PICK((SHS__IN(bits_of)(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
 }
 
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
 SHS__PX_FUNCTION shs__vec SHS__IN(tanh)(shs__vec v) {
     const shs__vec zero = SHS_ZERO, border = zero + (shs_real)0.55;
-    shs__vec a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
-    value = SHS__PX_PICK(px_mask, shs__vec, a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
-    return SHS__PX_OF_BITS(SHS__PX_BITS(value) | (SHS__PX_BITS(v) & SHS__PX_SIGN));
+    shs__vec a = SHS__IN(of_bits)(SHS__IN(bits_of)(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
+    value = SHS__PICK(a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
+    return SHS__IN(of_bits)(SHS__IN(bits_of)(value) | (SHS__IN(bits_of)(v) & SHS__PX_SIGN));
 }
 
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
 SHS__PX_FUNCTION shs__vec SHS__IN(log_cosh)(shs__vec v) {
-    shs__vec a = SHS__PX_OF_BITS(SHS__PX_BITS(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a), u = t / (2 + t), q = u * u;
-    shs__vec series = 1 + q * SHS__ATANH_SERIES(q);
+    shs__vec a = SHS__IN(of_bits)(SHS__IN(bits_of)(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a);
+    shs__vec u = t / (2 + t), q = u * u, series = 1 + q * SHS__ATANH_SERIES(q);
     return a + 2 * u * series - (shs_real)0.69314718055994530942;
 }
 
-/* Sum of the first n lanes. */
-SHS__INLINE shs_wide SHS__IN(px_lanes)(int n, shs__vec v) {
+/* Zeros but in the first n lanes. */
+SHS__INLINE shs__vec SHS__IN(px_first)(int n, shs__vec v) {
     shs_real lane[SHS__LANES];
-    shs_wide sum = 0;
+    if (n >= SHS__LANES) return v;
+    for (SHS__STORE(lane, v); n < SHS__LANES; n++) lane[n] = 0;
+    return SHS__LOAD(lane);
+}
+
+/* The sum of all lanes of a vector in memory. */
+SHS__INLINE shs_wide SHS__IN(px_lanes)(const void *vector) {
+    const shs_real *lane = (const shs_real *)vector;
+    shs__wvec sum = SHS_ZERO;
     int i;
-    SHS__STORE(lane, v);
-#ifdef SHS__VECTOR_BYTES
-    if (n == SHS__LANES) {
-        shs__wvec wide = SHS__WIDEN(lane);
-        for (i = SHS__WLANES; i < n; i += SHS__WLANES) wide += SHS__WIDEN(lane + i);
-        return SHS__IN(wlanes)(wide);
-    }
-#endif
-    for (i = 0; i < n; i++) sum += (shs_wide)lane[i];
-    return sum;
+    for (i = 0; i < SHS__LANES; i += SHS__WLANES) sum += SHS__WIDEN(lane + i);
+    return SHS__IN(wlanes)(sum);
 }
 
 /* g(y) and, in *slope, g'(y) of one vector, for each contrast. */
@@ -3964,13 +3883,11 @@ SHS__PX_FUNCTION shs__vec SHS__IN(contrast)(shs_contrast contrast, shs__vec y, s
 SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
     shs__vec sum = SHS_ZERO, slope;
     int i;
-    for (i = 0; i + SHS__LANES <= n; i += SHS__LANES) {
+    for (i = 0; i < n; i += SHS__LANES) {
         SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
-        sum += slope;
+        sum += SHS__IN(px_first)(n - i, slope);
     }
-    if (i == n) return SHS__IN(px_lanes)(SHS__LANES, sum);
-    SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
-    return SHS__IN(px_lanes)(SHS__LANES, sum) + SHS__IN(px_lanes)(n - i, slope);
+    return SHS__IN(px_lanes)(&sum);
 }
 SHS__OUTLINE shs_wide SHS__IN(apply)(shs_contrast contrast, int n, shs_real *y) {
 #define SHS__CASE(code, name)                                                                                          \
@@ -3988,20 +3905,15 @@ SHS__PRIVATE void SHS__IN(decay)(int n, shs_real *y) {
 
 /* The sums of y^4 and of log cosh y; the room is as above. */
 SHS__OUTLINE void SHS__IN(rate)(int n, const shs_real *y, shs_wide *fourth, shs_wide *log_cosh) {
-    shs__vec powers = SHS_ZERO, logs = SHS_ZERO, v, p;
+    shs__vec powers = SHS_ZERO, logs = SHS_ZERO, v;
     int i;
     for (i = 0; i < n; i += SHS__LANES) {
-        int left = n - i < SHS__LANES ? n - i : SHS__LANES;
         v = SHS__LOAD(y + i);
-        p = (v * v) * (v * v);
-        v = SHS__IN(log_cosh)(v);
-        if (left < SHS__LANES) {
-            *fourth += SHS__IN(px_lanes)(left, p);
-            *log_cosh += SHS__IN(px_lanes)(left, v);
-        } else powers += p, logs += v;
+        powers += SHS__IN(px_first)(n - i, (v * v) * (v * v));
+        logs += SHS__IN(px_first)(n - i, SHS__IN(log_cosh)(v));
     }
-    *fourth += SHS__IN(px_lanes)(SHS__LANES, powers);
-    *log_cosh += SHS__IN(px_lanes)(SHS__LANES, logs);
+    *fourth += SHS__IN(px_lanes)(&powers);
+    *log_cosh += SHS__IN(px_lanes)(&logs);
 }
 
 /* S (m x c, contiguous) += Z'Y, columns of n values: two by four at a time, some of the last ones twice. */
@@ -4009,15 +3921,10 @@ SHS__OUTLINE void SHS__IN(rate)(int n, const shs_real *y, shs_wide *fourth, shs_
     v = SHS__LOAD(y##j + i);                                                                                           \
     s0##j += u0 * v, s1##j += u1 * v;
 #define SHS__CORRELATED(j)                                                                                             \
-    if (b + j < c) {                                                                                                   \
-        shs_wide *to = S + (size_t)(b + j) * (size_t)m + (size_t)a;                                                    \
-        shs_real end0 = 0, end1 = 0;                                                                                   \
-        for (i = whole; i < n; i++) end0 += z0[i] * y##j[i], end1 += z1[i] * y##j[i];                                  \
-        to[0] += SHS__IN(px_lanes)(SHS__LANES, s0##j) + (shs_wide)end0;                                                \
-        if (a + 1 < m) to[1] += SHS__IN(px_lanes)(SHS__LANES, s1##j) + (shs_wide)end1;                                 \
-    }
+    SHS__STORE(sums + 2 * j * SHS__LANES, s0##j), SHS__STORE(sums + (2 * j + 1) * SHS__LANES, s1##j);
 SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S) {
-    int a, b, i, whole = n - n % SHS__LANES;
+    shs_real sums[8 * SHS__LANES];
+    int a, b, i, p, q, whole = n - n % SHS__LANES;
     for (b = 0; b < c; b += 4)
         for (a = 0; a < m; a += 2) {
             const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = a + 1 < m ? z0 + ldz : z0;
@@ -4030,6 +3937,13 @@ SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int
                 SHS__CORRELATE(0) SHS__CORRELATE(1) SHS__CORRELATE(2) SHS__CORRELATE(3)
             }
             SHS__CORRELATED(0) SHS__CORRELATED(1) SHS__CORRELATED(2) SHS__CORRELATED(3)
+            for (q = 0; q < 4 && b + q < c; q++)
+                for (p = 0; p < 2 && a + p < m; p++) {
+                    const shs_real *z = p ? z1 : z0, *y = y0 + q * (ptrdiff_t)ldy;
+                    shs_real end = 0;
+                    for (i = whole; i < n; i++) end += z[i] * y[i];
+                    *SHS__AT(S, m, a + p, b + q) += SHS__IN(px_lanes)(sums + (2 * q + p) * SHS__LANES) + (shs_wide)end;
+                }
         }
 }
 
@@ -4097,7 +4011,6 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__VNNI
 #undef SHS__PMADD
 #undef SHS__SDOT
-#undef SHS__FOUR_DOT
 #undef SHS__FOURS_SIGNED
 #undef SHS__WC
 #undef SHS__WV
