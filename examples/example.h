@@ -22,6 +22,7 @@
 #include <time.h>
 #ifdef EXAMPLE_POSIX
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif

@@ -19,7 +19,6 @@
 #include <inttypes.h>
 #ifdef EXAMPLE_POSIX
 #include <dirent.h>
-#include <signal.h>
 #endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
@@ -925,7 +924,7 @@ typedef struct job {
     shs_sink sink;
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
-    double start, fitted;
+    double start, fitted, written;
 } job;
 
 /* One number of a list of bands, and where the text goes on. */
@@ -1302,6 +1301,13 @@ static void quicklook(const job *j) {
     cube_close(&f);
 }
 
+/* The output is complete, and drawn where a picture is wanted. */
+static void output_show(job *j, const char *band_name, const int *band_numbers) {
+    output_finish(j, band_name, band_numbers);
+    j->written = wall_clock();
+    if (j->s->quicklook) quicklook(j);
+}
+
 /* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
 
 static shs_pca_options pca_options(const settings *s) {
@@ -1331,9 +1337,9 @@ static void pca_report(const shs_pca *pca, const char *name) {
 }
 
 /* The line that ends pca, mnf, ica and denoise; the pictures and tables come before it. */
-static void print_end(const job *j, int components, shs_wide pixels, double end) {
-    printf("seconds=%.3f fit=%.3f transform=%.3f components=%d pixels=%.0f\n", end - j->start, j->fitted - j->start,
-           end - j->fitted, components, (double)pixels);
+static void print_end(const job *j, int components, shs_wide pixels) {
+    printf("seconds=%.3f fit=%.3f transform=%.3f components=%d pixels=%.0f\n", j->written - j->start, j->fitted - j->start,
+           j->written - j->fitted, components, (double)pixels);
 }
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
@@ -1352,16 +1358,13 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
 static void run_pca(const settings *s, enum mode mode, char **names) {
     job *j = job_open(s, mode, names[0], names[1]);
     shs_pca pca;
-    double end;
     fit_components(j, mode == MNF, &pca);
     output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
     check_job(j, shs_pca_transform(&j->ctx, &pca, &j->cube, &j->sink));
     progress_clear();
-    output_finish(j, mode == MNF ? "MNF" : "PC", NULL);
-    end = wall_clock();
-    if (s->quicklook) quicklook(j);
+    output_show(j, mode == MNF ? "MNF" : "PC", NULL);
     if (s->report) pca_report(&pca, s->report);
-    print_end(j, pca.components, pca.count, end);
+    print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
 }
@@ -1378,16 +1381,13 @@ static void keep_wavelengths(job *j) {
 static void run_denoise(const settings *s, char **names) {
     job *j = job_open(s, DENOISE, names[0], names[1]);
     shs_pca pca;
-    double end;
     fit_components(j, s->mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
     keep_wavelengths(j);
     check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
     progress_clear();
-    output_finish(j, "Band", j->bands);
-    end = wall_clock();
-    if (s->quicklook) quicklook(j);
-    print_end(j, pca.components, pca.count, end);
+    output_show(j, "Band", j->bands);
+    print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
 }
@@ -1457,18 +1457,15 @@ static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
     job *j = job_open(s, ICA, names[0], names[1]);
     shs_ica ica;
-    double end;
     check_job(j, shs_ica_fit(&j->ctx, &j->cube, &options, &ica));
     progress_clear();
     print_sources(&ica);
     output_start(j, ica.components, "Independent components of ");
     check_job(j, shs_ica_transform(&j->ctx, &ica, &j->cube, &j->sink));
     progress_clear();
-    output_finish(j, "IC", NULL);
-    end = wall_clock();
-    if (s->quicklook) quicklook(j);
+    output_show(j, "IC", NULL);
     if (s->report) ica_report(&ica, s->report);
-    print_end(j, ica.components, ica.count, end);
+    print_end(j, ica.components, ica.count);
     shs_ica_free(&j->ctx, &ica);
     job_close(j);
 }
@@ -1536,17 +1533,14 @@ static void run_rx(const settings *s, char **names) {
     scored *pixels = NULL;
     size_t count;
     int rank = 0;
-    double end;
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
     check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
     progress_clear();
-    output_finish(j, "RX", NULL);
-    end = wall_clock();
-    if (s->quicklook) quicklook(j);
+    output_show(j, "RX", NULL);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
     count = read_scores(&j->out, s->truth ? &j->truth : NULL, pixels);
     if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));
-    printf("seconds=%.3f components=%d pixels=%zu\n", end - j->start, rank, count);
+    printf("seconds=%.3f components=%d pixels=%zu\n", j->written - j->start, rank, count);
     free(pixels);
     job_close(j);
 }

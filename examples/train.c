@@ -10,9 +10,6 @@
        photos_error.png        the error over the iterations, drawn by gnuplot where that is installed
    and with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
 #include "example.h"
-#ifdef EXAMPLE_POSIX
-#include <signal.h>
-#endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 #ifdef EXAMPLE_OPENCL /* for --device */

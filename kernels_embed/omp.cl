@@ -206,30 +206,23 @@ uint smallest_of(uint value, __local uint *room) {
 #else /* by way of local memory; the group is then one warp, so that barriers serve */
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 
-real largest_of(real value, __local real *room) {
-    int lane = (int)get_local_id(0), width;
-    room[lane] = value;
-    for (width = WARP / 2; width; width /= 2) {
-        SYNC();
-        if (lane < width) room[lane] = max(room[lane], room[lane + width]);
+/* What `pick` makes of the values of all lanes; every lane gets it. */
+#define PICK_OF_LANES(name, type, pick)                                                     \
+    type name(type value, __local type *room) {                                             \
+        int lane = (int)get_local_id(0), width;                                             \
+        room[lane] = value;                                                                 \
+        for (width = WARP / 2; width; width /= 2) {                                         \
+            SYNC();                                                                         \
+            if (lane < width) room[lane] = pick(room[lane], room[lane + width]);            \
+        }                                                                                   \
+        SYNC();                                                                             \
+        value = room[0];                                                                    \
+        SYNC();                                                                             \
+        return value;                                                                       \
     }
-    SYNC();
-    value = room[0];
-    SYNC();
-    return value;
-}
-uint smallest_of(uint value, __local uint *room) {
-    int lane = (int)get_local_id(0), width;
-    room[lane] = value;
-    for (width = WARP / 2; width; width /= 2) {
-        SYNC();
-        if (lane < width) room[lane] = min(room[lane], room[lane + width]);
-    }
-    SYNC();
-    value = room[0];
-    SYNC();
-    return value;
-}
+PICK_OF_LANES(largest_of, real, max)
+PICK_OF_LANES(smallest_of, uint, min)
+
 real from_lane(real value, int lane, __local real *room) {
     if ((int)get_local_id(0) == lane) room[0] = value;
     SYNC();

@@ -15,19 +15,10 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-/* Sums what LANES neighbours hold, always in the same order. All items of the group take part. */
-wide over_lanes(wide value, __local wide *room) {
-    int lane = (int)get_local_id(0), width;
-    if (LANES == 1) return value;
-    room += (int)get_local_id(1) * LANES;
-    room[lane] = value;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (width = LANES / 2; width > 0; width /= 2) {
-        if (lane < width) room[lane] += room[lane + width];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    return room[0];
-}
+#define SUM wide
+#include "sum.h"
+/* Over the items that share a signal. */
+#define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)
 
 /* Item (l, i) computes rows l, l + LANES, .. of column i: neighbours read and write neighbours, the atoms and coefficients are
    the same for all of them and come from the cache, and D is small enough to stay in it. squares[i] = ||y - Dx||^2. */
@@ -76,17 +67,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulon
 #define TEAM SHS__CL_SUM_ITEMS
 
 /* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */
-wide over_team(wide value, __local wide *room) {
-    int id = (int)get_local_id(0), width;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    room[id] = value;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (width = TEAM / 2; width > 0; width /= 2) {
-        if (id < width) room[id] += room[id + width];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    return room[0];
-}
+#define over_team(value, room) sum_over(value, (int)get_local_id(0), TEAM, room)
 
 __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,
                                                                             __global wide *restrict sums) {

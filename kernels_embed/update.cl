@@ -187,21 +187,10 @@ inline real new_code(real x, real along, real overlap) { return x; }
 
 #ifdef CODES
 
-/* Sums what LANES neighbours hold. All items of the group take part. */
-real over_lanes(real value, __local real *room) {
-    int lane = (int)get_local_id(0), width;
-    if (LANES == 1) return value;
-    room += (int)get_local_id(1) * LANES;
-    room[lane] = value;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (width = LANES / 2; width > 0; width /= 2) {
-        if (lane < width) room[lane] += room[lane + width];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    value = room[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return value;
-}
+#define SUM real
+#include "sum.h"
+/* Over the items that share a signal. */
+#define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)
 
 /* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several
    signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */

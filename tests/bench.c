@@ -200,6 +200,18 @@ shs_context bench_context(const bench_work *w) {
     return ctx;
 }
 
+static double call_once(bench_work *w) {
+    shs_context ctx = bench_context(w);
+    double start = bench_now(w);
+    w->does(w, &ctx);
+    return bench_now(w) - start;
+}
+
+int bench_does(bench_work *w, bench_fn does) {
+    w->once = call_once, w->does = does;
+    return 1;
+}
+
 static int one_thread; /* --one-thread */
 
 static int threads_of(const bench_case *c) { return c->threads > 1 && !one_thread ? c->threads : 1; }

@@ -41,11 +41,15 @@ typedef struct bench_case {
     shs_contrast contrast;
 } bench_case;
 
+/* What is timed as a whole. */
+typedef void (*bench_fn)(struct bench_work *w, const shs_context *ctx);
+
 /* Something to be timed: one run of `once` says how many seconds it took. */
 typedef struct bench_work {
     const bench_case *c;
     int threads, wall; /* wall: timed by the clock; otherwise by the processor time, which a busy machine disturbs less */
     double (*once)(struct bench_work *w);
+    bench_fn does; /* what bench_does was told */
     void *held[6]; /* memory, freed at the end */
     shs_cube cube;
     shs_sink sink;
@@ -61,6 +65,8 @@ void *bench_hold(bench_work *w, int slot, size_t bytes);
 void bench_ok(shs_status status);
 double bench_median(double *values, int count);
 shs_context bench_context(const bench_work *w);
+/* One run of the work is one call of does; the return value is 1, as that of an open_fn. */
+int bench_does(bench_work *w, bench_fn does);
 
 /* bench_algebra.c, bench_signals.c, bench_cubes.c */
 int open_gemm(bench_work *w);

@@ -89,86 +89,57 @@ void bench_covariance(int bands, shs_wide *covariance) {
     free(mean);
 }
 
-static double covariance_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
+static void do_covariance(bench_work *w, const shs_context *ctx) {
     shs_moments moments;
-    double start = bench_now(w);
-    bench_ok(shs_moments_create(&ctx, w->c->bands, &moments));
-    bench_ok(shs_moments_update(&ctx, &w->cube, 0, &moments));
-    shs_moments_free(&ctx, &moments);
-    return bench_now(w) - start;
+    bench_ok(shs_moments_create(ctx, w->c->bands, &moments));
+    bench_ok(shs_moments_update(ctx, &w->cube, 0, &moments));
+    shs_moments_free(ctx, &moments);
 }
 
 int open_covariance(bench_work *w) {
     bench_open_cube(w);
-    w->once = covariance_once;
-    return 1;
+    return bench_does(w, do_covariance);
 }
 
-static double projection_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
-    double start = bench_now(w);
-    bench_ok(shs_pca_transform(&ctx, &w->pca, &w->cube, &w->sink));
-    return bench_now(w) - start;
+/* What reads the cube and writes components. */
+static int open_components(bench_work *w, bench_fn does) {
+    bench_open_cube(w);
+    open_sink(w);
+    return bench_does(w, does);
 }
 
+static shs_pca_options pca_options(const bench_work *w) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = w->c->components;
+    return o;
+}
+
+static void do_projection(bench_work *w, const shs_context *ctx) {
+    bench_ok(shs_pca_transform(ctx, &w->pca, &w->cube, &w->sink));
+}
 int open_projection(bench_work *w) {
-    shs_pca_options o = SHS_ZERO;
-    bench_open_cube(w);
-    open_sink(w);
-    o.components = w->c->components;
+    shs_pca_options o = pca_options(w);
+    open_components(w, do_projection);
     bench_ok(shs_pca_fit(NULL, &w->cube, &o, &w->pca));
-    w->once = projection_once;
     return 1;
 }
 
-static double pca_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
-    shs_pca_options o = SHS_ZERO;
-    double start = bench_now(w);
-    o.components = w->c->components;
-    bench_ok(shs_pca_run(&ctx, &w->cube, &o, &w->sink, NULL));
-    return bench_now(w) - start;
+static void do_pca(bench_work *w, const shs_context *ctx) {
+    shs_pca_options o = pca_options(w);
+    bench_ok(shs_pca_run(ctx, &w->cube, &o, &w->sink, NULL));
 }
+int open_pca(bench_work *w) { return open_components(w, do_pca); }
 
-int open_pca(bench_work *w) {
-    bench_open_cube(w);
-    open_sink(w);
-    w->once = pca_once;
-    return 1;
-}
+static void do_rx(bench_work *w, const shs_context *ctx) { bench_ok(shs_rx(ctx, &w->cube, NULL, &w->sink, NULL)); }
+int open_rx(bench_work *w) { return open_components(w, do_rx); }
 
-static double rx_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
-    double start = bench_now(w);
-    bench_ok(shs_rx(&ctx, &w->cube, NULL, &w->sink, NULL));
-    return bench_now(w) - start;
-}
-
-int open_rx(bench_work *w) {
-    bench_open_cube(w);
-    open_sink(w);
-    w->once = rx_once;
-    return 1;
-}
-
-static double mnf_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
-    shs_pca_options o = SHS_ZERO;
-    double start = bench_now(w);
-    o.components = w->c->components;
-    bench_ok(shs_mnf_fit(&ctx, &w->cube, &o, &w->pca));
-    bench_ok(shs_pca_transform(&ctx, &w->pca, &w->cube, &w->sink));
+static void do_mnf(bench_work *w, const shs_context *ctx) {
+    shs_pca_options o = pca_options(w);
+    bench_ok(shs_mnf_fit(ctx, &w->cube, &o, &w->pca));
+    bench_ok(shs_pca_transform(ctx, &w->pca, &w->cube, &w->sink));
     shs_pca_free(NULL, &w->pca);
-    return bench_now(w) - start;
 }
-
-int open_mnf(bench_work *w) {
-    bench_open_cube(w);
-    open_sink(w);
-    w->once = mnf_once;
-    return 1;
-}
+int open_mnf(bench_work *w) { return open_components(w, do_mnf); }
 
 /* y^3 by deflation, from the fourth moments; the others all at once, for a fixed number of sweeps. */
 shs_ica_options bench_ica_options(const bench_case *c) {
@@ -183,17 +154,8 @@ shs_ica_options bench_ica_options(const bench_case *c) {
     return o;
 }
 
-static double ica_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
+static void do_ica(bench_work *w, const shs_context *ctx) {
     shs_ica_options o = bench_ica_options(w->c);
-    double start = bench_now(w);
-    bench_ok(shs_ica_run(&ctx, &w->cube, &o, &w->sink, NULL));
-    return bench_now(w) - start;
+    bench_ok(shs_ica_run(ctx, &w->cube, &o, &w->sink, NULL));
 }
-
-int open_ica(bench_work *w) {
-    bench_open_cube(w);
-    open_sink(w);
-    w->once = ica_once;
-    return 1;
-}
+int open_ica(bench_work *w) { return open_components(w, do_ica); }

@@ -24,20 +24,16 @@ static void hold_signals(bench_work *w) {
 }
 
 /* D'D and D'Y included. */
-static double omp_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
+static void do_omp(bench_work *w, const shs_context *ctx) {
     const bench_case *c = w->c;
-    double start = bench_now(w);
-    bench_ok(
-        shs_omp(&ctx, c->p, c->n, (const shs_real *)w->held[0], (size_t)c->m, (const shs_real *)w->held[1], c->s, &w->codes));
-    return bench_now(w) - start;
+    const shs_real *D = (const shs_real *)w->held[0], *Y = (const shs_real *)w->held[1];
+    bench_ok(shs_omp(ctx, c->p, c->n, D, (size_t)c->m, Y, c->s, &w->codes));
 }
 
 int open_omp(bench_work *w) {
     hold_signals(w);
     bench_ok(shs_codes_create(NULL, (size_t)w->c->m, w->c->s, &w->codes));
-    w->once = omp_once;
-    return 1;
+    return bench_does(w, do_omp);
 }
 
 static double ksvd_seconds(bench_work *w, int iterations) {
@@ -94,19 +90,15 @@ int open_busy_ksvd(bench_work *w) {
 }
 
 /* All patches of a noisy drawing of c->m lines coded to the noise and put back: the second half of denoising. */
-static double patches_once(bench_work *w) {
-    shs_context ctx = bench_context(w);
+static void do_patches(bench_work *w, const shs_context *ctx) {
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
-    double start;
     image.pixels = w->held[1];
     image.width = image.height = w->c->m;
     coding.tolerance = (shs_real)(1.15 * 20 * 8);
-    start = bench_now(w);
-    bench_ok(shs_patches_approximate(&ctx, &image, &set, w->c->n, (const shs_real *)w->held[0], w->c->p, &coding,
+    bench_ok(shs_patches_approximate(ctx, &image, &set, w->c->n, (const shs_real *)w->held[0], w->c->p, &coding,
                                      (shs_real)(30.0 / 20), (shs_real *)w->held[2], NULL));
-    return bench_now(w) - start;
 }
 
 int open_patches(bench_work *w) {
@@ -118,6 +110,5 @@ int open_patches(bench_work *w) {
     }
     bench_ok(shs_dictionary_dct(8, 8, 1, w->c->n, D, w->c->p));
     bench_hold(w, 2, size * size * sizeof(shs_real));
-    w->once = patches_once;
-    return 1;
+    return bench_does(w, do_patches);
 }

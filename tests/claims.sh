@@ -66,7 +66,7 @@ while IFS='|' read -r claim tests; do
         file=$(echo "$file" | tr -d ' ')
         [ -f "tests/$file" ] || { echo "check-claims: there is no tests/$file" >&2; exit 1; }
         for name in $(echo "$names" | tr ',' ' '); do
-            grep -Eqw -- "$name|PROPERTY\(${name#test_}" "tests/$file" || { echo "check-claims: tests/$file has no $name" >&2; exit 1; }
+            grep -Eqw -- "$name|X\(${name#test_}" "tests/$file" || { echo "check-claims: tests/$file has no $name" >&2; exit 1; }
         done
     done || failed=yes
 done <build/claims_rows

@@ -894,36 +894,19 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
     free(x);
 }
 
-static void test_calls_fail(void **state) {
+/* Profiled or not, with a store of programs or without. */
+static void check_everything_with(int profile, int stored, int lost, int allocations) {
     shs_cl_options o = SHS_ZERO;
-    (void)state;
-    check_everything(0, 0, &o);
+    store *s = stored ? store_begin(&o) : NULL;
+    o.profile = profile;
+    check_everything(lost, allocations, &o);
+    if (s) store_end(s);
 }
 
-static void test_calls_fail_profiling(void **state) {
-    shs_cl_options o = SHS_ZERO;
-    store *s = store_begin(&o);
-    (void)state;
-    o.profile = 1;
-    check_everything(0, 0, &o);
-    store_end(s);
-}
-
-static void test_device_lost(void **state) {
-    shs_cl_options o = SHS_ZERO;
-    (void)state;
-    o.profile = 1;
-    check_everything(1, 0, &o);
-}
-
-static void test_allocations_fail(void **state) {
-    shs_cl_options o = SHS_ZERO;
-    store *s = store_begin(&o);
-    (void)state;
-    o.profile = 1;
-    check_everything(0, 1, &o);
-    store_end(s);
-}
+static void test_calls_fail(void **state) { (void)state, check_everything_with(0, 0, 0, 0); }
+static void test_calls_fail_profiling(void **state) { (void)state, check_everything_with(1, 1, 0, 0); }
+static void test_device_lost(void **state) { (void)state, check_everything_with(1, 0, 1, 0); }
+static void test_allocations_fail(void **state) { (void)state, check_everything_with(1, 1, 0, 1); }
 
 /* ---- the same, as the algorithms' callers see it ------------------------------------------------------------------ */
 

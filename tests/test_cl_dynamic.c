@@ -74,10 +74,10 @@ static void test_library(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_library),
         cmocka_unit_test(test_other_library),
         cmocka_unit_test(test_library),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("dynamic", tests, NULL, NULL);
 }

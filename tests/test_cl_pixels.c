@@ -409,29 +409,40 @@ static void test_options_of_components(void **state) {
     cube_free(&cube), free(p.x);
 }
 
-/* There and back: components, what is left of the pixels without the small ones, and the pixels from their components. */
+/* There and back: components or sources, the pixels from them, and for components what is left without the small ones. */
+static void check_ways(const shs_cube *cube, const shs_pca *pca, const shs_ica *ica, double bound) {
+    int outputs = pca ? pca->components : ica->components, ways = pca ? 3 : 2, i, j;
+    shs_context *const ctx[2] = {NULL, &on_device};
+    shs_sink sinks[2][3];
+    for (i = 0; i < 2; i++) {
+        shs_cube few;
+        for (j = 0; j < ways; j++)
+            sinks[i][j] = new_sink(SHS_TYPE_F32, (shs_interleave)j, cube->lines, cube->samples, j ? cube->bands : outputs);
+        few = sink_cube(&sinks[i][0], cube->lines, cube->samples, outputs);
+        if (pca) {
+            assert_ok_cl(shs_pca_transform(ctx[i], pca, cube, &sinks[i][0]));
+            assert_ok_cl(shs_pca_inverse(ctx[i], pca, &few, &sinks[i][1]));
+            assert_ok_cl(shs_pca_denoise(ctx[i], pca, 3, cube, &sinks[i][2]));
+        } else {
+            assert_ok_cl(shs_ica_transform(ctx[i], ica, cube, &sinks[i][0]));
+            assert_ok_cl(shs_ica_inverse(ctx[i], ica, &few, &sinks[i][1]));
+        }
+    }
+    for (j = 0; j < ways; j++) {
+        compare_sinks(&sinks[0][j], &sinks[1][j], cube->lines, cube->samples, j ? cube->bands : outputs, bound);
+        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
+    }
+}
+
 static void test_ways_of_components(void **state) {
     plain_cube p = mixed_cube(40, 33, 9, 4, 0.5, 9);
-    shs_cube cube = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIP, 0), few[2];
+    shs_cube cube = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIP, 0);
     shs_pca_options o = SHS_ZERO;
-    shs_sink sinks[2][3];
-    shs_context *const ctx[2] = {NULL, &on_device};
     shs_pca pca;
-    int i, j;
     (void)state;
     o.components = 5;
     assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
-    for (i = 0; i < 2; i++) {
-        for (j = 0; j < 3; j++) sinks[i][j] = new_sink(SHS_TYPE_F32, (shs_interleave)j, 40, 33, j ? 9 : 5);
-        assert_ok_cl(shs_pca_transform(ctx[i], &pca, &cube, &sinks[i][0]));
-        assert_ok_cl(shs_pca_denoise(ctx[i], &pca, 3, &cube, &sinks[i][1]));
-        few[i] = sink_cube(&sinks[i][0], 40, 33, 5);
-        assert_ok_cl(shs_pca_inverse(ctx[i], &pca, &few[i], &sinks[i][2]));
-    }
-    for (j = 0; j < 3; j++) {
-        compare_sinks(&sinks[0][j], &sinks[1][j], 40, 33, j ? 9 : 5, 2e-4);
-        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
-    }
+    check_ways(&cube, &pca, NULL, 2e-4);
     shs_pca_free(NULL, &pca), cube_free(&cube), free(p.x);
 }
 
@@ -563,25 +574,13 @@ static void test_options_of_sources(void **state) {
 
 static void test_ways_of_sources(void **state) {
     plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
-    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0), few[2];
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
     shs_ica_options o = SHS_ZERO;
-    shs_sink sinks[2][2];
-    shs_context *const ctx[2] = {NULL, &on_device};
     shs_ica ica;
-    int i, j;
     (void)state;
     o.components = 4;
     assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
-    for (i = 0; i < 2; i++) {
-        for (j = 0; j < 2; j++) sinks[i][j] = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 53, 61, j ? 10 : 4);
-        assert_ok_cl(shs_ica_transform(ctx[i], &ica, &cube, &sinks[i][0]));
-        few[i] = sink_cube(&sinks[i][0], 53, 61, 4);
-        assert_ok_cl(shs_ica_inverse(ctx[i], &ica, &few[i], &sinks[i][1]));
-    }
-    for (j = 0; j < 2; j++) {
-        compare_sinks(&sinks[0][j], &sinks[1][j], 53, 61, j ? 10 : 4, 1e-3);
-        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
-    }
+    check_ways(&cube, NULL, &ica, 1e-3);
     shs_ica_free(NULL, &ica), cube_free(&cube), free(p.x);
 }
 

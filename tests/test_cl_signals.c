@@ -715,6 +715,17 @@ static void test_learning(void **state) {
     free_problem(&w);
 }
 
+/* On a device of so little memory that the signals come in slices. */
+static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, size_t bytes) {
+    size_t limit = d->cl->limit;
+    learned l;
+    d->cl->limit = bytes;
+    l = learn(&d->ctx, w, o, 4);
+    assert_true(d->slices > 1 || interpreted);
+    d->cl->limit = limit;
+    return l;
+}
+
 /* Every rule of update, atom by atom and in groups, with all signals at once and in slices. */
 static void test_rules(void **state) {
     static const int groups[] = {1, 7, 60};
@@ -729,16 +740,9 @@ static void test_rules(void **state) {
             cpu = learn(NULL, &w, o, 4);
             for (how = 0; how < 2; how++) {
                 device *d = use_device(how);
-                size_t limit = d->cl->limit, slices;
-                for (slices = 0; slices < 2; slices++) {
-                    learned l;
-                    if (slices) d->cl->limit = 220000;
-                    l = learn(&d->ctx, &w, o, 4);
-                    assert_true(!slices || d->slices > 1 || interpreted);
-                    d->cl->limit = limit;
-                    check_history(&cpu, &l, 2);
-                    free_learned(&l);
-                }
+                learned whole = learn(&d->ctx, &w, o, 4), sliced = learn_in_slices(d, &w, o, 220000);
+                check_history(&cpu, &whole, 2), check_history(&cpu, &sliced, 2);
+                free_learned(&whole), free_learned(&sliced);
             }
             free_learned(&cpu);
         }
@@ -840,17 +844,10 @@ static void test_learning_little_memory(void **state) {
     for (how = 0; how < 2; how++)
         for (group = 1; group < 41; group += 13) {
             shs_ksvd_options o = learning_options(3, group, 2, 4);
-            learned all, few;
             device *d = use_device(how);
-            size_t limit = d->cl->limit;
-            all = learn(&d->ctx, &w, o, 4);
-            d->cl->limit = 350000;
-            few = learn(&d->ctx, &w, o, 4);
-            assert_true(d->slices > 1 || interpreted);
-            d->cl->limit = limit;
+            learned all = learn(&d->ctx, &w, o, 4), few = learn_in_slices(d, &w, o, 350000);
             check_history(&all, &few, 3);
-            free_learned(&all);
-            free_learned(&few);
+            free_learned(&all), free_learned(&few);
         }
     free_problem(&w);
 }

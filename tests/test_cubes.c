@@ -992,51 +992,52 @@ static void test_failing_writes(void **state) {
     cube_free(&cube), sink_free(&memory), map_free(&map);
 }
 
+/* A call on the cube in blocks of four lines that is cancelled at a step; negative: never. */
+typedef struct attempt {
+    shs_context ctx;
+    faulty f;
+    watch w;
+    stream s;
+    shs_cube cube;
+} attempt;
+
+static void attempt_begin(attempt *t, const shs_cube *cube, int cancel_at) {
+    memset(t, 0, sizeof *t);
+    t->cube = streamed(cube, 4, &t->s);
+    faulty_attach(&t->f, -1, &t->ctx);
+    watch_attach(&t->w, cancel_at, &t->ctx);
+}
+
+static void attempt_end(const attempt *t) {
+    assert_true(t->w.calls > 0);
+    assert_false(t->w.wrong);
+    assert_int_equal(t->f.outstanding, 0);
+}
+
 static void test_cancelled_at_every_step(void **state) {
     plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 320);
     shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIL, 0);
-    shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0);
+    shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0), other = moments_of(NULL, &cube, 0);
     shs_pixel_map map = random_map(6, 2, 321);
     shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
+    attempt t;
     int k, calls;
     (void)state;
     sink.rescale = 1, sink.high = 255;
     for (k = -1, calls = 1; k < calls; k++) {
-        shs_context ctx = SHS_ZERO;
-        faulty f;
-        watch w;
-        stream s;
-        shs_cube blockwise = streamed(&cube, 4, &s);
-        faulty_attach(&f, -1, &ctx);
-        watch_attach(&w, k, &ctx);
-        if (k >= 0) {
-            assert_status(shs_moments_update(&ctx, &blockwise, 0, &m), SHS_CANCELLED);
-            assert_true(same_moments(&m, &before));
-        } else {
-            shs_moments other = moments_of(NULL, &cube, 0);
-            assert_ok(shs_moments_update(&ctx, &blockwise, 0, &other));
-            calls = w.calls;
-            assert_true(calls > 0);
-            shs_moments_free(NULL, &other);
-        }
-        assert_false(w.wrong);
-        assert_int_equal(f.outstanding, 0);
+        attempt_begin(&t, &cube, k);
+        assert_status(shs_moments_update(&t.ctx, &t.cube, 0, k < 0 ? &other : &m), k < 0 ? SHS_OK : SHS_CANCELLED);
+        assert_true(same_moments(&m, &before));
+        if (k < 0) calls = t.w.calls;
+        attempt_end(&t);
     }
     for (k = -1, calls = 1; k < calls; k++) {
-        shs_context ctx = SHS_ZERO;
-        faulty f;
-        watch w;
-        stream s;
-        shs_cube blockwise = streamed(&cube, 4, &s);
-        faulty_attach(&f, -1, &ctx);
-        watch_attach(&w, k, &ctx);
-        assert_status(shs_cube_map(&ctx, &blockwise, &map, 0, &sink), k < 0 ? SHS_OK : SHS_CANCELLED);
-        if (k < 0) calls = w.calls;
-        assert_true(calls > 0);
-        assert_false(w.wrong);
-        assert_int_equal(f.outstanding, 0);
+        attempt_begin(&t, &cube, k);
+        assert_status(shs_cube_map(&t.ctx, &t.cube, &map, 0, &sink), k < 0 ? SHS_OK : SHS_CANCELLED);
+        if (k < 0) calls = t.w.calls;
+        attempt_end(&t);
     }
-    shs_moments_free(NULL, &m), shs_moments_free(NULL, &before);
+    shs_moments_free(NULL, &m), shs_moments_free(NULL, &before), shs_moments_free(NULL, &other);
     free(p.x);
     cube_free(&cube), sink_free(&sink), map_free(&map);
 }

@@ -79,21 +79,25 @@ static shs_real *coefficient(const signals *s, size_t i, int atom) {
     return NULL;
 }
 
+/* sum += x e and energy += x^2 over the signals that use the atom. */
+static void gather_atom(const signals *s, int atom, shs_wide *sum, shs_wide *energy) {
+    int p = s->job.p, q;
+    size_t i;
+    for (i = 0; i < s->job.m; i++) {
+        const shs_real *x = coefficient(s, i, atom), *e = s->E + i * (size_t)p;
+        if (!x) continue;
+        for (q = 0; q < p; q++) sum[q] += (double)*x * (double)e[q];
+        *energy += (double)*x * (double)*x;
+    }
+}
+
 static shs_status signals_gather(void *session, const shs_atom_group *g) {
     signals *s = (signals *)session;
-    int p = s->job.p, j, q;
-    size_t i;
+    int j;
     if (fails(s->told)) return s->told->answer;
-    for (j = 0; j < g->count; j++) {
-        for (q = 0; q < p; q++) g->sums[j * p + q] = 0;
-        g->energy[j] = 0;
-        for (i = 0; i < s->job.m; i++) {
-            const shs_real *x = coefficient(s, i, g->first + j), *e = s->E + i * (size_t)p;
-            if (!x) continue;
-            for (q = 0; q < p; q++) g->sums[j * p + q] += (double)*x * (double)e[q];
-            g->energy[j] += (double)*x * (double)*x;
-        }
-    }
+    memset(g->sums, 0, (size_t)(s->job.p * g->count) * sizeof *g->sums);
+    memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
+    for (j = 0; j < g->count; j++) gather_atom(s, g->first + j, g->sums + j * s->job.p, g->energy + j);
     return SHS_OK;
 }
 

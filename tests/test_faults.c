@@ -24,6 +24,8 @@ typedef struct scene {
     shs_image image;
     shs_codes codes;     /* input: codes of Y over D */
     unsigned char *out;  /* SLOTS * SLOT bytes for outputs, each at OUT(k) */
+    unsigned char *before; /* what they held before the call */
+    int family;            /* of the calls that a test is about */
     shs_codes out_codes; /* output: its arrays lie in out */
 
     /* cubes: a stream of blocks, and what was made of the cube before; results are at OUT(1) */
@@ -412,7 +414,7 @@ static void scene_create(scene *s) {
     assert_ok(shs_omp(NULL, P, N, s->D, M, s->Y, S, &s->codes));
     make_cube(s);
     s->keeps = 0;
-    s->out = (unsigned char *)malloc(SLOTS * SLOT);
+    s->out = NEW(unsigned char, SLOTS * SLOT), s->before = NEW(unsigned char, SLOTS * SLOT);
     memset(&s->memory, 0, sizeof s->memory);
     s->memory.pixels = s->out, s->memory.type = SHS_TYPE_F32, s->memory.interleave = SHS_INTERLEAVE_BIP;
     s->out_codes.m = M, s->out_codes.stride = S;
@@ -421,28 +423,28 @@ static void scene_create(scene *s) {
 
 static void scene_free(scene *s) {
     free(s->D), free(s->Y), free(s->gram), free(s->dty), free(s->norms2), free(s->triangle), free(s->symmetric);
-    free(s->deep), free(s->pixels), free(s->out);
+    free(s->deep), free(s->pixels), free(s->out), free(s->before);
     shs_codes_free(NULL, &s->codes);
     shs_moments_free(NULL, &s->moments), shs_pca_free(NULL, &s->pca), shs_ica_free(NULL, &s->ica);
     cube_free(&s->cube), free(s->plain.x);
 }
 
 /* Fills the outputs for call c, and keeps a copy to compare them with; the stream begins anew. */
-static void prepare(scene *s, size_t c, unsigned char *before) {
+static void prepare(scene *s, size_t c) {
     memset(s->out, UNTOUCHED, SLOTS * SLOT);
     if (calls[c].prepare) calls[c].prepare(s);
-    memcpy(before, s->out, SLOTS * SLOT);
+    memcpy(s->before, s->out, SLOTS * SLOT);
     s->lines = streamed(&s->cube, 3, &s->read);
     s->sink = collecting(&s->memory, LINES, SAMPLES, BANDS, &s->written);
 }
 
-static int untouched(const scene *s, const unsigned char *before) { return memcmp(s->out, before, SLOTS * SLOT) == 0; }
+static int untouched(const scene *s) { return memcmp(s->out, s->before, SLOTS * SLOT) == 0; }
 
 /* Learning that stops on the way leaves no codes, and the dictionary and the report as they were. */
-static int no_codes_left(const scene *s, const unsigned char *before) {
+static int no_codes_left(const scene *s) {
     int i = 0;
     while (i < M && s->out_codes.used[i] == 0) i++;
-    return i == M && memcmp(OUT(s, 3, unsigned char), before + 3 * SLOT, SLOT) == 0;
+    return i == M && memcmp(OUT(s, 3, unsigned char), s->before + 3 * SLOT, SLOT) == 0;
 }
 
 static int handed_over(const scene *s, size_t size) {
@@ -553,28 +555,37 @@ static int fault_happened(const world *w, const scene *s, int fault, int k, int 
     return happened[fault] > 0;
 }
 
-/* Which family of calls a test keeps to. */
-static int family_of(void **state) { return *(const int *)*state; }
+/* A test's own state is the family of calls that it is about. */
+static int setup(void **state) {
+    scene *s = NEW(scene, 1);
+    s->family = *(const int *)*state;
+    scene_create(s);
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state) {
+    scene_free((scene *)*state);
+    free(*state);
+    return 0;
+}
 
 /* The k-th allocation, read, write, step or reduction of every call fails, for every k until the call goes through. */
-static void check_faults(void **state, int fault) {
+static void check_faults(scene *s, int fault) {
     static const shs_status expected[FAULTS] = {SHS_NO_MEMORY, SHS_READ_FAILED, SHS_WRITE_FAILED, SHS_CANCELLED,
                                                 SHS_REDUCE_FAILED};
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT);
     size_t c;
     int loop, k, more;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++)
-        for (loop = 0; loop < LOOPS && calls[c].family == family_of(state); loop++)
+        for (loop = 0; loop < LOOPS && calls[c].family == s->family; loop++)
             for (k = 0;; k++) {
                 world w;
                 shs_status status;
-                prepare(&s, c, before);
-                world_create(&w, &s, loop, fault, k);
-                status = calls[c].call(&w.ctx, &s);
-                check_world(&w, &s, c, status);
-                if (!fault_happened(&w, &s, fault, k, &more)) {
+                prepare(s, c);
+                world_create(&w, s, loop, fault, k);
+                status = calls[c].call(&w.ctx, s);
+                check_world(&w, s, c, status);
+                if (!fault_happened(&w, s, fault, k, &more)) {
                     if (status != SHS_OK) fail_msg("%s: %s without a cause", calls[c].name, shs_status_name(status));
                     if (k == 0 && ((fault == READ && calls[c].reads) || (fault == WRITE && calls[c].writes) ||
                                    (fault == STEP && calls[c].reads) || (fault == ALLOCATION && calls[c].family != BELOW)))
@@ -586,36 +597,30 @@ static void check_faults(void **state, int fault) {
                 if (more) fail_msg("%s goes on after failure %d", calls[c].name, k);
                 /* cancelled, it hands over the best so far; what was written out remains; else nothing is touched */
                 if (fault == ALLOCATION || (fault != STEP && !calls[c].writes))
-                    if (!untouched(&s, before) && !(fault == REDUCTION && no_codes_left(&s, before)))
+                    if (!untouched(s) && !(fault == REDUCTION && no_codes_left(s)))
                         fail_msg("%s wrote to its output at failure %d", calls[c].name, k);
             }
-    free(before);
-    scene_free(&s);
 }
 
-static void test_each_allocation_fails(void **state) { check_faults(state, ALLOCATION); }
-static void test_each_read_fails(void **state) { check_faults(state, READ); }
-static void test_each_write_fails(void **state) { check_faults(state, WRITE); }
-static void test_cancelled_at_each_step(void **state) { check_faults(state, STEP); }
-static void test_each_reduction_fails(void **state) { check_faults(state, REDUCTION); }
+static void test_each_allocation_fails(void **state) { check_faults((scene *)*state, ALLOCATION); }
+static void test_each_read_fails(void **state) { check_faults((scene *)*state, READ); }
+static void test_each_write_fails(void **state) { check_faults((scene *)*state, WRITE); }
+static void test_cancelled_at_each_step(void **state) { check_faults((scene *)*state, STEP); }
+static void test_each_reduction_fails(void **state) { check_faults((scene *)*state, REDUCTION); }
 
 /* One call, one block: that is what the workspace queries promise. shs_codes_create makes what outlives it. */
 static void test_one_block_a_call(void **state) {
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT);
+    scene *s = (scene *)*state;
     size_t c;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++) {
         world w;
-        if (calls[c].family != family_of(state)) continue;
-        prepare(&s, c, before);
-        world_create(&w, &s, OF_OPENMP, FAULTS, 0);
-        assert_ok(calls[c].call(&w.ctx, &s));
+        if (calls[c].family != s->family) continue;
+        prepare(s, c);
+        world_create(&w, s, OF_OPENMP, FAULTS, 0);
+        assert_ok(calls[c].call(&w.ctx, s));
         if (calls[c].blocks && w.memory.taken > calls[c].blocks)
             fail_msg("%s took %d blocks", calls[c].name, w.memory.taken);
     }
-    free(before);
-    scene_free(&s);
 }
 
 /* ---- streams that say that all is well ---------------------------------------------------------------------------- */
@@ -672,44 +677,39 @@ static int about_the_pixels(shs_status status) {
 
 /* From the first pass on or from a later one: the call ends, in order, with a result that is made of numbers or with none. */
 static void test_streams_of_anything(void **state) {
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT);
+    scene *s = (scene *)*state;
     size_t c;
     int kind, from, loop;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++)
-        for (kind = 0; kind < KINDS && calls[c].family == family_of(state); kind++)
+        for (kind = 0; kind < KINDS && calls[c].family == s->family; kind++)
             for (from = 0; from < 4 && calls[c].reads; from++)
                 for (loop = 0; loop < LOOPS; loop++) {
                     world w;
                     liar l;
                     shs_status status;
-                    prepare(&s, c, before);
-                    world_create(&w, &s, loop, FAULTS, 0);
-                    l.inner = &s.read, l.kind = kind, l.from = from;
+                    prepare(s, c);
+                    world_create(&w, s, loop, FAULTS, 0);
+                    l.inner = &s->read, l.kind = kind, l.from = from;
                     shs_random_seed(&l.bits, 5);
-                    s.lines.read_fn = lying_read, s.lines.read_user = &l;
-                    status = calls[c].call(&w.ctx, &s);
-                    check_world(&w, &s, c, status);
+                    s->lines.read_fn = lying_read, s->lines.read_user = &l;
+                    status = calls[c].call(&w.ctx, s);
+                    check_world(&w, s, c, status);
                     if (!about_the_pixels(status))
                         fail_msg("%s: %s (kind %d from pass %d)", calls[c].name, shs_status_name(status), kind, from);
                     if (from == 0 && calls[c].reads == 2 && (kind == ALL_MISSING || kind == ALL_INFINITE))
                         assert_status(status, SHS_NO_PIXELS);
-                    if (status != SHS_OK && !calls[c].writes && !untouched(&s, before))
+                    if (status != SHS_OK && !calls[c].writes && !untouched(s))
                         fail_msg("%s: %s, but its output was touched", calls[c].name, shs_status_name(status));
                 }
-    free(before);
-    scene_free(&s);
 }
 
 /* Arenas from nothing up, until the call goes through. */
 static void test_arena_exhaustion(void **state) {
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT), *memory = (unsigned char *)malloc((size_t)1 << 26);
+    scene *s = (scene *)*state;
+    unsigned char *memory = (unsigned char *)malloc((size_t)1 << 26);
     size_t c, size;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++)
-        for (size = 0; calls[c].family == family_of(state); size = size + size / 3 + 16) {
+        for (size = 0; calls[c].family == s->family; size = size + size / 3 + 16) {
             shs_context ctx = SHS_ZERO;
             shs_arena arena;
             shs_status status;
@@ -717,40 +717,38 @@ static void test_arena_exhaustion(void **state) {
             ctx.threads = 2;
             shs_arena_init(&arena, memory, size);
             shs_arena_attach(&arena, &ctx);
-            prepare(&s, c, before);
-            status = calls[c].call(&ctx, &s);
+            prepare(s, c);
+            status = calls[c].call(&ctx, s);
             assert_int_equal(arena.used, 0);
             assert_true(arena.peak <= size);
             if (status == SHS_OK) break;
             if (status != SHS_NO_MEMORY)
                 fail_msg("%s: %s with %d bytes", calls[c].name, shs_status_name(status), (int)size);
-            if (!untouched(&s, before)) fail_msg("%s wrote to its output with %d bytes", calls[c].name, (int)size);
+            if (!untouched(s)) fail_msg("%s wrote to its output with %d bytes", calls[c].name, (int)size);
         }
-    free(before), free(memory);
-    scene_free(&s);
+    free(memory);
 }
 
 /* A result that lives in an arena is the one that the heap would hold, and still is after later calls have used the arena. */
 static void test_results_in_an_arena(void **state) {
     enum { SIZE = 1 << 24 };
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT), *memory = (unsigned char *)malloc(SIZE);
+    scene *s = (scene *)*state;
+    unsigned char *memory = (unsigned char *)malloc(SIZE);
     size_t c;
     int k;
-    scene_create(&s);
-    s.keeps = 1;
+    s->keeps = 1;
     for (c = 0; c < CALLS; c++) {
         shs_context ctx = SHS_ZERO;
         shs_arena arena;
         shs_pca pca[3];
         shs_ica ica[3];
-        if (!calls[c].makes || calls[c].family != family_of(state)) continue;
+        if (!calls[c].makes || calls[c].family != s->family) continue;
         shs_arena_init(&arena, memory, SIZE);
         shs_arena_attach(&arena, &ctx);
         for (k = 0; k < 3; k++) {
-            prepare(&s, c, before);
-            assert_ok(calls[c].call(k ? &ctx : NULL, &s));
-            pca[k] = *OUT(&s, 1, shs_pca), ica[k] = *OUT(&s, 1, shs_ica);
+            prepare(s, c);
+            assert_ok(calls[c].call(k ? &ctx : NULL, s));
+            pca[k] = *OUT(s, 1, shs_pca), ica[k] = *OUT(s, 1, shs_ica);
         }
         if (!(calls[c].makes == A_PCA ? same_pca(pca, pca + 1) : same_ica(ica, ica + 1)))
             fail_msg("%s: its result was overwritten", calls[c].name);
@@ -759,8 +757,7 @@ static void test_results_in_an_arena(void **state) {
             else shs_ica_free(k ? &ctx : NULL, ica + k);
         assert_int_equal(arena.used, 0);
     }
-    free(before), free(memory);
-    scene_free(&s);
+    free(memory);
 }
 
 /* ---- an engine that cannot be opened ------------------------------------------------------------------------------ */
@@ -795,17 +792,16 @@ static void no_closing(void *session) { (void)session; }
 
 /* Where the engine may fall back the CPU does it, to the bit; where not, or where the device failed, nothing is written. */
 static void test_engine_does_not_open(void **state) {
-    scene s;
-    unsigned char *before = (unsigned char *)malloc(SLOTS * SLOT), *plain = (unsigned char *)malloc(SLOTS * SLOT);
+    scene *s = (scene *)*state;
+    unsigned char *plain = (unsigned char *)malloc(SLOTS * SLOT);
     size_t c;
     int fallback;
     (void)state;
-    scene_create(&s);
     for (c = 0; c < CALLS; c++) {
         if (calls[c].call != call_omp && calls[c].call != call_ksvd && calls[c].call != call_ksvd_ex) continue;
-        prepare(&s, c, before);
-        assert_ok(calls[c].call(NULL, &s));
-        memcpy(plain, s.out, SLOTS * SLOT);
+        prepare(s, c);
+        assert_ok(calls[c].call(NULL, s));
+        memcpy(plain, s->out, SLOTS * SLOT);
         for (fallback = 0; fallback < 2; fallback++) {
             shs_context ctx = SHS_ZERO;
             shs_engine engine = SHS_ZERO;
@@ -815,22 +811,21 @@ static void test_engine_does_not_open(void **state) {
             engine.signals_residual = no_residual, engine.signals_gather = engine.signals_update = no_atoms;
             engine.signals_close = no_closing;
             ctx.engine = &engine;
-            prepare(&s, c, before);
-            assert_status(calls[c].call(&ctx, &s), fallback ? SHS_OK : SHS_UNSUPPORTED);
-            assert_memory_equal(s.out, fallback ? plain : before, SLOTS * SLOT);
+            prepare(s, c);
+            assert_status(calls[c].call(&ctx, s), fallback ? SHS_OK : SHS_UNSUPPORTED);
+            assert_memory_equal(s->out, fallback ? plain : s->before, SLOTS * SLOT);
             answer = SHS_DEVICE_LOST;
-            prepare(&s, c, before);
-            assert_status(calls[c].call(&ctx, &s), SHS_DEVICE_LOST);
-            assert_memory_equal(s.out, before, SLOTS * SLOT);
+            prepare(s, c);
+            assert_status(calls[c].call(&ctx, s), SHS_DEVICE_LOST);
+            assert_memory_equal(s->out, s->before, SLOTS * SLOT);
         }
     }
-    free(before), free(plain);
-    scene_free(&s);
+    free(plain);
 }
 
 /* A test of each family, or of those that make results. */
 static int families[] = {BELOW, COMPONENTS, SOURCES};
-#define OF(family, name, test) {name, test, NULL, NULL, families + (family)}
+#define OF(family, name, test) {name, test, setup, teardown, families + (family)}
 #define OF_RESULTS(test) OF(COMPONENTS, #test "_of_components", test), OF(SOURCES, #test "_of_sources", test)
 #define OF_EACH(test) OF(BELOW, #test, test), OF_RESULTS(test)
 
@@ -845,7 +840,7 @@ int main(void) {
         OF_EACH(test_one_block_a_call),
         OF_EACH(test_arena_exhaustion),
         OF_RESULTS(test_results_in_an_arena),
-        cmocka_unit_test(test_engine_does_not_open),
+        OF(BELOW, "test_engine_does_not_open", test_engine_does_not_open),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -839,47 +839,64 @@ static void test_coherence(void **state) {
 
 /* ---- replacement ------------------------------------------------------------------------------------------------- */
 
-/* Signals that are zero in the last two coordinates, and a dictionary whose last three atoms live there: unused. */
-static void unused_setup(shs_real **Y, shs_real **D) {
+/* One iteration from a given dictionary, of which the record tells. */
+typedef struct one_step {
+    shs_real *Y, *D, *before;
+    shs_ksvd_options o;
+    shs_ksvd_report report;
+    shs_ksvd_record record;
+} one_step;
+
+/* With a dictionary that the test may still change. */
+static void one_step_begin(one_step *t, uint64_t seed) {
+    memset(t, 0, sizeof *t);
+    t->Y = small_signals(), t->before = new_dictionary(P, N, seed), t->D = copy_of(P * N, t->before);
+    t->o = small_options();
+    t->o.iterations = 1, t->o.start = SHS_START_GIVEN, t->o.keep = SHS_KEEP_LAST, t->report.history = &t->record;
+}
+
+static void one_step_take(one_step *t) {
+    memcpy(t->D, t->before, P * N * sizeof *t->D);
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, t->Y, P, &t->o, t->D, P, NULL, &t->report));
+}
+
+static void one_step_end(one_step *t) { free(t->Y), free(t->D), free(t->before); }
+
+/* With signals that are zero in the last two coordinates, and a dictionary whose last three atoms live there: unused. */
+static void one_step_with_unused(one_step *t) {
     int i, j;
-    *Y = small_signals();
-    *D = new_dictionary(P, N, 61);
-    for (i = 0; i < M; i++) (*Y)[P * i + P - 1] = (*Y)[P * i + P - 2] = 0;
-    for (j = 0; j < N; j++) (*D)[P * j + P - 1] = (*D)[P * j + P - 2] = 0;
+    one_step_begin(t, 61);
+    for (i = 0; i < M; i++) t->Y[P * i + P - 1] = t->Y[P * i + P - 2] = 0;
+    for (j = 0; j < N; j++) t->before[P * j + P - 1] = t->before[P * j + P - 2] = 0;
     for (j = N - 3; j < N; j++) {
-        memset(*D + P * j, 0, P * sizeof **D);
-        (*D)[P * j + P - 1] = (shs_real)(j - N + 3), (*D)[P * j + P - 2] = 1;
+        memset(t->before + P * j, 0, P * sizeof *t->before);
+        t->before[P * j + P - 1] = (shs_real)(j - N + 3), t->before[P * j + P - 2] = 1;
     }
-    normalise(P, N, *D);
+    normalise(P, N, t->before);
 }
 
 static void test_replace_worst(void **state) {
-    shs_real *Y, *D, *before;
+    one_step t;
     unsigned char *taken = (unsigned char *)calloc(M, 1);
     shs_real *errors2 = (shs_real *)malloc(M * sizeof *errors2);
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
-    shs_ksvd_record record;
     shs_codes codes;
     int j, group;
     size_t i;
     (void)state;
     for (group = 1; group <= N; group += N - 1) {
         memset(taken, 0, M);
-        unused_setup(&Y, &D);
-        before = copy_of(P * N, D);
+        one_step_with_unused(&t);
         assert_ok(shs_codes_create(NULL, M, 3, &codes));
-        assert_ok(shs_omp_ex(&serial, P, N, before, P, M, Y, P, &o.coding, &codes, errors2, NULL));
-        o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
-        o.parallel_atoms = group;
-        o.prune_coherence = 1, o.prune_uses = -1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-        assert_int_equal(record.replaced, 3);
-        assert_int_equal(record.pruned, 0);
-        assert_int_equal(record.atoms_used, N - 3);
-        assert_unit_norm(P, N, D);
+        assert_ok(shs_omp_ex(&serial, P, N, t.before, P, M, t.Y, P, &t.o.coding, &codes, errors2, NULL));
+        t.o.parallel_atoms = group;
+        t.o.prune_coherence = 1, t.o.prune_uses = -1;
+        one_step_take(&t);
+        assert_int_equal(t.record.replaced, 3);
+        assert_int_equal(t.record.pruned, 0);
+        assert_int_equal(t.record.atoms_used, N - 3);
+        assert_unit_norm(P, N, t.D);
         for (j = N - 3; j < N; j++) {
-            size_t at = signal_of_atom(P, D + P * j, M, Y), worse = 0;
+            size_t at = signal_of_atom(P, t.D + P * j, M, t.Y), worse = 0;
             assert_in_range(at, 0, M - 1);
             assert_false(taken[at]);
             taken[at] = 1;
@@ -887,130 +904,109 @@ static void test_replace_worst(void **state) {
             assert_in_range(worse, 0, M / 20); /* the update moves errors a little, not the worst into the middle */
         }
         shs_codes_free(NULL, &codes);
-        free(Y), free(D), free(before);
+        one_step_end(&t);
     }
     free(taken), free(errors2);
 }
 
 static void test_replace_leave(void **state) {
-    shs_real *Y, *D, *before;
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
-    shs_ksvd_record record;
+    one_step t;
     (void)state;
-    unused_setup(&Y, &D);
-    before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
-    o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.replaced, 0);
-    assert_int_equal(record.pruned, 0);
-    assert_all_close(3 * P, D + P * (N - 3), before + P * (N - 3), BY_TYPE(4e-7, 1e-15));
-    free(Y), free(D), free(before);
+    one_step_with_unused(&t);
+    t.o.replace = SHS_REPLACE_LEAVE;
+    one_step_take(&t);
+    assert_int_equal(t.record.replaced, 0);
+    assert_int_equal(t.record.pruned, 0);
+    assert_all_close(3 * P, t.D + P * (N - 3), t.before + P * (N - 3), BY_TYPE(4e-7, 1e-15));
+    one_step_end(&t);
 }
 
 static void test_replace_random(void **state) {
-    shs_real *Y, *D, *before, *after;
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
-    shs_ksvd_record record;
+    one_step t;
+    shs_real *after;
     int j;
     (void)state;
-    unused_setup(&Y, &D);
-    before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record;
-    o.replace = SHS_REPLACE_RANDOM;
-    o.prune_coherence = 1, o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.replaced, 3);
-    assert_unit_norm(P, N, D);
+    one_step_with_unused(&t);
+    t.o.replace = SHS_REPLACE_RANDOM;
+    t.o.prune_coherence = 1, t.o.prune_uses = -1;
+    one_step_take(&t);
+    assert_int_equal(t.record.replaced, 3);
+    assert_unit_norm(P, N, t.D);
     for (j = N - 3; j < N; j++) {
-        assert_true(fabs(inner(P, D + P * j, before + P * j)) < 0.95);
-        assert_int_equal(signal_of_atom(P, D + P * j, M, Y), M);
-        if (j > N - 3) assert_true(fabs(inner(P, D + P * j, D + P * (j - 1))) < 0.95);
+        assert_true(fabs(inner(P, t.D + P * j, t.before + P * j)) < 0.95);
+        assert_int_equal(signal_of_atom(P, t.D + P * j, M, t.Y), M);
+        if (j > N - 3) assert_true(fabs(inner(P, t.D + P * j, t.D + P * (j - 1))) < 0.95);
     }
-    after = copy_of(P * N, D);
-    memcpy(D, before, P * N * sizeof *D);
-    o.first_iteration = 1; /* other iterations draw other directions */
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_true(fabs(inner(P, D + P * (N - 1), after + P * (N - 1))) < 0.95);
+    after = copy_of(P * N, t.D);
+    t.o.first_iteration = 1; /* other iterations draw other directions */
+    one_step_take(&t);
+    assert_true(fabs(inner(P, t.D + P * (N - 1), after + P * (N - 1))) < 0.95);
     free(after);
-    free(Y), free(D), free(before);
+    one_step_end(&t);
 }
 
 /* Atom 1 becomes nearly atom 0, with signals that use both. */
 static void test_prune_duplicates(void **state) {
-    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 63), *before;
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
-    shs_ksvd_record record;
+    one_step t;
     shs_wide mu = -1;
     int i, k, replace;
     (void)state;
-    for (k = 0; k < P; k++) D[P + k] = D[k] + (k == 0 ? (shs_real)0.02 : 0);
-    normalise(P, N, D);
+    one_step_begin(&t, 63);
+    for (k = 0; k < P; k++) t.before[P + k] = t.before[k] + (k == 0 ? (shs_real)0.02 : 0);
+    normalise(P, N, t.before);
     for (i = 0; i < 60; i++)
-        for (k = 0; k < P; k++) Y[P * i + k] += 5 * D[P * (i % 2) + k];
-    before = copy_of(P * N, D);
-    assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+        for (k = 0; k < P; k++) t.Y[P * i + k] += 5 * t.before[P * (i % 2) + k];
+    assert_ok(shs_dictionary_coherence(NULL, P, N, t.before, P, &mu));
     assert_true(mu > 0.99);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record, o.prune_uses = -1;
+    t.o.prune_uses = -1;
     for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
-        memcpy(D, before, P * N * sizeof *D);
-        o.replace = (shs_replace)replace;
-        o.prune_coherence = 0;
-        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-        assert_unit_norm(P, N, D);
-        assert_ok(shs_dictionary_coherence(NULL, P, N, D, P, &mu));
+        t.o.replace = (shs_replace)replace;
+        t.o.prune_coherence = 0;
+        one_step_take(&t);
+        assert_unit_norm(P, N, t.D);
+        assert_ok(shs_dictionary_coherence(NULL, P, N, t.D, P, &mu));
         if (replace == SHS_REPLACE_LEAVE) {
-            assert_int_equal(record.pruned, 0);
+            assert_int_equal(t.record.pruned, 0);
             assert_true(mu > 0.9);
         } else {
-            assert_int_equal(record.pruned, 1);
+            assert_int_equal(t.record.pruned, 1);
             assert_true(mu <= 0.99);
         }
-        memcpy(D, before, P * N * sizeof *D);
-        o.prune_coherence = 1;
-        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-        assert_int_equal(record.pruned, 0);
+        t.o.prune_coherence = 1;
+        one_step_take(&t);
+        assert_int_equal(t.record.pruned, 0);
     }
-    free(Y), free(D), free(before);
+    one_step_end(&t);
 }
 
 /* The last atom is used by one signal only. */
 static void test_prune_rarely_used(void **state) {
-    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 65), *before;
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
-    shs_ksvd_record record;
+    one_step t;
     int i, j;
     (void)state;
-    for (i = 0; i < M; i++) Y[P * i + P - 1] = 0;
-    for (j = 0; j < N - 1; j++) D[P * j + P - 1] = 0;
-    memset(D + P * (N - 1), 0, P * sizeof *D);
-    D[P * N - 1] = 1;
-    Y[P * 9 + P - 1] = 30;
-    normalise(P, N, D);
-    before = copy_of(P * N, D);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST, report.history = &record, o.prune_coherence = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.pruned, 1);
-    assert_int_equal(record.replaced, 0);
-    assert_unit_norm(P, N, D);
-    memcpy(D, before, P * N * sizeof *D);
-    o.prune_uses = -1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.pruned, 0);
-    memcpy(D, before, P * N * sizeof *D);
-    o.prune_uses = 1;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.pruned, 0);
-    memcpy(D, before, P * N * sizeof *D);
-    o.prune_uses = 4;
-    o.replace = SHS_REPLACE_LEAVE;
-    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
-    assert_int_equal(record.pruned, 0);
-    free(Y), free(D), free(before);
+    one_step_begin(&t, 65);
+    for (i = 0; i < M; i++) t.Y[P * i + P - 1] = 0;
+    for (j = 0; j < N - 1; j++) t.before[P * j + P - 1] = 0;
+    memset(t.before + P * (N - 1), 0, P * sizeof *t.before);
+    t.before[P * N - 1] = 1;
+    t.Y[P * 9 + P - 1] = 30;
+    normalise(P, N, t.before);
+    t.o.prune_coherence = 1;
+    one_step_take(&t);
+    assert_int_equal(t.record.pruned, 1);
+    assert_int_equal(t.record.replaced, 0);
+    assert_unit_norm(P, N, t.D);
+    t.o.prune_uses = -1;
+    one_step_take(&t);
+    assert_int_equal(t.record.pruned, 0);
+    t.o.prune_uses = 1;
+    one_step_take(&t);
+    assert_int_equal(t.record.pruned, 0);
+    t.o.prune_uses = 4;
+    t.o.replace = SHS_REPLACE_LEAVE;
+    one_step_take(&t);
+    assert_int_equal(t.record.pruned, 0);
+    one_step_end(&t);
 }
 
 /* ---- cancelling -------------------------------------------------------------------------------------------------- */

@@ -617,14 +617,38 @@ static void test_memory_promise(void **state) {
 
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
+/* What calls that fail leave as it is: patches, an image and its weights. */
+typedef struct kept {
+    shs_real *now[3], *before[3];
+    size_t sizes[3];
+    int x, y;
+} kept;
+enum { OF_PATCHES = 0, OF_IMAGE, OF_WEIGHT };
+
+static kept kept_outputs(size_t patches, size_t image, size_t weight, uint64_t seed) {
+    kept k = {{NULL}, {NULL}, {0}, -7, -7};
+    int i;
+    k.sizes[OF_PATCHES] = patches, k.sizes[OF_IMAGE] = image, k.sizes[OF_WEIGHT] = weight;
+    for (i = 0; i < 3; i++, seed++) k.now[i] = new_normal(k.sizes[i], seed), k.before[i] = new_normal(k.sizes[i], seed);
+    return k;
+}
+
+static void kept_end(kept *k) {
+    int i;
+    for (i = 0; i < 3; i++) {
+        assert_memory_equal(k->now[i], k->before[i], k->sizes[i] * sizeof **k->now);
+        free(k->now[i]), free(k->before[i]);
+    }
+    assert_true(k->x == -7 && k->y == -7);
+}
+
 static void test_bad_images(void **state) {
     shs_image good = new_image(SHS_TYPE_F32, 20, 15, 3, 0, 22), bad[9];
     shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
-    shs_real *Y = new_normal(45 * 10, 23), *D = new_dictionary(45, 10, 24), *out = new_normal(900, 25),
-             *kept = new_normal(900, 25);
-    shs_real *weight = new_normal(300, 26), *kept_weight = new_normal(300, 26), *kept_y = new_normal(45 * 10, 23);
-    int k, x = -7, y = -7, p = -7;
+    kept w = kept_outputs(45 * 10, 900, 300, 23);
+    shs_real *D = new_dictionary(45, 10, 26), *Y = w.now[OF_PATCHES], *out = w.now[OF_IMAGE], *weight = w.now[OF_WEIGHT];
+    int k, p = -7;
     (void)state;
     for (k = 0; k < 9; k++) bad[k] = good;
     bad[0].pixels = NULL, bad[1].width = 0, bad[2].height = -3, bad[3].channels = -1, bad[4].row_stride = 59;
@@ -635,20 +659,17 @@ static void test_bad_images(void **state) {
         assert_status(shs_patches_average(NULL, bad + k, 1, out, weight, out), SHS_BAD_IMAGE);
         assert_status(shs_patches_approximate(NULL, bad + k, &set, 10, D, 45, &coding, 0, out, NULL), SHS_BAD_IMAGE);
         if (k == 0) continue; /* only the geometry matters for these two */
-        assert_status(shs_patches_position(bad + k, &set, 0, &x, &y), SHS_BAD_IMAGE);
+        assert_status(shs_patches_position(bad + k, &set, 0, &w.x, &w.y), SHS_BAD_IMAGE);
         assert_status(shs_patches_put(NULL, bad + k, &set, 0, 10, Y, 45, NULL, NULL, out, weight), SHS_BAD_IMAGE);
     }
     assert_int_equal(shs_patches_count(NULL, &set, NULL), 0);
-    assert_status(shs_patches_position(NULL, &set, 0, &x, &y), SHS_BAD_IMAGE);
+    assert_status(shs_patches_position(NULL, &set, 0, &w.x, &w.y), SHS_BAD_IMAGE);
     assert_status(shs_patches_get(NULL, NULL, &set, 0, 10, Y, 45, NULL, NULL), SHS_BAD_IMAGE);
     assert_status(shs_patches_put(NULL, NULL, &set, 0, 10, Y, 45, NULL, NULL, out, weight), SHS_BAD_IMAGE);
     assert_status(shs_patches_average(NULL, NULL, 1, out, weight, out), SHS_BAD_IMAGE);
     assert_status(shs_patches_approximate(NULL, NULL, &set, 10, D, 45, &coding, 0, out, NULL), SHS_BAD_IMAGE);
-    assert_int_equal(x, -7);
-    assert_memory_equal(out, kept, 900 * sizeof *out);
-    assert_memory_equal(weight, kept_weight, 300 * sizeof *weight);
-    assert_memory_equal(Y, kept_y, 450 * sizeof *Y);
-    free(Y), free(D), free(out), free(kept), free(weight), free(kept_weight), free(kept_y);
+    kept_end(&w);
+    free(D);
     image_free(&good);
 }
 
@@ -656,39 +677,33 @@ static void test_bad_sets(void **state) {
     shs_image image = new_image(SHS_TYPE_F32, 20, 15, 1, 0, 27);
     shs_patches good = set_of(SHS_PATCH_MODE_GRID, 0), bad[8];
     shs_omp_options coding = SHS_ZERO;
-    shs_real *Y = new_normal(15 * 10, 28), *kept = new_normal(15 * 10, 28), *D = new_dictionary(15, 10, 29);
-    shs_real *out = new_normal(300, 30), *weight = new_normal(300, 31), *kept_out = new_normal(300, 30),
-             *kept_weight = new_normal(300, 31);
+    kept w = kept_outputs(15 * 10, 300, 300, 28);
+    shs_real *D = new_dictionary(15, 10, 31), *Y = w.now[OF_PATCHES], *out = w.now[OF_IMAGE], *weight = w.now[OF_WEIGHT];
     size_t count = shs_patches_count(&image, &good, NULL);
-    int k, x = -7, y = -7;
+    int k;
     (void)state;
     for (k = 0; k < 8; k++) bad[k] = good;
-    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1,
-    bad[5].step_y = -2;
+    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1, bad[5].step_y = -2;
     bad[6].mode = (shs_patch_mode)3, bad[7].mode = (shs_patch_mode)-1;
     for (k = 0; k < 8; k++) {
         int p = -7;
         assert_int_equal(shs_patches_count(&image, bad + k, &p), 0);
         assert_int_equal(p, 0);
-        assert_status(shs_patches_position(&image, bad + k, 0, &x, &y), SHS_BAD_PATCHES);
+        assert_status(shs_patches_position(&image, bad + k, 0, &w.x, &w.y), SHS_BAD_PATCHES);
         assert_status(shs_patches_get(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
         assert_status(shs_patches_put(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
         assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL),
                       SHS_BAD_PATCHES);
     }
-    assert_status(shs_patches_position(&image, &good, count, &x, &y), SHS_BAD_PATCHES);
+    assert_status(shs_patches_position(&image, &good, count, &w.x, &w.y), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, &good, count - 3, 4, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, &good, SIZE_MAX, 2, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, &good, count + 1, 0, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
     assert_status(shs_patches_put(NULL, &image, &good, SIZE_MAX, 2, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, NULL, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
     assert_int_equal(shs_patches_count(&image, NULL, NULL), 0);
-    assert_int_equal(x, -7);
-    assert_int_equal(y, -7);
-    assert_memory_equal(Y, kept, 150 * sizeof *Y);
-    assert_memory_equal(out, kept_out, 300 * sizeof *out);
-    assert_memory_equal(weight, kept_weight, 300 * sizeof *weight);
-    free(Y), free(kept), free(D), free(out), free(weight), free(kept_out), free(kept_weight);
+    kept_end(&w);
+    free(D);
     image_free(&image);
 }
 

@@ -599,23 +599,17 @@ static void nothing_else_matters(const char *name, void (*perform)(trial *t), in
     }
 }
 
+/* What is performed, on how many problems, how many times each. */
+#define PROPERTIES(X)                                                                                                          \
+    X(multiply, 60, 4) X(multiply_itself, 60, 4) X(factor_and_solve, 50, 4) X(decompose, 40, 4) X(normalise, 20, 3)            \
+    X(code, 60, 6) X(code_one, 60, 4) X(learn, 150, 5) X(take_patches, 50, 5) X(add_up, 50, 4) X(find_components, 50, 5)       \
+    X(find_sources, 40, 5)
 #define PROPERTY(perform, problems, runs)                                                                                      \
     static void test_##perform(void **state) {                                                                                 \
         (void)state;                                                                                                           \
         nothing_else_matters(#perform, perform, problems, runs);                                                               \
     }
-PROPERTY(multiply, 60, 4)
-PROPERTY(multiply_itself, 60, 4)
-PROPERTY(factor_and_solve, 50, 4)
-PROPERTY(decompose, 40, 4)
-PROPERTY(normalise, 20, 3)
-PROPERTY(code, 60, 6)
-PROPERTY(code_one, 60, 4)
-PROPERTY(learn, 150, 5)
-PROPERTY(take_patches, 50, 5)
-PROPERTY(add_up, 50, 4)
-PROPERTY(find_components, 50, 5)
-PROPERTY(find_sources, 40, 5)
+PROPERTIES(PROPERTY)
 
 /* Progress reports an error where there is one: -1 before. */
 static int look_at_error(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
@@ -691,18 +685,8 @@ static void test_cubes_are_not_copied(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply),
-        cmocka_unit_test(test_multiply_itself),
-        cmocka_unit_test(test_factor_and_solve),
-        cmocka_unit_test(test_decompose),
-        cmocka_unit_test(test_normalise),
-        cmocka_unit_test(test_code),
-        cmocka_unit_test(test_code_one),
-        cmocka_unit_test(test_learn),
-        cmocka_unit_test(test_take_patches),
-        cmocka_unit_test(test_add_up),
-        cmocka_unit_test(test_find_components),
-        cmocka_unit_test(test_find_sources),
+#define TEST_OF(perform, problems, runs) cmocka_unit_test(test_##perform),
+        PROPERTIES(TEST_OF)
         cmocka_unit_test(test_cubes_are_not_copied),
         cmocka_unit_test(test_noise_is_untouched_by_errors),
         cmocka_unit_test(test_progress_without_an_error_says_so),
