@@ -2078,8 +2078,7 @@ typedef struct shs__pixels_kernels {
     void (*across)(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y, int ldy);
     void (*along)(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy);
     void (*squares)(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum);
-    void (*range)(int n, const void *y, void *low, void *high);
-    void (*range_rows)(int rows, int n, const void *y, int ldy, void *low, void *high);
+    void (*range)(int rows, int n, const void *y, int ldy, void *low, void *high);
     void (*store)(shs_type type, int n, const void *y, const shs__scaling *s, void *to);
 } shs__pixels_kernels;
 typedef shs__pixels_kernels shs__wide_pixels_kernels;
@@ -3393,8 +3392,8 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
 
 /* ---- kernels: pixels, results ------------------------------------------------------------------------ >>k_results */
 
-/* The extremes of each of n values in `rows` rows, with room up to whole vectors; of n values. */
-SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, int ldy, void *lowest, void *highest) {
+/* The extremes of each of n values in `rows` rows, with room up to whole vectors. */
+SHS__PRIVATE void SHS__IN(px_range)(int rows, int n, const void *values, int ldy, void *lowest, void *highest) {
     const shs__element *y = (const shs__element *)values;
     shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest;
     int i, k;
@@ -3407,22 +3406,6 @@ SHS__PRIVATE void SHS__IN(px_range_rows)(int rows, int n, const void *values, in
         }
         SHS__STORE(low + i, least);
         SHS__STORE(high + i, most);
-    }
-}
-
-SHS__PRIVATE void SHS__IN(px_range)(int n, const void *values, void *lowest, void *highest) {
-    const shs__element *y = (const shs__element *)values;
-    shs__element *low = (shs__element *)lowest, *high = (shs__element *)highest, lows[SHS__LANES], highs[SHS__LANES];
-    int i;
-    for (i = 0; i < SHS__LANES; i++) lows[i] = *low, highs[i] = *high;
-    SHS__IN(px_range_rows)(n / SHS__LANES, SHS__LANES, y, SHS__LANES, lows, highs);
-    for (i = n - n % SHS__LANES; i < n; i++) {
-        *low = y[i] < *low ? y[i] : *low;
-        *high = y[i] > *high ? y[i] : *high;
-    }
-    for (i = 0; i < SHS__LANES; i++) {
-        *low = lows[i] < *low ? lows[i] : *low;
-        *high = highs[i] > *high ? highs[i] : *high;
     }
 }
 
@@ -3976,7 +3959,6 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__IN(px_along),
     SHS__IN(px_squares),
     SHS__IN(px_range),
-    SHS__IN(px_range_rows),
     SHS__IN(px_store),
 };
 #undef SHS__PIXELS_TABLE
@@ -8905,7 +8887,11 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements from values of any type and layout,
    and says which pixels are missing; maps by a matrix, and whitened pixels, which are such maps; the pass, the only loop over
    panels; its consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each
-   other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11. */
+   other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11.
+
+   From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
+   engine, shs__px_pass_run reads blocks of lines and shares them out, shs__px_pass_chunk is the loop over panels, and
+   shs__px_moments_panel adds one up. Maps go from shs_cube_map by shs__pixels_map and shs__px_map the same way. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
@@ -9179,7 +9165,7 @@ SHS__PRIVATE void shs__plain_squares(int pixels, int n, const void *y, int ldy, 
         }
 }
 
-SHS__PRIVATE void shs__plain_range_rows(int rows, int n, const void *values, int ldy, void *lows, void *highs) {
+SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy, void *lows, void *highs) {
     shs_wide *low = (shs_wide *)lows, *high = (shs_wide *)highs;
     int i, k;
     for (k = 0; k < rows; k++)
@@ -9189,15 +9175,12 @@ SHS__PRIVATE void shs__plain_range_rows(int rows, int n, const void *values, int
             high[i] = v > high[i] ? v : high[i];
         }
 }
-SHS__PRIVATE void shs__plain_range(int n, const void *y, void *low, void *high) {
-    shs__plain_range_rows(n, 1, y, 1, low, high);
-}
 
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
         (int)sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
         shs__plain_gram, shs__plain_flush, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
-        shs__plain_range_rows, NULL,
+        NULL,
     };
     return &plain;
 }
@@ -9481,9 +9464,9 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
     if (side) bands = used - used % side, pixels = count - count % side;
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
-            unsigned char *block = to + (size_t)k * ld + (size_t)b * size;
-            if (size == 1) shs__px_transpose_bytes(from + k, r->offsets + b, block, ld);
-            else shs__px_transpose_pairs(from + 2 * k, r->offsets + b, block, ld);
+            unsigned char *corner = to + (size_t)k * ld + (size_t)b * size;
+            if (size == 1) shs__px_transpose_bytes(from + k, r->offsets + b, corner, ld);
+            else shs__px_transpose_pairs(from + 2 * k, r->offsets + b, corner, ld);
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
@@ -9987,9 +9970,9 @@ typedef struct shs__moments_job {
     shs__reader reader;
     shs__consumer consumer;
     shs_real *shift;        /* what is taken off the pixels */
-    void *element_shift;    /* the same; raw panels are not shifted when they are read */
+    shs_wide *wide_shift;   /* the same */
+    void *element_shift;    /* one of them; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
-    shs_wide *wide_shift;   /* the same, for shs_moments */
     int known;              /* whether there is a shift yet */
     unsigned char *instead; /* a spectrum that is the shift, in place of missing ones */
 } shs__moments_job;
@@ -10133,7 +10116,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     const shs_real *shift = job->shift;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
-    for (b = 0; b < used; b++) shs__px_put_element(r->kernels, job->element_shift, (size_t)b, (shs_wide)shift[b]);
+    for (b = 0; b < used; b++) job->wide_shift[b] = (shs_wide)shift[b];
     r->shift = job->element_shift;
     r->raw = shs__px_spectra_lie_ready(r);
     job->gram.factors = SHS__REALS;
@@ -10188,8 +10171,8 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE(l, shs_real, used);
-    job->element_shift = SHS__CARVE_ELEMENTS(l, job->gram.kernels, used);
     job->wide_shift = SHS__CARVE(l, shs_wide, used);
+    job->element_shift = job->gram.kernels->bytes == (int)sizeof(shs_real) ? (void *)job->shift : (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
     job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
@@ -10384,23 +10367,24 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
     shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
-    int rows = !m->planes, o, i;
-    shs__px_map_outputs(m, panel, own, rows);
-    for (i = 0; i < panel->valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
+    int planes = m->planes, width = planes ? k->lanes : m->outputs, valid = panel->valid, pass, o, i;
+    shs__px_map_outputs(m, panel, own, !planes);
+    for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
-    for (o = 0; o < m->ldy; o++) {
-        shs__px_put_element(k, low, (size_t)o, largest);
-        shs__px_put_element(k, high, (size_t)o, -largest);
-    }
-    if (rows) k->range_rows(panel->valid, m->outputs, own->rows, m->ldy, low, high);
-    for (o = 0; o < m->outputs; o++) {
-        size_t at = (size_t)o;
-        if (!rows)
-            k->range(panel->valid, shs__px_element_at(k, own->planes, at * SHS__PANEL_PIXELS), shs__px_element_at(k, low, at),
-                     shs__px_element_at(k, high, at));
-        shs__px_widen(m->constant[o] + shs__px_get_element(k, low, at), m->constant[o] + shs__px_get_element(k, high, at),
-                      sums + o,
-                      sums + m->outputs + o);
+    for (pass = 0; pass < (planes ? m->outputs : 1); pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
+        void *values = planes ? shs__px_element_at(k, own->planes, (size_t)pass * SHS__PANEL_PIXELS) : own->rows;
+        for (i = valid; planes && i % k->lanes; i++)
+            shs__px_put_element(k, values, (size_t)i, shs__px_get_element(k, values, 0));
+        for (i = 0; i < m->ldy; i++) {
+            shs__px_put_element(k, low, (size_t)i, largest);
+            shs__px_put_element(k, high, (size_t)i, -largest);
+        }
+        k->range(planes ? (valid - 1) / k->lanes + 1 : valid, width, values, planes ? k->lanes : m->ldy, low, high);
+        for (i = 0; i < width; i++) {
+            o = planes ? pass : i;
+            shs__px_widen(m->constant[o] + shs__px_get_element(k, low, (size_t)i),
+                          m->constant[o] + shs__px_get_element(k, high, (size_t)i), sums + o, sums + m->outputs + o);
+        }
     }
 }
 
@@ -10408,7 +10392,7 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
                                        const shs_sink *sink) {
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
-    job->reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8; /* more than bands, or as many as blocks of pixels */
+    job->reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8; /* more than bands, or as many as columns of tiles */
     shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
     job->writer.bands = squares ? 1 : map->outputs;
     job->writer.sink = sink;
@@ -10989,7 +10973,10 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* ================================================================================================================== */
 
 /* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. Here are the choice of
-   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pca_pixels. */
+   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pca_pixels.
+
+   shs_pca_run is shs__pca_cube: shs__pca_pixels (shs__px_add_moments, shs_moments_reduce, shs_pca_from_moments with shs_eigh),
+   then shs__pixels_map. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -11497,7 +11484,11 @@ SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, cons
 /* ================================================================================================================== */
 
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
-   moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit. */
+   moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
+
+   shs_ica_run is shs__ica_call: shs__ica_pixels fits principal components (shs__pca_pixels), shs__ica_separate lays out memory,
+   shs__ica_iterate_all takes one component or all after another, and shs__ica_iterate is the loop of steps (shs__ica_step,
+   shs__ica_relax). A step's expectations come from shs__px_sweep or shs__ica_contract. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -11660,7 +11651,8 @@ typedef struct shs__iteration {
     shs_wide *P;             /* the plain step from W */
     shs_wide *before, *pull; /* the W of the step before, and where its plain step pulled: P - W */
     shs_wide *room, *vectors;
-    shs_wide *slope; /* m */
+    shs_wide *slope;              /* m */
+    shs_ica_component *component; /* m, as they were found */
 } shs__iteration;
 
 SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, int m) {
@@ -11673,6 +11665,8 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
     it->room = SHS__CARVE(l, shs_wide, cells);
     it->vectors = SHS__CARVE(l, shs_wide, cells);
     it->slope = SHS__CARVE(l, shs_wide, (size_t)m);
+    it->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
+    if (l->base) memset(it->component, 0, (size_t)m * sizeof *it->component);
 }
 
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
@@ -11835,8 +11829,8 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
 
 /* One component after another or all at once, each with its restarts; of starts that do not converge the one is kept that
    the plain step turns least. */
-SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it,
-                                             shs_ica_component *c) {
+SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it) {
+    shs_ica_component *c = it->component;
     int m = s->m, most = o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3, restart, j;
     shs__directions g;
     shs_random r;
@@ -11874,27 +11868,25 @@ SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
     memset(ica, 0, sizeof *ica);
 }
 
-/* Whether component a comes after b in the wanted order. */
-SHS__PRIVATE int shs__ica_comes_after(const shs_ica_options *o, const shs_ica_component *a, const shs_ica_component *b) {
-    if (o->order == SHS_ORDER_EXTRACTION) return a->extraction > b->extraction;
-    if (o->order == SHS_ORDER_NEGENTROPY) return a->negentropy < b->negentropy;
-    return shs__wabs(a->kurtosis) < shs__wabs(b->kurtosis);
+/* Components come in falling order of this. */
+SHS__PRIVATE shs_wide shs__ica_order_key(shs_ica_order order, const shs_ica_component *c) {
+    if (order == SHS_ORDER_EXTRACTION) return (shs_wide)-c->extraction;
+    return order == SHS_ORDER_NEGENTROPY ? c->negentropy : shs__wabs(c->kurtosis);
 }
 
-/* Sorts the components with their columns of W (insertion: equals keep their order). */
-SHS__PRIVATE void shs__ica_order(const shs_ica_options *o, int m, shs_ica_component *c, shs_wide *W) {
-    int i, j, q;
-    for (i = 1; i < m; i++)
-        for (j = i; j > 0 && shs__ica_comes_after(o, c + j - 1, c + j); j--) {
-            shs_ica_component held = c[j];
-            c[j] = c[j - 1];
-            c[j - 1] = held;
-            for (q = 0; q < m; q++) {
-                shs_wide w = *SHS__AT(W, m, q, j);
-                *SHS__AT(W, m, q, j) = *SHS__AT(W, m, q, j - 1);
-                *SHS__AT(W, m, q, j - 1) = w;
-            }
+/* The components c and the columns of W to their places in the result; equals keep their order. */
+SHS__PRIVATE void shs__ica_order(shs_ica_order order, const shs_ica_component *c, const shs_wide *W, shs_ica *ica) {
+    int m = ica->components, i, j;
+    for (j = 0; j < m; j++) {
+        shs_wide key = shs__ica_order_key(order, c + j);
+        int place = 0;
+        for (i = 0; i < m; i++) {
+            shs_wide other = shs__ica_order_key(order, c + i);
+            place += other > key || (i < j && !(key > other));
         }
+        ica->component[place] = c[j];
+        memcpy(SHS__AT(ica->rotation, m, 0, place), SHS__AT(W, m, 0, j), (size_t)m * sizeof *W);
+    }
 }
 
 /* unmixing = W'V and mixing = V^+ W from the rotation and the principal components; signs fixed. */
@@ -11964,7 +11956,6 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     ica->precise = pca->precise;
     memcpy(ica->mean, pca->mean, (size_t)n * sizeof(shs_wide));
     memcpy(ica->eigenvalues, pca->eigenvalues, (size_t)m * sizeof(shs_wide));
-    memset(ica->component, 0, (size_t)m * sizeof *ica->component);
     for (i = 0; i < n; i++)
         for (j = 0; j < m; j++)
             *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
@@ -12044,11 +12035,10 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     }
     status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) status = shs__ica_sources_fill(&s, &whitening);
-    if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it, ica->component);
-    if (status == SHS_OK) status = shs__ica_rate(&s, it.W, ica->component);
+    if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it);
+    if (status == SHS_OK) status = shs__ica_rate(&s, it.W, it.component);
     if (status == SHS_OK) {
-        memcpy(ica->rotation, it.W, (size_t)m * (size_t)m * sizeof(shs_wide));
-        shs__ica_order(o, m, ica->component, ica->rotation);
+        shs__ica_order(o->order, it.component, it.W, ica);
         shs__ica_matrices(ica, pca);
         ica->used_moments = fourth;
         for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
