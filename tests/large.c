@@ -239,7 +239,7 @@ static shs_cube small_cube(const shs_cube *huge, void **values) {
             for (b = 0; b < BANDS; b++) {
                 size_t at = huge->interleave == SHS_INTERLEAVE_BSQ   ? (b * LINES + l) * SAMPLES + s
                             : huge->interleave == SHS_INTERLEAVE_BIL ? (l * BANDS + b) * SAMPLES + s
-                                                          : (l * SAMPLES + s) * BANDS + b;
+                                                                     : (l * SAMPLES + s) * BANDS + b;
                 to[(l * SAMPLES + s) * BANDS + b] = from[at];
             }
     *values = to;

@@ -50,7 +50,8 @@ const test_stage test_stages[] = {
 };
 const int test_stage_count = (int)(sizeof test_stages / sizeof *test_stages);
 
-void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_chunk_fn body, void *arg, void (*next)(void *)) {
+void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_chunk_fn body, void *arg,
+                        void (*next)(void *)) {
     shs__trial trial = SHS_ZERO;
     const shs_context *own = shs__ctx_trial(ctx, &trial);
     for (; regions > 0; regions--) shs__ctx_parallel(own, 1, chunks, body, arg), next(arg);

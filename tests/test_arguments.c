@@ -584,11 +584,11 @@ static void test_options_of_ica(void **state) {
 }
 
 /* Structs that never were zeroed: their first or last member is not 0. */
-#define NEVER_ZEROED(of, call, expected)                                                                               \
-    do {                                                                                                               \
-        (of).start_canary = 0xcccccccc, assert_status(call, expected), (of).start_canary = 0;                          \
-        (of).end_canary = 1, assert_status(call, expected), (of).end_canary = 0;                                       \
-        assert_ok(call);                                                                                               \
+#define NEVER_ZEROED(of, call, expected)                                                                                       \
+    do {                                                                                                                       \
+        (of).start_canary = 0xcccccccc, assert_status(call, expected), (of).start_canary = 0;                                  \
+        (of).end_canary = 1, assert_status(call, expected), (of).end_canary = 0;                                               \
+        assert_ok(call);                                                                                                       \
     } while (0)
 
 static void test_never_zeroed(void **state) {

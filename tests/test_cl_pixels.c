@@ -232,8 +232,7 @@ static void test_skewed_products(void **state) {
         products_by((shs__cl_pixels *)session, &t, X, pixels, skewed);
         t.r = 2, t.tiles = shs__cl_count_tiles(n, n, 1, 32);
         products_by((shs__cl_pixels *)session, &t, X, pixels, tiled);
-        for (i = 0; i < (size_t)(n * n); i++)
-            assert_close(skewed[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
+        for (i = 0; i < (size_t)(n * n); i++) assert_close(skewed[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
     }
     shs__cl_pixels_close(session);
     free(X), free(skewed), free(tiled), cube_free(&cube), free(p.x);
@@ -388,7 +387,8 @@ static void test_options_of_components(void **state) {
     int i;
     (void)state;
     memset(o, 0, sizeof o);
-    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1, o[4].divisor = SHS_DIVISOR_N_LESS_1;
+    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1,
+    o[4].divisor = SHS_DIVISOR_N_LESS_1;
     o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
     o[5].precise = o[6].precise = SHS_PRECISION_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1,
     o[6].components = 4;
@@ -994,7 +994,8 @@ static void check_memory(const errand *what, int fallback) {
         status = outing_run(&o);
         if (status == SHS_OK) outing_check(&o);
         else if (status != SHS_NO_MEMORY)
-            fail_msg("%s: %lu bytes: %s (%s)", what->name, (unsigned long)limit, shs_status_name(status), shs_cl_error_text(cl));
+            fail_msg("%s: %lu bytes: %s (%s)", what->name, (unsigned long)limit, shs_status_name(status),
+                     shs_cl_error_text(cl));
         refused += status != SHS_OK;
         assert_true(cl->in_use == 0);
         shs_cl_trim(cl);

@@ -42,7 +42,7 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
     if (shs__cl_contains(d->cl->about.platform, "portable") && (job->coding->tolerance > 0 || job->coding->tolerance_each))
         s->group = 1;
     if (d->coder < 0 || !s->use_gram) return status;
-    if (d->coder == SHS__CL_WARP && s->coder == SHS__CL_GENERAL) return status; /* too large for it */
+    if (d->coder == SHS__CL_WARP && s->coder == SHS__CL_GENERAL) return status;      /* too large for it */
     if (d->coder == SHS__CL_WARP_KEEP && s->padded * s->stride > 256) return status; /* long to compile for a processor */
     s->coder = (shs__cl_coder)d->coder;
     return status;
@@ -285,7 +285,7 @@ static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int 
 }
 
 static void test_gemm(void **state) {
-    static const int sizes[][4] = {{1, 1, 1, 0},       {3, 5, 7, 2},     {131, 6, 20, 1},
+    static const int sizes[][4] = {{1, 1, 1, 0},      {3, 5, 7, 2},     {131, 6, 20, 1},
                                    {130, 257, 33, 3}, {64, 300, 64, 4}, {128, 128, 16, 0}};
     int how, q, t;
     (void)state;

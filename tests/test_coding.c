@@ -103,8 +103,7 @@ static void assert_same_codes(const shs_codes *a, const shs_codes *b, size_t m, 
         if (a->used[i] != b->used[i]) fail_msg("signal %d has %d atoms, not %d", (int)i, a->used[i], b->used[i]);
         for (k = 0; k < b->used[i]; k++) largest = fmax(largest, fabs((double)coefs_b[k]));
         for (k = 0; k < b->used[i]; k++) {
-            if (atoms_a[k] != atoms_b[k])
-                fail_msg("signal %d, step %d: atom %d, not %d", (int)i, k, atoms_a[k], atoms_b[k]);
+            if (atoms_a[k] != atoms_b[k]) fail_msg("signal %d, step %d: atom %d, not %d", (int)i, k, atoms_a[k], atoms_b[k]);
             assert_close(coefs_a[k], coefs_b[k], bound * largest);
         }
     }
@@ -462,8 +461,7 @@ static shs_real *golden_atoms(void) {
 }
 
 static void test_golden_codes(void **state) {
-    shs_real *D = golden_atoms(),
-             *Y = to_real(64 * 512, read_f32_or_skip(golden_path("ksvd_signals_64x4096.f32"), 64 * 512));
+    shs_real *D = golden_atoms(), *Y = to_real(64 * 512, read_f32_or_skip(golden_path("ksvd_signals_64x4096.f32"), 64 * 512));
     FILE *f = open_or_skip(golden_path("omp_codes_s6_first512.csv"));
     problem q = problem_of(64, 128, 512, D, Y);
     size_t *start = (size_t *)malloc(513 * sizeof *start);
@@ -618,13 +616,11 @@ static void append_noisy_patches(const char *name, size_t count, uint64_t seed, 
     shs_random_seed(&r, seed);
     for (i = 0; i < count; i++) {
         shs_real *patch = Y + 64 * i;
-        int left = (int)shs_random_below(&r, (uint64_t)width - 7),
-            top = (int)shs_random_below(&r, (uint64_t)height - 7);
+        int left = (int)shs_random_below(&r, (uint64_t)width - 7), top = (int)shs_random_below(&r, (uint64_t)height - 7);
         double mean = 0;
         for (y = 0; y < 8; y++)
             for (x = 0; x < 8; x++)
-                patch[8 * y + x] =
-                    (shs_real)(pixels[(top + y) * width + left + x] + 25 * (double)shs_random_normal(&r));
+                patch[8 * y + x] = (shs_real)(pixels[(top + y) * width + left + x] + 25 * (double)shs_random_normal(&r));
         for (k = 0; k < 64; k++) mean += (double)patch[k] / 64;
         for (k = 0; k < 64; k++) patch[k] -= (shs_real)mean;
     }
@@ -634,8 +630,7 @@ static void append_noisy_patches(const char *name, size_t count, uint64_t seed, 
 #define EACH_IMAGE 50
 
 static shs_real *noisy_patches(void) {
-    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/house.pgm",
-                                        "images/peppers.pgm"};
+    static const char *const names[] = {"images/barbara.pgm", "images/boat.pgm", "images/house.pgm", "images/peppers.pgm"};
     shs_real *Y;
     size_t k;
     fclose(open_or_skip(data_path(names[0]))); /* before there is something to give back */
@@ -661,8 +656,8 @@ static void assert_stops_like_double(const problem *q, double fraction, const fo
         for (i = 0; i < q->m; i++) {
             double error = sqrt(error2_of(q, &codes, i));
             if (!(error <= (double)tolerance[i]))
-                fail_msg("form %d, fraction %g: signal %d with %d atoms (twin %d) ends at %.9g, its tolerance is %.9g",
-                         f, fraction, (int)i, codes.used[i], expected.used[i], error, (double)tolerance[i]);
+                fail_msg("form %d, fraction %g: signal %d with %d atoms (twin %d) ends at %.9g, its tolerance is %.9g", f,
+                         fraction, (int)i, codes.used[i], expected.used[i], error, (double)tolerance[i]);
             same += codes.used[i] == expected.used[i];
         }
         if (1000 * same < 995 * q->m)
@@ -975,17 +970,16 @@ typedef struct call {
 } call;
 
 static void assert_fails(call c, outputs *out, shs_status expected) {
-    shs_status status =
-        shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
+    shs_status status = shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
     assert_status(status, expected);
     assert_untouched(out);
 }
 
-#define FAILS(change, expected)                                                                                        \
-    do {                                                                                                               \
-        call c = good;                                                                                                 \
-        change;                                                                                                        \
-        assert_fails(c, &out, expected);                                                                               \
+#define FAILS(change, expected)                                                                                                \
+    do {                                                                                                                       \
+        call c = good;                                                                                                         \
+        change;                                                                                                                \
+        assert_fails(c, &out, expected);                                                                                       \
     } while (0)
 
 static void test_bad_arguments(void **state) {
@@ -1164,8 +1158,7 @@ static void test_bad_one(void **state) {
     assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, none, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_omp_one_direct(0, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_P);
     assert_status(shs_omp_one_direct(10, 0, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_N);
-    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL),
-                  SHS_BAD_DICTIONARY);
+    assert_status(shs_omp_one_direct(10, 20, NULL, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_DICTIONARY);
     assert_status(shs_omp_one_direct(10, 20, q.D, 9, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_LDD);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, NULL, LIMITS(3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_SIGNALS);
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(-3, 0), w, direct, atoms, x, used, NULL), SHS_BAD_SPARSITY);
@@ -1534,8 +1527,7 @@ static shs_codes mixed_codes(void) {
     int i, k;
     for (i = 0; i < 5; i++) {
         c.used[i] = used[i];
-        for (k = 0; k < used[i]; k++)
-            c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
+        for (k = 0; k < used[i]; k++) c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
     }
     return c;
 }
@@ -1606,8 +1598,7 @@ static void test_residual(void **state) {
     for (i = 0; i < q.m; i++) expected += error2_of(&q, &c, i);
     assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, E, 15, &sum2));
     assert_close(sum2, expected, BY_TYPE(1e-5, 1e-12) * expected);
-    for (i = 0; i < q.m; i++)
-        assert_close(inner(13, E + 15 * i, E + 15 * i), error2_of(&q, &c, i), BY_TYPE(1e-5, 1e-12));
+    for (i = 0; i < q.m; i++) assert_close(inner(13, E + 15 * i, E + 15 * i), error2_of(&q, &c, i), BY_TYPE(1e-5, 1e-12));
     assert_ok(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, &c, NULL, 0, &again));
     assert_close(again, sum2, 0);
     memcpy(in_place, q.Y, 13 * q.m * sizeof *E);
@@ -1770,13 +1761,13 @@ static void test_reached_is_true(void **state) {
                 missed += report.not_reached;
                 claimed += !report.not_reached;
                 if (!report.not_reached && error > (long double)tolerance[i] * (1 + 1e-6L))
-                    fail_msg("trial %d, signal %d, mode %d: %Lg is %Lg of the tolerance, which is %Lg eps |y|", trial, (int)i, mode,
-                             error, error / (long double)tolerance[i], (long double)tolerance[i] / (eps * norm));
+                    fail_msg("trial %d, signal %d, mode %d: %Lg is %Lg of the tolerance, which is %Lg eps |y|", trial, (int)i,
+                             mode, error, error / (long double)tolerance[i], (long double)tolerance[i] / (eps * norm));
                 if ((long double)tolerance[i] > 30 * eps * norm && kind != 1) held += report.not_reached == 0;
                 if (error < 1e-2L * norm && !BY_TYPE(0, error < 1e6L * eps * norm) &&
                     !(sqrt((double)errors2[i]) >= (double)error * (1 - 1e-3)))
-                    fail_msg("trial %d, signal %d, mode %d: %Lg |y|, said to be %Lg, limit %Lg", trial, (int)i, mode, error / norm,
-                             (long double)sqrt((double)errors2[i]) / norm, (long double)tolerance[i] / norm);
+                    fail_msg("trial %d, signal %d, mode %d: %Lg |y|, said to be %Lg, limit %Lg", trial, (int)i, mode,
+                             error / norm, (long double)sqrt((double)errors2[i]) / norm, (long double)tolerance[i] / norm);
                 shs_codes_free(NULL, &alone);
             }
             assert_ok(shs_omp_ex(NULL, p, n, D, p, 10, Y, p, &o, &codes, NULL, &report));

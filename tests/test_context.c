@@ -378,8 +378,8 @@ enum { WORKERS = 64 };
 typedef struct loop_record {
     size_t chunks;
     int workers;
-    int *visits;        /* one a chunk */
-    int busy[WORKERS];  /* a worker's own flag: only it may set or clear it */
+    int *visits;       /* one a chunk */
+    int busy[WORKERS]; /* a worker's own flag: only it may set or clear it */
     int clash[WORKERS];
     int calls, threads; /* of a callback */
 } loop_record;
@@ -640,8 +640,7 @@ static void long_sums_lose_nothing(void **state) {
 /* The first values of SplitMix64 as published with the generator, for the seeds 0 and 1234567. */
 static void bits_are_those_of_splitmix64(void **state) {
     const uint64_t zero[] = {UINT64_C(0xe220a8397b1dcdaf), UINT64_C(0x6e789e6aa1b965f4), UINT64_C(0x06c45d188009454f)};
-    const uint64_t other[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
-                              UINT64_C(9817491932198370423)};
+    const uint64_t other[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423)};
     shs_random r, again;
     int i;
     (void)state;

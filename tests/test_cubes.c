@@ -1316,8 +1316,11 @@ static void test_reduce_breaks_midway(void **state) {
    a gap; neither their moments nor their maps know. */
 static void test_long_strides(void **state) {
     enum { LINES = 30, SAMPLES = 40, BANDS = 4, ROOM = 60000 };
-    static const ptrdiff_t strides[][3] = {{6, 6 * SAMPLES, 1}, {2, 2 * SAMPLES, 2 * SAMPLES * LINES}, {8, 8 * SAMPLES, 2},
-                                           {4, 4 * SAMPLES + 4, 1}, {1, SAMPLES + 2, (SAMPLES + 2) * LINES}};
+    static const ptrdiff_t strides[][3] = {{6, 6 * SAMPLES, 1},
+                                           {2, 2 * SAMPLES, 2 * SAMPLES * LINES},
+                                           {8, 8 * SAMPLES, 2},
+                                           {4, 4 * SAMPLES + 4, 1},
+                                           {1, SAMPLES + 2, (SAMPLES + 2) * LINES}};
     int k, t, precise;
     size_t i;
     (void)state;

@@ -134,8 +134,7 @@ static void axpy_matches_its_definition(void **state) {
 
 static void nrm2_neither_overflows_nor_underflows(void **state) {
     /* squares that fit, that overflow, that underflow, that are subnormal */
-    static const double powers[] = {0, BY_TYPE(100, 1000), BY_TYPE(-100, -1000), BY_TYPE(-140, -1060),
-                                    BY_TYPE(-70, -530)};
+    static const double powers[] = {0, BY_TYPE(100, 1000), BY_TYPE(-100, -1000), BY_TYPE(-140, -1060), BY_TYPE(-70, -530)};
     int p, s, i;
     (void)state;
     for (p = 0; p < 5; p++)
@@ -228,7 +227,7 @@ static void check_gemv(shs_trans trans, int m, int n, shs_real alpha, shs_real b
     scale = magnitudes((size_t)ny, expected);
     assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, ny, 1, nx, alpha, A, lda, x1, nx, beta, expected, ny));
     assert_ok(shs_gemm_general_naive(trans, SHS_TRANS_NO, ny, 1, nx, magnitude(alpha), abs_A, lda, abs_x, nx, magnitude(beta),
-                             scale, ny));
+                                     scale, ny));
     assert_ok(shs_gemv(trans, m, n, alpha, A, lda, x, incx, beta, y, incy));
     gather(ny, y, incy, got);
     assert_matrix_close(ny, 1, got, ny, expected, ny, scale, ny, 2 * nx + 4);
@@ -246,8 +245,7 @@ static void gemv_matches_gemm_naive(void **state) {
             for (t = 0; t < 2; t++, count++) {
                 int incx = incs[count % 4], incy = count % 3 ? 1 : incs[count / 4 % 4];
                 /* a negative increment reads from the end of its 3n values: the start is x itself */
-                check_gemv((shs_trans)t, sizes[i], sizes[j], factors[count / 2 % 4], factors[count / 8 % 4], incx,
-                           incy);
+                check_gemv((shs_trans)t, sizes[i], sizes[j], factors[count / 2 % 4], factors[count / 8 % 4], incx, incy);
             }
 }
 
@@ -442,8 +440,8 @@ static void gemm_matches_naive_over_odd_sizes(void **state) {
     (void)state;
     for (i = 0; i < SIZES; i++)
         for (j = first_of(i + test_instance, 3); j < SIZES; j += every(3), count++)
-            check_gemm((shs_trans)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[j],
-                       sizes[(5 * i + 3 * j) % SIZES], factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
+            check_gemm((shs_trans)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[j], sizes[(5 * i + 3 * j) % SIZES],
+                       factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
 }
 
 static void gemm_matches_naive_in_every_form(void **state) {
@@ -494,11 +492,8 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
             if (tries % 4 == 0) rows = shs__imin(rows, 3), columns = shs__imin(columns, 5);
             memcpy(D, C0, (size_t)m * (size_t)n * sizeof *D);
             if (tries & 1)
-                assert_ok(shs_gemm(NULL, ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij,
-                                   m));
-            else
-                shs__la_gemm_serial(ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m,
-                                    scratch);
+                assert_ok(shs_gemm(NULL, ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m));
+            else shs__la_gemm_serial(ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m, scratch);
             for (j = j0; j < j0 + columns; j++)
                 assert_memory_equal(SHS__AT(D, m, i0, j), SHS__AT(C, m, i0, j), (size_t)rows * sizeof *C);
         }
@@ -517,8 +512,7 @@ static void syrk_elements_are_those_of_gemm(void **state) {
         shs_trans trans = (shs_trans)t;
         assert_ok(shs_gemm(NULL, trans, (shs_trans)!t, n, n, k, (shs_real)0.7, A, lda, A, lda, 0, C, n));
         assert_ok(shs_syrk(NULL, SHS_UPLO_LOWER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
-        for (j = 0; j < n; j++)
-            assert_memory_equal(SHS__AT(D, n, j, j), SHS__AT(C, n, j, j), (size_t)(n - j) * sizeof *C);
+        for (j = 0; j < n; j++) assert_memory_equal(SHS__AT(D, n, j, j), SHS__AT(C, n, j, j), (size_t)(n - j) * sizeof *C);
         assert_ok(shs_syrk(NULL, SHS_UPLO_UPPER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
         assert_memory_equal(SHS__AT(D, n, 0, n - 1), SHS__AT(C, n, 0, n - 1), (size_t)n * sizeof *C);
     }
@@ -549,7 +543,7 @@ static void gemm_checks_its_arguments(void **state) {
     broken.threads = -1;
     assert_status(shs_gemm(&broken, (shs_trans)5, SHS_TRANS_YES, 4, 3, 2, 1, A, 4, B, 2, 0, C, 4), SHS_BAD_CONTEXT);
     for (naive = 0; naive < 2; naive++) {
-#define GEMM(ta, tb, m, n, k, A, lda, B, ldb, C, ldc)                                                                  \
+#define GEMM(ta, tb, m, n, k, A, lda, B, ldb, C, ldc)                                                                          \
     (naive ? shs_gemm_general_naive(ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc)                                             \
            : shs_gemm(NULL, ta, tb, m, n, k, 1, A, lda, B, ldb, 0, C, ldc))
         assert_status(GEMM((shs_trans)2, SHS_TRANS_NO, -1, 3, 2, A, 4, B, 2, C, 4), SHS_BAD_ENUM);
@@ -604,8 +598,7 @@ static void syrk_matches_naive(void **state) {
                        factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
     for (form = 0; form < 4; form++)
         for (a = 0; a < 4; a++)
-            for (b = 0; b < 4; b++)
-                check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 19, factors[a], factors[b], 2);
+            for (b = 0; b < 4; b++) check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 19, factors[a], factors[b], 2);
     for (form = first_of(test_instance, 4); form < 4; form += every(4)) {
         check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 409, 390, 1, -1, 0);
         check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 2 * SHS__SLAB_DEPTH + 1, 1, factors[form], 1);
@@ -617,9 +610,8 @@ static void syrk_checks_its_arguments(void **state) {
     int naive;
     (void)state;
     for (naive = 0; naive < 2; naive++) {
-#define SYRK(uplo, trans, n, k, A, lda, C, ldc)                                                                        \
-    (naive ? shs_syrk_naive(uplo, trans, n, k, 1, A, lda, 0, C, ldc)                                                   \
-           : shs_syrk(NULL, uplo, trans, n, k, 1, A, lda, 0, C, ldc))
+#define SYRK(uplo, trans, n, k, A, lda, C, ldc)                                                                                \
+    (naive ? shs_syrk_naive(uplo, trans, n, k, 1, A, lda, 0, C, ldc) : shs_syrk(NULL, uplo, trans, n, k, 1, A, lda, 0, C, ldc))
         assert_status(SYRK((shs_uplo)2, SHS_TRANS_NO, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
         assert_status(SYRK(SHS_UPLO_LOWER, (shs_trans)2, -1, 2, A, 4, C, 4), SHS_BAD_ENUM);
         assert_status(SYRK(SHS_UPLO_LOWER, SHS_TRANS_NO, -1, -1, A, 4, C, 4), SHS_BAD_N);
@@ -648,8 +640,7 @@ static void check_trsm(int form, int m, int n, shs_real alpha, int gap, int naiv
     if (naive) assert_ok(shs_trsm_naive(side, uplo, trans, diag, m, n, alpha, A, lda, X, ldb));
     else assert_ok(shs_trsm(NULL, side, uplo, trans, diag, m, n, alpha, A, lda, X, ldb));
     assert_solves(side, uplo, trans, diag, m, n, alpha, A, lda, X, B, ldb);
-    for (j = 0; gap && j < n; j++)
-        assert_memory_equal(SHS__AT(X, ldb, m, j), SHS__AT(B, ldb, m, j), (size_t)gap * sizeof *X);
+    for (j = 0; gap && j < n; j++) assert_memory_equal(SHS__AT(X, ldb, m, j), SHS__AT(B, ldb, m, j), (size_t)gap * sizeof *X);
     free(A), free(B), free(X);
 }
 
@@ -675,8 +666,8 @@ static void trsm_checks_its_arguments(void **state) {
     int naive;
     (void)state;
     for (naive = 0; naive < 2; naive++) {
-#define TRSM(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                                     \
-    (naive ? shs_trsm_naive(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                      \
+#define TRSM(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                                             \
+    (naive ? shs_trsm_naive(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb)                                              \
            : shs_trsm(NULL, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb))
         assert_status(TRSM((shs_side)2, SHS_UPLO_LOWER, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);
         assert_status(TRSM(SHS_SIDE_LEFT, (shs_uplo)2, SHS_TRANS_YES, SHS_DIAG_UNIT, -1, 3, 1, A, 4, B, 4), SHS_BAD_ENUM);

@@ -6,24 +6,24 @@
 
 /* ---- matrices with a history ------------------------------------------------------------------------------------- */
 
-#define KIND_LIST(X)                                                                                                   \
-    X(RANDOM, "random")                                                                                                \
-    X(DIAGONAL, "diagonal")                                                                                            \
-    X(CONSTANT, "constant")                                                                                            \
-    X(IDENTITY, "identity")                                                                                            \
-    X(ZERO, "zero")                                                                                                    \
-    X(REPEATED, "repeated")                                                                                            \
-    X(CLUSTERED, "clustered")                                                                                          \
-    X(CLUSTERED_DIAGONAL, "clustered diagonal")                                                                        \
-    X(GRADED_DOWN, "graded downwards")                                                                                 \
-    X(GRADED_UP, "graded upwards")                                                                                     \
-    X(WILKINSON, "Wilkinson")                                                                                          \
-    X(GLUED_WILKINSON, "glued Wilkinson")                                                                              \
-    X(HILBERT, "Hilbert")                                                                                              \
-    X(TINY, "tiny")                                                                                                    \
-    X(HUGE_VALUES, "huge")                                                                                             \
-    X(COVARIANCE, "rank-deficient covariance")                                                                         \
-    X(NEGATIVE, "negative definite")                                                                                   \
+#define KIND_LIST(X)                                                                                                           \
+    X(RANDOM, "random")                                                                                                        \
+    X(DIAGONAL, "diagonal")                                                                                                    \
+    X(CONSTANT, "constant")                                                                                                    \
+    X(IDENTITY, "identity")                                                                                                    \
+    X(ZERO, "zero")                                                                                                            \
+    X(REPEATED, "repeated")                                                                                                    \
+    X(CLUSTERED, "clustered")                                                                                                  \
+    X(CLUSTERED_DIAGONAL, "clustered diagonal")                                                                                \
+    X(GRADED_DOWN, "graded downwards")                                                                                         \
+    X(GRADED_UP, "graded upwards")                                                                                             \
+    X(WILKINSON, "Wilkinson")                                                                                                  \
+    X(GLUED_WILKINSON, "glued Wilkinson")                                                                                      \
+    X(HILBERT, "Hilbert")                                                                                                      \
+    X(TINY, "tiny")                                                                                                            \
+    X(HUGE_VALUES, "huge")                                                                                                     \
+    X(COVARIANCE, "rank-deficient covariance")                                                                                 \
+    X(NEGATIVE, "negative definite")                                                                                           \
     X(ARROW, "arrow")
 
 typedef enum kind {
@@ -144,7 +144,7 @@ static double scale_of(kind what) {
 typedef struct problem {
     kind what;
     int n, ld;
-    double norm;                       /* the longest column of A, which ||A||_2 is not below */
+    double norm; /* the longest column of A, which ||A||_2 is not below */
     double *full;
     shs_wide *A, *copy, *values, *vectors; /* A: NaN above the diagonal and in the padding */
 } problem;

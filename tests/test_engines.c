@@ -335,11 +335,15 @@ static shs_status pixels_rate(void *session, const shs_wide *W, shs_wide *sums) 
     return fails(s->told) ? s->told->answer : SHS_OK;
 }
 
+/* clang-format off */
 static const shs_engine plain_engine = {
-    0, NULL,       0,              signals_open, signals_dictionary, signals_code, signals_residual, signals_gather,
-    signals_update, signals_fetch, signals_close, pixels_open,       pixels_moments, pixels_noise,   pixels_range,
-    pixels_map,    pixels_whiten,  pixels_sweep, pixels_rate,        pixels_close,
+    0, NULL, 0,
+    signals_open, signals_dictionary, signals_code, signals_residual, signals_gather, signals_update, signals_fetch,
+    signals_close,
+    pixels_open, pixels_moments, pixels_noise, pixels_range, pixels_map, pixels_whiten, pixels_sweep, pixels_rate,
+    pixels_close,
 };
+/* clang-format on */
 
 static shs_engine engine_of(plan *told) {
     shs_engine e = plain_engine;

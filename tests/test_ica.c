@@ -19,7 +19,8 @@ static void g_gauss(shs_wide y, shs_wide *g, shs_wide *slope) {
 static void g_skew(shs_wide y, shs_wide *g, shs_wide *slope) { *g = y * y, *slope = 2 * y; }
 
 /* Plain steps of the naive twin on W, all columns at once or one after another. */
-static void plain_steps(shs_contrast contrast, shs_ica_approach approach, int m, size_t n, const double *z, int steps, double *W) {
+static void plain_steps(shs_contrast contrast, shs_ica_approach approach, int m, size_t n, const double *z, int steps,
+                        double *W) {
     static const shs_contrast_fn contrasts[] = {g_pow3, g_tanh, g_gauss, g_skew};
     double *S = NEW(double, m *m), *G = NEW(double, m *m);
     shs_ica_naive(contrasts[contrast], approach == SHS_APPROACH_SYMMETRIC, m, (ptrdiff_t)n, z, steps, W, S, G);

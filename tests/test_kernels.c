@@ -65,7 +65,7 @@ static double value_at(shs_type type, const void *values, int i) {
            : type == SHS_TYPE_I16 ? ((const int16_t *)values)[i]
            : type == SHS_TYPE_U16 ? ((const uint16_t *)values)[i]
            : type == SHS_TYPE_F32 ? (double)((const float *)values)[i]
-                             : (double)((const shs_real *)values)[i];
+                                  : (double)((const shs_real *)values)[i];
 }
 #endif
 
@@ -113,8 +113,8 @@ static void test_store_rounds_like_its_twin(void **state) {
                         memset(got, 0, sizeof got);
                         memset(expected, 0, sizeof expected);
                         for (i = 0; i < n; i++) shs__px_put_element(k, y, (size_t)i, (shs_wide)edges[i]);
-                        for (i = 0; i < n; i++) value[i] = shs__px_scaled(&s, each ? i : 0, shs__px_get_element(k, y,
-                                                                                                                (size_t)i));
+                        for (i = 0; i < n; i++)
+                            value[i] = shs__px_scaled(&s, each ? i : 0, shs__px_get_element(k, y, (size_t)i));
                         shs__store_values(types[t], n, value, none, 0, expected, 1);
                         k->store(shs__px_element_type(k, types[t]), n, y, &s, got);
                         assert_same_values(types[t], n, got, expected);

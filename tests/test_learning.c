@@ -109,9 +109,9 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     assert_non_null(fgets(line, sizeof line, f));
     for (k = 0; k < 30; k++) {
         double expected[5];
-        assert_int_equal(fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2,
-                                expected + 3, expected + 4),
-                         6);
+        assert_int_equal(
+            fscanf(f, "%d,%lf,%lf,%lf,%lf,%lf", &iteration, expected, expected + 1, expected + 2, expected + 3, expected + 4),
+            6);
         assert_int_equal(iteration, k + 1);
 #ifdef SPARSEHS_DOUBLE
         assert_close(history[k].rmse_update, expected[column], 1e-9);
@@ -814,8 +814,7 @@ static void test_coherence(void **state) {
     (void)state;
     for (j = 0; j < 150; j++)
         for (i = 0; i < j; i++) {
-            double c =
-                inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
+            double c = inner(P, D + P * i, D + P * j) / sqrt(inner(P, D + P * i, D + P * i) * inner(P, D + P * j, D + P * j));
             expected = fmax(expected, fabs(c));
         }
     assert_ok(shs_dictionary_coherence(NULL, P, 150, D, P, &mu));
@@ -1231,12 +1230,10 @@ static void *run_rank(void *arg) {
 }
 
 #define MOST_RANKS 3
-static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {
-    {0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
+static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {{0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
 
 /* Lays the job of each rank out: its share of Y, a start dictionary. */
-static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y,
-                        const shs_real *D0) {
+static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y, const shs_real *D0) {
     size_t first = 0;
     int r;
     memset(t, 0, sizeof *t);
@@ -1480,11 +1477,11 @@ static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_
     assert_memory_equal(D, before, P * N * sizeof *D);
 }
 
-#define FAILS(change, expected)                                                                                        \
-    do {                                                                                                               \
-        call c = good;                                                                                                 \
-        change;                                                                                                        \
-        assert_fails(c, D, before, expected);                                                                          \
+#define FAILS(change, expected)                                                                                                \
+    do {                                                                                                                       \
+        call c = good;                                                                                                         \
+        change;                                                                                                                \
+        assert_fails(c, D, before, expected);                                                                                  \
     } while (0)
 
 static call good_call(shs_real *D, const shs_real *Y) {
@@ -1549,8 +1546,7 @@ static void test_bad_options(void **state) {
     FAILS(c.o.keep = (shs_keep)(SHS_KEEP_LAST + 1), SHS_BAD_OPTIONS);
     FAILS(c.o.start = SHS_START_DCT, SHS_BAD_START); /* 12 is no square */
     FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = 5, c.o.patch_height = 2), SHS_BAD_START);
-    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1),
-          SHS_BAD_START);
+    FAILS((c.o.start = SHS_START_DCT, c.o.patch_width = -4, c.o.patch_height = -3, c.o.patch_channels = 1), SHS_BAD_START);
     FAILS(c.o.coding.sparsity = -1, SHS_BAD_SPARSITY);
     FAILS(c.o.coding.tolerance = -1, SHS_BAD_TOLERANCE);
     FAILS(c.o.coding.tolerance = (shs_real)NAN, SHS_BAD_TOLERANCE);

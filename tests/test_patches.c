@@ -6,8 +6,8 @@
 /* A random image of any type and stride; the gaps at the ends of the rows hold NaN (or 255), which nobody may read. */
 static shs_image new_image(shs_type type, int width, int height, int channels, size_t gap, uint64_t seed) {
     shs_image image = SHS_ZERO;
-    size_t values = (size_t)width * (size_t)(channels ? channels : 1), stride = values + gap,
-           count = stride * (size_t)height, i;
+    size_t values = (size_t)width * (size_t)(channels ? channels : 1), stride = values + gap, count = stride * (size_t)height,
+           i;
     void *pixels = malloc(count * sizeof(double));
     shs_random r;
     shs_random_seed(&r, seed);
@@ -302,8 +302,7 @@ static void test_round_trips(void **state) {
     for (size = 0; size < 5; size++)
         for (type = 0; type < 4; type++)
             for (channels = 1; channels <= 3; channels += 2) {
-                shs_image image =
-                    new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
+                shs_image image = new_image(types[type], sizes[size][0], sizes[size][1], channels, (size_t)(type * 3), 7);
                 for (mode = SHS_PATCH_MODE_GRID; mode <= SHS_PATCH_MODE_RANDOM; mode++)
                     for (k = 0; k < 4; k++) {
                         shs_patches set = set_of(mode, k);
@@ -349,8 +348,7 @@ static void test_average(void **state) {
                     shs_image image = new_image(types[type], 19, 13, channels, (size_t)k, 9);
                     size_t values = 19 * 13 * (size_t)channels;
                     shs_real *sum = new_normal(values, 10), *weight = (shs_real *)malloc(19 * 13 * sizeof *weight);
-                    shs_real *kept = new_normal(values, 10),
-                             *out = in_place ? sum : (shs_real *)malloc(values * sizeof *out);
+                    shs_real *kept = new_normal(values, 10), *out = in_place ? sum : (shs_real *)malloc(values * sizeof *out);
                     for (i = 0; i < 19 * 13; i++) weight[i] = (shs_real)(i % 5); /* every fifth pixel is not covered */
                     for (i = 0; i < values; i++)
                         if (i / (size_t)channels % 5 == 0) sum[i] = kept[i] = 0;
@@ -359,9 +357,8 @@ static void test_average(void **state) {
                         size_t at = i / (size_t)channels;
                         double w = (double)weight[at],
                                original = pixel(&image, (int)(at % 19), (int)(at / 19), (int)(i % (size_t)channels));
-                        double expected = w + lambdas[k] > 0
-                                              ? (lambdas[k] * original + (double)kept[i]) / (lambdas[k] + w)
-                                              : original;
+                        double expected =
+                            w + lambdas[k] > 0 ? (lambdas[k] * original + (double)kept[i]) / (lambdas[k] + w) : original;
                         assert_close(out[i], expected, EXACT);
                     }
                     if (!in_place) free(out);
@@ -692,8 +689,7 @@ static void test_bad_sets(void **state) {
         assert_status(shs_patches_position(&image, bad + k, 0, &w.x, &w.y), SHS_BAD_PATCHES);
         assert_status(shs_patches_get(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
         assert_status(shs_patches_put(NULL, &image, bad + k, 0, 1, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
-        assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL),
-                      SHS_BAD_PATCHES);
+        assert_status(shs_patches_approximate(NULL, &image, bad + k, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_PATCHES);
     }
     assert_status(shs_patches_position(&image, &good, count, &w.x, &w.y), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, &good, count - 3, 4, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
@@ -736,8 +732,7 @@ static void test_bad_arguments(void **state) {
     ctx.threads = -1;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_CONTEXT);
     D[149] = (shs_real)NAN;
-    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL),
-                  SHS_DICTIONARY_NOT_FINITE);
+    assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_DICTIONARY_NOT_FINITE);
     assert_memory_equal(out, kept, 300 * sizeof *out);
     free(Y), free(D), free(out), free(kept), free(weight);
     image_free(&image);
@@ -757,8 +752,7 @@ static void test_not_finite(void **state) {
     coding.sparsity = 2;
     for (k = 0; k < 2; k++) {
         pixels[k ? 599 : 0] = k ? (float)NAN : (float)INFINITY;
-        assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 64, &coding, 0, out, NULL),
-                      SHS_IMAGE_NOT_FINITE);
+        assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 64, &coding, 0, out, NULL), SHS_IMAGE_NOT_FINITE);
         pixels[0] = 0;
     }
     assert_memory_equal(out, kept, 600 * sizeof *out);

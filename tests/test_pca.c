@@ -217,8 +217,8 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
     for (k = 0; k < B; k++) {
         double gap = fmin(k ? values[k - 1] - values[k] : values[0], k + 1 < B ? values[k] - values[k + 1] : values[0]);
         if (!(values[k] > 0) || 1e-15 * values[0] / gap * sqrt(values[0] / values[k]) > 1e-7) continue;
-        check_component(n, (size_t)B, (const double *)exact.pixels + (size_t)k * n, (const unsigned char *)bytes.pixels + (size_t)k * n,
-                        Y + k, sqrt(values[k]));
+        check_component(n, (size_t)B, (const double *)exact.pixels + (size_t)k * n,
+                        (const unsigned char *)bytes.pixels + (size_t)k * n, Y + k, sqrt(values[k]));
         known++;
     }
     print_message("%s as type %d: %d of %d components as in double\n", golden(which)->name, (int)type, known, B);

@@ -41,7 +41,7 @@ static void make_scene(scene *s, shs_type type, shs_interleave interleave, int b
         for (b = 0; b < (size_t)bands; b++) {
             size_t at = interleave == SHS_INTERLEAVE_BSQ   ? b * pixels + k
                         : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)bands + b) * SAMPLES + sample
-                                                : k * (size_t)bands + b;
+                                                           : k * (size_t)bands + b;
             double value = draw(&r, type, wild);
             s->values[k * (size_t)bands + b] = value;
             store_value((unsigned char *)to + at * shs_type_size(type), type, 0, value);
@@ -104,8 +104,8 @@ static void test_moments_of_every_type(void **state) {
             for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
                 for (variant = 0; variant < 4; variant++) { /* missing, wild */
                     scene s;
-                    int whole = (types[t] == SHS_TYPE_I16 || types[t] == SHS_TYPE_U16) && variant < 2 &&
-                                test_multiplies_pairs();
+                    int whole =
+                        (types[t] == SHS_TYPE_I16 || types[t] == SHS_TYPE_U16) && variant < 2 && test_multiplies_pairs();
                     make_scene(&s, types[t], (shs_interleave)layout, sizes[n], variant / 2, variant % 2);
                     for (p = 0; p < 3; p++) check_moments(&s, sizes[n], types[t] == SHS_TYPE_U8 || whole, precisions[p]);
                     free_scene(&s);
@@ -206,7 +206,7 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
             size_t line = k / SAMPLES, sample = k % SAMPLES;
             size_t at = interleave == SHS_INTERLEAVE_BSQ   ? (size_t)o * pixels + k
                         : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
-                                                : k * (size_t)outputs + (size_t)o;
+                                                           : k * (size_t)outputs + (size_t)o;
             double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, got;
             double bound = (precise == SHS_PRECISION_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
             if (type == SHS_TYPE_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
@@ -268,8 +268,7 @@ static void test_squares_of_every_size(void **state) {
                     make_scene(&s, variant % 2 ? SHS_TYPE_F32 : SHS_TYPE_U16, (shs_interleave)layout, bands, 0, variant % 2);
                     shs_random_seed(&r, 3);
                     for (b = 0; b < bands; b++)
-                        for (o = 0; o < outputs; o++)
-                            M[b * outputs + o] = variant / 2 && b < o ? 0 : shs_random_normal(&r);
+                        for (o = 0; o < outputs; o++) M[b * outputs + o] = variant / 2 && b < o ? 0 : shs_random_normal(&r);
                     for (o = 0; o < outputs; o++) offset[o] = shs_random_normal(&r);
                     map.bands = bands, map.outputs = outputs, map.matrix = M, map.offset = offset;
                     sink.pixels = out, sink.type = SHS_TYPE_F64, sink.has_nodata = 1, sink.nodata = -1;

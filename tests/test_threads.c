@@ -312,7 +312,7 @@ static void test_one_after_another(void **state) {
     (void)state;
     scene_create(&s);
     for (i = 0; i <= TASKS; i++) {
-        void (*perform)(task *t) = i < TASKS ? tasks[i] : multiply_deep;
+        void (*perform)(task * t) = i < TASKS ? tasks[i] : multiply_deep;
         task alone = new_task(&s, perform, ALONE);
         run(&alone);
         for (how = OF_THE_CALLER; how <= OF_THE_COMPILER; how++) {
