@@ -7647,7 +7647,7 @@ SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constan
 }
 
 /* d = y / |y|; 0, with d as it was, where y vanishes or the square of its length is no number. */
-SHS__PRIVATE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
+SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     shs_wide norm2 = 0, norm;
     int i;
     for (i = 0; i < p; i++) norm2 += y[i] * y[i];
@@ -8124,7 +8124,7 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     return twice ? SHS_RANKS_DIFFER : w->all_m > 0 ? SHS_OK : SHS_BAD_M;
 }
 
-/* Whether all ranks are well and mean the same; the start dictionary too must be the same on all. Then what of the options
+/* Whether all ranks are well and mean the same; a given dictionary too must be the same on all. Then what of the options
    depends on the signals of all ranks. */
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
@@ -8160,7 +8160,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
     if (status != SHS_OK) return status;
     w->tolerant = meeting.largest[1] > 0;
     if (o->prune_uses == 0) o->prune_uses = shs__dl_least_uses(w->all_m, (int)meeting.largest[0], w->n);
-    return shs__ctx_agree(w->ctx, shs__dl_start(w, D, ldd));
+    return SHS_OK;
 }
 
 SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
@@ -8213,6 +8213,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
+    if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
     started = status == SHS_OK;
     if (started) {
         memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
@@ -8272,69 +8273,59 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 
 /* An image and a set of patches in it with all defaults filled in. */
 typedef struct shs__patch_grid {
-    const unsigned char *pixels;
-    shs_type type;
-    int width, height, channels;
-    size_t stride;        /* values a row */
-    int pw, ph, p;        /* patch width, height, values */
-    int sx, sy;           /* steps */
+    shs_image image;
+    shs_patches set;
+    int p;                /* values of a patch */
     size_t columns, rows; /* positions each way */
-    shs_patch_mode mode;
-    size_t count;
-    uint64_t seed;
-    int keep_mean, unit_norm;
 } shs__patch_grid;
 
 SHS__PRIVATE shs_status shs__patch_image(const shs_image *image, int need_pixels, shs__patch_grid *g) {
+    size_t row;
     memset(g, 0, sizeof *g);
     if (!image || image->width < 1 || image->height < 1 || image->channels < 0) return SHS_BAD_IMAGE;
-    g->pixels = (const unsigned char *)image->pixels;
-    if (need_pixels && !g->pixels) return SHS_BAD_IMAGE;
-    g->type = image->type;
-    if (g->type != SHS_TYPE_REAL && g->type != SHS_TYPE_U8 && g->type != SHS_TYPE_F32 && g->type != SHS_TYPE_F64)
+    if (need_pixels && !image->pixels) return SHS_BAD_IMAGE;
+    if (image->type != SHS_TYPE_REAL && image->type != SHS_TYPE_U8 && image->type != SHS_TYPE_F32 &&
+        image->type != SHS_TYPE_F64)
         return SHS_BAD_IMAGE;
 #ifdef SPARSEHS_NO_DOUBLE
-    if (g->type == SHS_TYPE_F64) return SHS_BAD_IMAGE;
+    if (image->type == SHS_TYPE_F64) return SHS_BAD_IMAGE;
 #endif
-    g->width = image->width;
-    g->height = image->height;
-    g->channels = image->channels > 0 ? image->channels : 1;
-    if (shs__layout_overflows((size_t)g->width, (size_t)g->channels)) return SHS_TOO_LARGE;
-    g->stride = image->row_stride ? image->row_stride : (size_t)g->width * (size_t)g->channels;
-    if (g->stride < (size_t)g->width * (size_t)g->channels) return SHS_BAD_IMAGE;
-    if (shs__layout_product(g->stride, (size_t)g->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
-    return SHS_OK;
+    g->image = *image;
+    g->image.channels = shs__imax(image->channels, 1);
+    row = shs__layout_product((size_t)image->width, (size_t)g->image.channels, 1);
+    if (image->row_stride == 0) g->image.row_stride = row;
+    if (shs__layout_product(shs__zmax(row, image->row_stride), (size_t)image->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
+    return g->image.row_stride < row ? SHS_BAD_IMAGE : SHS_OK;
 }
 
-/* Every step-th of `room` positions and the last one. */
-SHS__PRIVATE size_t shs__patch_positions(int room, int step) {
-    return (size_t)(room - 1) / (size_t)step + 1 + ((room - 1) % step != 0);
+/* Every step-th of `room` positions and, unless patches are distinct, the last one. */
+SHS__PRIVATE size_t shs__patch_positions(const shs__patch_grid *g, int room, int step) {
+    return (size_t)(room - 1) / (size_t)step + 1 + (g->set.mode != SHS_PATCH_MODE_DISTINCT && (room - 1) % step != 0);
 }
 
-SHS__PRIVATE shs_status shs__patch_set(const shs_patches *set, shs__patch_grid *g) {
+SHS__PRIVATE shs_status shs__patch_set(const shs_patches *given, shs__patch_grid *g) {
+    shs_patches *set = &g->set;
     int rx, ry;
     size_t all;
-    if (!set || !SHS__ZEROED(set) || set->width < 0 || set->height < 0 || set->step_x < 0 || set->step_y < 0)
+    if (!given || !SHS__ZEROED(given) || given->width < 0 || given->height < 0 || given->step_x < 0 || given->step_y < 0)
         return SHS_BAD_PATCHES;
-    if ((unsigned)set->mode > SHS_PATCH_MODE_RANDOM) return SHS_BAD_PATCHES;
-    g->pw = set->width > 0 ? set->width : 8;
-    g->ph = set->height > 0 ? set->height : 8;
-    rx = g->width - g->pw + 1;
-    ry = g->height - g->ph + 1;
+    if ((unsigned)given->mode > SHS_PATCH_MODE_RANDOM) return SHS_BAD_PATCHES;
+    *set = *given;
+    if (set->width == 0) set->width = 8;
+    if (set->height == 0) set->height = 8;
+    rx = g->image.width - set->width + 1;
+    ry = g->image.height - set->height + 1;
     if (rx < 1 || ry < 1) return SHS_BAD_PATCHES;
-    if (g->pw > INT_MAX / g->ph || g->pw * g->ph > INT_MAX / g->channels) return SHS_TOO_LARGE;
-    g->p = g->pw * g->ph * g->channels;
-    g->mode = set->mode;
-    g->sx = g->mode == SHS_PATCH_MODE_DISTINCT ? g->pw : g->mode == SHS_PATCH_MODE_GRID && set->step_x > 0 ? set->step_x : 1;
-    g->sy = g->mode == SHS_PATCH_MODE_DISTINCT ? g->ph : g->mode == SHS_PATCH_MODE_GRID && set->step_y > 0 ? set->step_y : 1;
-    g->columns = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->width / g->pw) : shs__patch_positions(rx, g->sx);
-    g->rows = g->mode == SHS_PATCH_MODE_DISTINCT ? (size_t)(g->height / g->ph) : shs__patch_positions(ry, g->sy);
+    if (set->width > INT_MAX / set->height || set->width * set->height > INT_MAX / g->image.channels) return SHS_TOO_LARGE;
+    g->p = set->width * set->height * g->image.channels;
+    if (set->mode == SHS_PATCH_MODE_DISTINCT) set->step_x = set->width, set->step_y = set->height;
+    if (set->mode == SHS_PATCH_MODE_RANDOM || set->step_x == 0) set->step_x = 1;
+    if (set->mode == SHS_PATCH_MODE_RANDOM || set->step_y == 0) set->step_y = 1;
+    g->columns = shs__patch_positions(g, rx, set->step_x);
+    g->rows = shs__patch_positions(g, ry, set->step_y);
     if (shs__layout_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
     all = g->columns * g->rows;
-    g->count = g->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
-    g->seed = set->seed;
-    g->keep_mean = set->keep_mean;
-    g->unit_norm = set->unit_norm;
+    set->count = set->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
     return SHS_OK;
 }
 
@@ -8346,24 +8337,24 @@ SHS__PRIVATE shs_status shs__patch_grid_open(const shs_image *image, int need_pi
 
 SHS__PRIVATE void shs__patch_position(const shs__patch_grid *g, size_t index, int *x, int *y) {
     size_t at = index;
-    if (g->mode == SHS_PATCH_MODE_RANDOM)
-        at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__random_mix(g->seed));
-    *x = (int)shs__zmin(at % g->columns * (size_t)g->sx, (size_t)(g->width - g->pw));
-    *y = (int)shs__zmin(at / g->columns * (size_t)g->sy, (size_t)(g->height - g->ph));
+    if (g->set.mode == SHS_PATCH_MODE_RANDOM)
+        at = (size_t)shs_random_permuted(index, g->columns * g->rows, shs__random_mix(g->set.seed));
+    *x = (int)shs__zmin(at % g->columns * (size_t)g->set.step_x, (size_t)(g->image.width - g->set.width));
+    *y = (int)shs__zmin(at / g->columns * (size_t)g->set.step_y, (size_t)(g->image.height - g->set.height));
 }
 
 SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p) {
     shs__patch_grid g;
     int fits = shs__patch_grid_open(image, 0, set, &g) == SHS_OK;
     if (p) *p = fits ? g.p : 0;
-    return fits ? g.count : 0;
+    return fits ? g.set.count : 0;
 }
 
 SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
     shs__patch_grid g;
     shs_status status = shs__patch_grid_open(image, 0, set, &g);
     if (status != SHS_OK) return status;
-    if (index >= g.count) return SHS_BAD_PATCHES;
+    if (index >= g.set.count) return SHS_BAD_PATCHES;
     if (!x || !y) return SHS_BAD_OUTPUT;
     shs__patch_position(&g, index, x, y);
     return SHS_OK;
@@ -8372,21 +8363,22 @@ SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_pa
 /* ---- out of the image ------------------------------------------------------------------------------ >>patches_get */
 
 /* `count` values from value `at` of the image on, `step` apart, into shs_real. */
-SHS__PRIVATE void shs__patch_pixels(const shs__patch_grid *g, size_t at, int step, int count, shs_real *out) {
+SHS__OUTLINE void shs__patch_pixels(const shs_image *image, size_t at, int step, int count, shs_real *out) {
     size_t s = (size_t)step;
     int i;
-    if (g->type == SHS_TYPE_U8) {
-        for (i = 0; i < count; i++) out[i] = (shs_real)g->pixels[at + (size_t)i * s];
-    } else if (g->type == SHS_TYPE_REAL) {
-        const shs_real *from = (const shs_real *)(const void *)g->pixels + at;
+    if (image->type == SHS_TYPE_U8) {
+        const unsigned char *from = (const unsigned char *)image->pixels + at;
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+    } else if (image->type == SHS_TYPE_REAL) {
+        const shs_real *from = (const shs_real *)image->pixels + at;
         for (i = 0; i < count; i++) out[i] = from[(size_t)i * s];
-    } else if (g->type == SHS_TYPE_F32) {
-        const float *from = (const float *)(const void *)g->pixels + at;
+    } else if (image->type == SHS_TYPE_F32) {
+        const float *from = (const float *)image->pixels + at;
         for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
     }
 #ifndef SPARSEHS_NO_DOUBLE
     else {
-        const double *from = (const double *)(const void *)g->pixels + at;
+        const double *from = (const double *)image->pixels + at;
         for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
     }
 #endif
@@ -8417,23 +8409,23 @@ SHS__PRIVATE shs_real shs__patch_mean(int count, const shs_real *x) {
 
 /* One patch into y, its channels' means and its norm taken out on request. */
 SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
-    int area = g->pw * g->ph, x0, y0, c, row, i;
+    int area = g->set.width * g->set.height, x0, y0, c, row, i;
     shs__patch_position(g, index, &x0, &y0);
-    for (c = 0; c < g->channels; c++) {
+    for (c = 0; c < g->image.channels; c++) {
         shs_real *plane = y + (size_t)c * (size_t)area;
         shs_real mean = 0;
-        for (row = 0; row < g->ph; row++) {
-            size_t at = (size_t)(y0 + row) * g->stride + (size_t)x0 * (size_t)g->channels + (size_t)c;
-            shs__patch_pixels(g, at, g->channels, g->pw, plane + (size_t)row * (size_t)g->pw);
+        for (row = 0; row < g->set.height; row++) {
+            size_t at = (size_t)(y0 + row) * g->image.row_stride + (size_t)x0 * (size_t)g->image.channels + (size_t)c;
+            shs__patch_pixels(&g->image, at, g->image.channels, g->set.width, plane + (size_t)row * (size_t)g->set.width);
         }
-        if (!g->keep_mean) {
+        if (!g->set.keep_mean) {
             mean = shs__patch_mean(area, plane);
             for (i = 0; i < area; i++) plane[i] -= mean;
         }
         if (means) means[c] = mean;
     }
     if (norm) *norm = 1;
-    if (g->unit_norm) {
+    if (g->set.unit_norm) {
         shs_real length = (shs_real)SHS__WSQRT(shs__la_norm2(g->p, y));
         for (i = 0; i < g->p && length > 0; i++) y[i] /= length;
         if (norm) *norm = length;
@@ -8442,8 +8434,8 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
 
 SHS__PRIVATE void shs__patch_get_range(const shs__patch_job *w, size_t i, size_t end) {
     for (; i < end; i++)
-        shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), w->means ? w->means + i * (size_t)w->g.channels : NULL,
-                       w->norms ? w->norms + i : NULL);
+        shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i),
+                       w->means ? w->means + i * (size_t)w->g.image.channels : NULL, w->norms ? w->norms + i : NULL);
 }
 
 SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
@@ -8466,7 +8458,7 @@ SHS__PRIVATE shs_status shs__patch_job_open(const shs_context *ctx, const shs_im
     if (status == SHS_OK) status = shs__patch_grid_open(image, need_pixels, set, &w->g);
     if (status != SHS_OK) return status;
     w->first = first, w->count = count;
-    return first > w->g.count || count > w->g.count - first ? SHS_BAD_PATCHES : SHS_OK;
+    return first > w->g.set.count || count > w->g.set.count - first ? SHS_BAD_PATCHES : SHS_OK;
 }
 
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
@@ -8487,12 +8479,12 @@ enum { SHS__ROWS_A_BAND = 8 };
 
 /* The first patch that reaches below image row `top`: they come row by row, or in any order. */
 SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
-    size_t low = 0, high = w->g.mode == SHS_PATCH_MODE_RANDOM ? 0 : w->count;
+    size_t low = 0, high = w->g.set.mode == SHS_PATCH_MODE_RANDOM ? 0 : w->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int x0, y0;
         shs__patch_position(&w->g, w->first + middle, &x0, &y0);
-        if (y0 + w->g.ph <= top) low = middle + 1;
+        if (y0 + w->g.set.height <= top) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -8503,7 +8495,7 @@ SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
 SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
     const shs__patch_grid *g = &w->g;
-    int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->height, top + SHS__ROWS_A_BAND);
+    int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->image.height, top + SHS__ROWS_A_BAND);
     size_t k;
     (void)worker;
     for (k = shs__patch_first_below(w, top); k < w->count; k++) {
@@ -8511,19 +8503,19 @@ SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
         shs_real scale = w->put_norms ? w->put_norms[k] : 1;
         int x0, y0, c, row, i;
         shs__patch_position(g, w->first + k, &x0, &y0);
-        if (y0 >= bottom && g->mode != SHS_PATCH_MODE_RANDOM) break;
-        for (row = shs__imax(y0, top); row < shs__imin(y0 + g->ph, bottom); row++) {
-            size_t pixel = (size_t)row * (size_t)g->width + (size_t)x0;
-            for (c = 0; c < g->channels; c++) {
-                shs_real mean = w->put_means ? w->put_means[k * (size_t)g->channels + (size_t)c] : 0;
-                const shs_real *from = z + ((size_t)c * (size_t)g->ph + (size_t)(row - y0)) * (size_t)g->pw;
-                shs_real *to = w->sum + pixel * (size_t)g->channels + (size_t)c;
-                if (g->channels == 1)
-                    for (i = 0; i < g->pw; i++) to[i] += from[i] * scale + mean;
+        if (y0 >= bottom && g->set.mode != SHS_PATCH_MODE_RANDOM) break;
+        for (row = shs__imax(y0, top); row < shs__imin(y0 + g->set.height, bottom); row++) {
+            size_t pixel = (size_t)row * (size_t)g->image.width + (size_t)x0;
+            for (c = 0; c < g->image.channels; c++) {
+                shs_real mean = w->put_means ? w->put_means[k * (size_t)g->image.channels + (size_t)c] : 0;
+                const shs_real *from = z + ((size_t)c * (size_t)g->set.height + (size_t)(row - y0)) * (size_t)g->set.width;
+                shs_real *to = w->sum + pixel * (size_t)g->image.channels + (size_t)c;
+                if (g->image.channels == 1)
+                    for (i = 0; i < g->set.width; i++) to[i] += from[i] * scale + mean;
                 else
-                    for (i = 0; i < g->pw; i++) to[(size_t)i * (size_t)g->channels] += from[i] * scale + mean;
+                    for (i = 0; i < g->set.width; i++) to[(size_t)i * (size_t)g->image.channels] += from[i] * scale + mean;
             }
-            for (i = 0; i < g->pw; i++) w->weight[pixel + (size_t)i] += 1;
+            for (i = 0; i < g->set.width; i++) w->weight[pixel + (size_t)i] += 1;
         }
     }
 }
@@ -8533,11 +8525,11 @@ SHS__PRIVATE void shs__patch_put_run(const shs_context *ctx, shs__patch_job *w) 
     int x, last = 0;
     w->top = 0;
     if (w->count == 0) return;
-    if (w->g.mode == SHS_PATCH_MODE_RANDOM) last = w->g.height - 1;
+    if (w->g.set.mode == SHS_PATCH_MODE_RANDOM) last = w->g.image.height - 1;
     else {
         shs__patch_position(&w->g, w->first, &x, &w->top);
         shs__patch_position(&w->g, w->first + w->count - 1, &x, &last);
-        last += w->g.ph - 1;
+        last += w->g.set.height - 1;
     }
     shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1,
                       shs__patch_put_chunk, w);
@@ -8564,19 +8556,21 @@ typedef struct shs__patch_average_job {
     shs_real *out;
 } shs__patch_average_job;
 
+/* A row. */
 SHS__PRIVATE void shs__patch_average_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_average_job *w = (const shs__patch_average_job *)arg;
-    const shs__patch_grid *g = &w->g;
-    int x, c, row = (int)chunk;
+    const shs_image *image = &w->g.image;
+    const size_t channels = (size_t)image->channels, values = (size_t)image->width * channels;
+    shs_real own[64];
+    size_t i, k, count;
     (void)worker;
-    for (x = 0; x < g->width; x++) {
-        size_t pixel = chunk * (size_t)g->width + (size_t)x;
-        shs_real covered = w->weight[pixel];
-        for (c = 0; c < g->channels; c++) {
-            size_t at = pixel * (size_t)g->channels + (size_t)c;
-            shs_real own = 0;
-            shs__patch_pixels(g, (size_t)row * g->stride + (size_t)x * (size_t)g->channels + (size_t)c, 1, 1, &own);
-            w->out[at] = covered > 0 ? (w->lambda * own + w->sum[at]) / (w->lambda + covered) : own;
+    for (i = 0; i < values; i += count) {
+        count = shs__zmin(values - i, 64);
+        shs__patch_pixels(image, chunk * image->row_stride + i, 1, (int)count, own);
+        for (k = 0; k < count; k++) {
+            size_t at = chunk * values + i + k;
+            shs_real covered = w->weight[at / channels];
+            w->out[at] = covered > 0 ? (w->lambda * own[k] + w->sum[at]) / (w->lambda + covered) : own[k];
         }
     }
 }
@@ -8590,8 +8584,8 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
     w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
-    shs__ctx_parallel(ctx, (shs_wide)w.g.height * (shs_wide)w.g.width * (shs_wide)w.g.channels, (size_t)w.g.height,
-                      shs__patch_average_chunk, &w);
+    shs__ctx_parallel(ctx, (shs_wide)image->height * (shs_wide)image->width * (shs_wide)w.g.image.channels,
+                      (size_t)image->height, shs__patch_average_chunk, &w);
     return SHS_OK;
 }
 
@@ -8610,7 +8604,8 @@ typedef struct shs__patch_coding {
 
 SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int workers) {
     shs__patch_job *job = &w->job;
-    size_t p = (size_t)job->g.p, channels = (size_t)job->g.channels, pixels = (size_t)job->g.width * (size_t)job->g.height;
+    size_t p = (size_t)job->g.p, channels = (size_t)job->g.image.channels,
+           pixels = (size_t)job->g.image.width * (size_t)job->g.image.height;
     w->coder.m = w->batch;
     shs__coder_layout(l, &w->coder, workers);
     shs__codes_layout(l, &w->codes, w->batch, w->coder.stride);
@@ -8650,9 +8645,9 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
 /* Batch by batch: out of the image, through the dictionary, back. */
 SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *total) {
     shs__patch_job *job = &w->job;
-    const size_t all = job->g.count, pixels = (size_t)job->g.width * (size_t)job->g.height;
+    const size_t all = job->g.set.count, pixels = (size_t)job->g.image.width * (size_t)job->g.image.height;
     shs_status status = SHS_OK;
-    memset(job->sum, 0, pixels * (size_t)job->g.channels * sizeof(shs_real));
+    memset(job->sum, 0, pixels * (size_t)job->g.image.channels * sizeof(shs_real));
     memset(job->weight, 0, pixels * sizeof(shs_real));
     for (job->first = 0; job->first < all && status == SHS_OK; job->first += w->batch) {
         shs_omp_report report = SHS_ZERO;
@@ -8677,11 +8672,11 @@ SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels,
     shs_status status = shs__patch_grid_open(image, need_pixels, set, g);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
-    status = shs__coder_open(&w->coder, g->p, n, g->count, shs__imin(g->p, n), coding);
+    status = shs__coder_open(&w->coder, g->p, n, g->set.count, shs__imin(g->p, n), coding);
     w->coding = *w->coder.options;
     w->coder.options = &w->coding;
     w->coder.stride = shs__imax(w->coder.stride, 1);
-    w->batch = shs__zmin(SHS__PATCHES_A_BATCH, g->count);
+    w->batch = shs__zmin(SHS__PATCHES_A_BATCH, g->set.count);
     return status;
 }
 
@@ -8816,7 +8811,8 @@ SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_pat
     size_t i, count = (size_t)w->width * (size_t)w->height;
     int y;
     for (y = 0; y < w->height; y++)
-        shs__patch_pixels(g, (size_t)y * g->stride + (size_t)channel, g->channels, w->width, SHS__AT(w->plane, w->width, 0, y));
+        shs__patch_pixels(&g->image, (size_t)y * g->image.row_stride + (size_t)channel, g->image.channels, w->width,
+                          SHS__AT(w->plane, w->width, 0, y));
     if (!shs__finite(count, w->plane)) return SHS_IMAGE_NOT_FINITE;
     for (i = 0; i < count; i++) mean += (shs_wide)w->plane[i];
     for (i = 0; i < count; i++) w->plane[i] -= (shs_real)(mean / (shs_wide)count);
@@ -8854,15 +8850,15 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__patch_image(image, 1, &g);
     if (status != SHS_OK) return status;
-    if (g.width < SHS__NOISE_SIDE || g.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
+    if (g.image.width < SHS__NOISE_SIDE || g.image.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
     if (!noise) return SHS_BAD_OUTPUT;
-    w.width = g.width, w.height = g.height, w.step = 1;
+    w.width = g.image.width, w.height = g.image.height, w.step = 1;
     while ((shs_wide)w.width / (shs_wide)w.step * ((shs_wide)w.height / (shs_wide)w.step) > (shs_wide)SHS__NOISE_PATCHES)
         w.step++;
     while (shs__layout_next(ctx, &l, &status)) shs__noise_layout(&l, &w);
     if (status != SHS_OK) return status;
     all.patches = SIZE_MAX;
-    for (channel = 0; channel < g.channels && status == SHS_OK; channel++) {
+    for (channel = 0; channel < g.image.channels && status == SHS_OK; channel++) {
         shs_noise one = SHS_ZERO;
         status = shs__noise_read(&g, &w, channel);
         if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &one);
@@ -8870,7 +8866,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
         all.patches = shs__zmin(all.patches, one.patches);
         all.guess |= one.guess;
     }
-    all.sigma = SHS__WSQRT(sum / (shs_wide)g.channels);
+    all.sigma = SHS__WSQRT(sum / (shs_wide)g.image.channels);
     if (status == SHS_OK) *noise = all;
     shs__layout_release(ctx, &l);
     return status;
