@@ -95,7 +95,8 @@ static inline double median_seconds(work_fn work, void *argument) {
     return sorted_middle(seconds, count);
 }
 
-/* What the chip reaches at most: independent multiply-adds in registers, with the widest instructions that it has. */
+/* What the chip reaches at most: independent multiply-adds in registers, with the widest instructions that it has. gcc
+   makes one instruction of each in GNU mode only (-std=gnu99), not with -std=c99. */
 #if defined(__GNUC__) || defined(__clang__)
 #define PAPERS_CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define PAPERS_DECLARE(k) lanes x##k = zero + (scalar)k;
@@ -290,7 +291,8 @@ static inline void put_field(const char *text) {
 }
 
 static inline void put_number(double value) {
-    if (value >= 0) fprintf(item_rows, value > 0 && value < 1e-3 ? "%.4e" : value < 100 ? "%.5g" : "%.0f", value);
+    if (value >= 0)
+        fprintf(item_rows, value > 0 && value < 1e-3 ? "%.3e" : value < 1 ? "%.5g" : value < 1000 ? "%.4g" : "%.0f", value);
 }
 
 #define NOT_RUN (-1.0) /* an empty cell: the note says why */
