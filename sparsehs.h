@@ -2016,14 +2016,13 @@ typedef struct shs__gemm_kernels {
 
 /* Of section 5, in shs_wide. */
 typedef struct shs__eigh_kernels {
-    int rotated; /* rows that rotate4 takes at a time */
     shs_wide (*dot)(int m, const shs_wide *x, const shs_wide *y);
     void (*combine)(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x);
     void (*dots)(int m, int k, const shs_wide *M, int ld, const shs_wide *x, shs_wide *t);
     void (*minus)(int m, int k, const shs_wide *M, int ld, const shs_wide *t, shs_wide *y);
     void (*symv)(int m, const shs_wide *A, int ld, const shs_wide *x, shs_wide *y);
     void (*stripes)(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack, shs_wide *C, int ldc);
-    void (*rotate4)(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld);
+    void (*rotate)(int m, int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld);
     shs_wide (*secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta, shs_wide *derivative);
 } shs__eigh_kernels;
 
@@ -2815,101 +2814,65 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
 
 /* ---- kernels: eigenproblem, products ---------------------------------------------------------- >>k_eigen_products */
 
-/* C (three vectors x 4) += P (three vectors x k) B (k x 4), B packed row by row: 12 accumulators, 3 loads and 4
-   broadcasts a step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. */
-SHS__OUTLINE void SHS__IN(wtile3)(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
-    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO, b0 = SHS_ZERO, b1 = SHS_ZERO, b2 = SHS_ZERO,
-              b3 = SHS_ZERO, c0 = SHS_ZERO, c1 = SHS_ZERO, c2 = SHS_ZERO, c3 = SHS_ZERO;
-    int l;
-    for (l = 0; l < k; l++, P += ldp, B += 4) {
-        shs__wvec a = SHS__WLOAD(P), b = SHS__WLOAD(P + SHS__WLANES), c = SHS__WLOAD(P + 2 * SHS__WLANES);
-        a0 += a * B[0], b0 += b * B[0], c0 += c * B[0];
-        a1 += a * B[1], b1 += b * B[1], c1 += c * B[1];
-        a2 += a * B[2], b2 += b * B[2], c2 += c * B[2];
-        a3 += a * B[3], b3 += b * B[3], c3 += c * B[3];
+/* C (vectors x 4) += P (vectors x k) B (k x 4), B packed row by row; three vectors: 12 accumulators, 3 loads and 4 broadcasts a
+   step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. Inlined with one vector or three. */
+#define SHS__WTILE_COLUMNS(X) X(0) X(1) X(2) X(3)
+#define SHS__WTILE_BEGIN(j) shs__wvec c0##j = SHS_ZERO, c1##j = SHS_ZERO, c2##j = SHS_ZERO;
+#define SHS__WTILE_STEP(j) c0##j += a0 * B[j], c1##j += a1 * B[j], c2##j += a2 * B[j];
+#define SHS__WTILE_ADD(p, c) SHS__WSTORE(p, SHS__WLOAD(p) + c)
+#define SHS__WTILE_END(j)                                                                                              \
+    SHS__WTILE_ADD(SHS__AT(C, ldc, 0, j), c0##j);                                                                      \
+    if (vectors > 1) SHS__WTILE_ADD(SHS__AT(C, ldc, SHS__WLANES, j), c1##j);                                           \
+    if (vectors > 2) SHS__WTILE_ADD(SHS__AT(C, ldc, 2 * SHS__WLANES, j), c2##j);
+SHS__INLINE void SHS__IN(wtile)(int vectors, int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
+    shs__wvec a0, a1 = SHS_ZERO, a2 = SHS_ZERO;
+    SHS__WTILE_COLUMNS(SHS__WTILE_BEGIN)
+    for (; k > 0; k--, P += ldp, B += 4) {
+        a0 = SHS__WLOAD(P);
+        if (vectors > 1) a1 = SHS__WLOAD(P + SHS__WLANES);
+        if (vectors > 2) a2 = SHS__WLOAD(P + 2 * SHS__WLANES);
+        SHS__WTILE_COLUMNS(SHS__WTILE_STEP)
     }
-#define SHS__ADD3(column, a, b, c)                                                                                     \
-    SHS__WSTORE(column, SHS__WLOAD(column) + a);                                                                       \
-    SHS__WSTORE(column + SHS__WLANES, SHS__WLOAD(column + SHS__WLANES) + b);                                           \
-    SHS__WSTORE(column + 2 * SHS__WLANES, SHS__WLOAD(column + 2 * SHS__WLANES) + c)
-    SHS__ADD3(C, a0, b0, c0);
-    SHS__ADD3(C + ldc, a1, b1, c1);
-    SHS__ADD3(C + 2 * (size_t)ldc, a2, b2, c2);
-    SHS__ADD3(C + 3 * (size_t)ldc, a3, b3, c3);
-}
-
-/* The same for one vector of rows, at the end of a stripe. */
-SHS__PRIVATE void SHS__IN(wtile1)(int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
-    shs__wvec a0 = SHS_ZERO, a1 = SHS_ZERO, a2 = SHS_ZERO, a3 = SHS_ZERO;
-    int l;
-    for (l = 0; l < k; l++, P += ldp, B += 4) {
-        shs__wvec a = SHS__WLOAD(P);
-        a0 += a * B[0], a1 += a * B[1], a2 += a * B[2], a3 += a * B[3];
-    }
-    SHS__WSTORE(C, SHS__WLOAD(C) + a0);
-    SHS__WSTORE(C + ldc, SHS__WLOAD(C + ldc) + a1);
-    SHS__WSTORE(C + 2 * (size_t)ldc, SHS__WLOAD(C + 2 * (size_t)ldc) + a2);
-    SHS__WSTORE(C + 3 * (size_t)ldc, SHS__WLOAD(C + 3 * (size_t)ldc) + a3);
+    SHS__WTILE_COLUMNS(SHS__WTILE_END)
 }
 
 /* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
    the first cache for all stripes. */
 SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack,
-                                shs_wide *C, int ldc) {
-    int i, s;
-    for (i = 0; i + 2 * SHS__WLANES < m; i += 3 * SHS__WLANES)
-        for (s = 0; s < stripes; s++)
-            SHS__IN(wtile3)(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
-    for (; i < m; i += SHS__WLANES)
-        for (s = 0; s < stripes; s++)
-            SHS__IN(wtile1)(k, P + i, ldp, pack + 4 * (size_t)k * (size_t)s, SHS__AT(C, ldc, i, 4 * s), ldc);
+                                    shs_wide *C, int ldc) {
+    int i, s, vectors;
+    for (i = 0; i < m; i += vectors * SHS__WLANES) {
+        vectors = i + 2 * SHS__WLANES < m ? 3 : 1;
+        for (s = 0; s < stripes; s++) {
+            const shs_wide *B = pack + 4 * (size_t)k * (size_t)s;
+            if (vectors == 3) SHS__IN(wtile)(3, k, P + i, ldp, B, SHS__AT(C, ldc, i, 4 * s), ldc);
+            else SHS__IN(wtile)(1, k, P + i, ldp, B, SHS__AT(C, ldc, i, 4 * s), ldc);
+        }
+    }
 }
 
 /* ---- kernels: eigenproblem, rotations and secular equation ----------------------------------- >>k_eigen_rotations */
 
-/* Two vectors of rows of Z times the rotations of four sweeps, columns lo..hi, from right to left. A rotation is
+/* m rows of Z, two vectors at a time, times the rotations lo..hi-1, from right to left:
 
-       (z_i, z_i+1) <- (c z_i - s z_i+1, s z_i + c z_i+1),
+       (z_i, z_i+1) <- (c_i z_i - s_i z_i+1, s_i z_i + c_i z_i+1),
 
-   and z_i stays in a register as the z_i+1 of the sweep's next one. What the first sweep is done with, z_i+1, is at
-   once the z_i of the second sweep's rotation i+1, and so on: a column is read and written once in four sweeps.
-   Rotations outside lo..hi-1 are identities, so the pipeline needs neither filling nor draining; it runs into the
-   border. */
-SHS__OUTLINE void SHS__IN(rotate4)(int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
-    const shs_wide *c0 = cosine, *c1 = c0 + ld, *c2 = c1 + ld, *c3 = c2 + ld;
-    const shs_wide *s0 = sine, *s1 = s0 + ld, *s2 = s1 + ld, *s3 = s2 + ld;
-    shs_wide *z = SHS__AT(Z, ld, 0, hi);
-    shs__wvec a0 = SHS__WLOAD(z), b0 = SHS__WLOAD(z + SHS__WLANES), a1 = SHS__WLOAD(z + ld),
-              b1 = SHS__WLOAD(z + ld + SHS__WLANES), a2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld),
-              b2 = SHS__WLOAD(z + 2 * (ptrdiff_t)ld + SHS__WLANES), a3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld),
-              b3 = SHS__WLOAD(z + 3 * (ptrdiff_t)ld + SHS__WLANES);
-    int i;
-    for (i = hi - 1; i >= lo - 3; i--) {
-        shs__wvec a, b, at, bt;
-        z -= ld;
-        a = SHS__WLOAD(z);
-        b = SHS__WLOAD(z + SHS__WLANES);
-#define SHS__ROTATE(ak, bk, c, s)                                                                                      \
-    at = ak * (c) + a * (s);                                                                                           \
-    bt = bk * (c) + b * (s);                                                                                           \
-    ak = a * (c) - ak * (s);                                                                                           \
-    bk = b * (c) - bk * (s);                                                                                           \
-    a = at;                                                                                                            \
-    b = bt
-        SHS__ROTATE(a0, b0, c0[i], s0[i]);
-        SHS__ROTATE(a1, b1, c1[i + 1], s1[i + 1]);
-        SHS__ROTATE(a2, b2, c2[i + 2], s2[i + 2]);
-        SHS__ROTATE(a3, b3, c3[i + 3], s3[i + 3]);
-        SHS__WSTORE(z + 4 * (ptrdiff_t)ld, a);
-        SHS__WSTORE(z + 4 * (ptrdiff_t)ld + SHS__WLANES, b);
+   and z_i stays in a register as the z_i+1 of the next one. */
+SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
+    int i, row;
+    for (row = 0; row < m; row += 2 * SHS__WLANES) {
+        shs_wide *z = SHS__AT(Z, ld, row, hi);
+        shs__wvec right = SHS__WLOAD(z), right2 = SHS__WLOAD(z + SHS__WLANES), left, left2;
+        for (i = hi - 1; i >= lo; i--, z -= ld) {
+            left = SHS__WLOAD(z - ld), left2 = SHS__WLOAD(z - ld + SHS__WLANES);
+            SHS__WSTORE(z, sine[i] * left + cosine[i] * right);
+            SHS__WSTORE(z + SHS__WLANES, sine[i] * left2 + cosine[i] * right2);
+            right = cosine[i] * left - sine[i] * right;
+            right2 = cosine[i] * left2 - sine[i] * right2;
+        }
+        SHS__WSTORE(z, right);
+        SHS__WSTORE(z + SHS__WLANES, right2);
     }
-#define SHS__PUT(column, ak, bk)                                                                                       \
-    SHS__WSTORE(z + column * (ptrdiff_t)ld, ak);                                                                       \
-    SHS__WSTORE(z + column * (ptrdiff_t)ld + SHS__WLANES, bk)
-    SHS__PUT(0, a0, b0);
-    SHS__PUT(1, a1, b1);
-    SHS__PUT(2, a2, b2);
-    SHS__PUT(3, a3, b3);
 }
 
 /* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
@@ -3971,14 +3934,13 @@ SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
     SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(gemm_tile), SHS__IN(pack), SHS__IN(transpose),
 };
 SHS__PRIVATE const shs__eigh_kernels SHS__IN(kernels_eigh) = {
-    2 * SHS__WLANES,
     SHS__IN(wdot),
     SHS__IN(wcombine),
     SHS__IN(wdots),
     SHS__IN(wminus),
     SHS__IN(wsymv),
     SHS__IN(wstripes),
-    SHS__IN(rotate4),
+    SHS__IN(rotate),
     SHS__IN(secular_sum),
 };
 SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
@@ -5041,14 +5003,13 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
        3  V = Q S, the reflections applied to S
 
    Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
-   columns on both sides. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
+   columns behind it. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
 
 #define SHS__REFLECTIONS 16 /* in a block; even, as the kernels take columns by four and a reflection adds two */
 #define SHS__PACKED 32      /* columns of a right factor that are packed at a time; a multiple of four */
 #define SHS__LEAF 32        /* the largest block that QL solves where vectors are wanted */
-#define SHS__SWEEPS 32      /* QL sweeps whose rotations are saved before they are applied; a multiple of four */
 #define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
-#define SHS__BORDER 4       /* columns of zeros on either side of a matrix */
+#define SHS__BORDER 4       /* columns of zeros behind a matrix, as kernels take columns by four */
 
 /* The smallest normal number of shs_wide, and the bits of its significand. */
 #ifdef SPARSEHS_NO_DOUBLE
@@ -5111,7 +5072,7 @@ typedef struct shs__eigh {
     shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
     shs_wide *values;       /* n, in no order */
     shs_wide *rest;         /* n: what QL destroys of e */
-    shs_wide *cosine, *sine; /* n x SHS__SWEEPS */
+    shs_wide *cosine, *sine; /* n: the rotations of a QL sweep */
     shs_wide *S;            /* n x n: the eigenvectors of T */
     shs_wide *X;            /* n x n: scratch, then the eigenvectors of A transposed */
     shs_wide *U;            /* n x n: the eigenvectors of two merged blocks */
@@ -5141,9 +5102,7 @@ SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n /
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
-    size_t border = shs__layout_product((size_t)ld, SHS__BORDER, 1);
-    shs_wide *M = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)ld, (size_t)columns + 2 * SHS__BORDER, 1));
-    return M ? M + border : NULL;
+    return SHS__CARVE(l, shs_wide, shs__layout_product((size_t)ld, (size_t)columns + SHS__BORDER, 1));
 }
 
 SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs__eigh *w) {
@@ -5166,8 +5125,8 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->order = SHS__CARVE(l, int, shs__layout_product(3, (size_t)n, 1));
     w->pack = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__PACKED, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
-    w->cosine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
-    w->sine = shs__eigh_matrix(l, w->ld, SHS__SWEEPS);
+    w->cosine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->sine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     if (!want_vectors) return;
     w->S = shs__eigh_matrix(l, w->ld, n);
     w->X = shs__eigh_matrix(l, w->ld, n);
@@ -5201,7 +5160,7 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
 
 /* Zeros, in the border too. */
 SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
-    memset(M - (size_t)ld * SHS__BORDER, 0, (size_t)ld * ((size_t)columns + 2 * SHS__BORDER) * sizeof *M);
+    memset(M, 0, (size_t)ld * ((size_t)columns + SHS__BORDER) * sizeof *M);
 }
 
 /* The scaled lower triangle with zeros all around it. */
@@ -5371,59 +5330,20 @@ SHS__PRIVATE void shs__eigh_ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs
     e[m] = 0;
 }
 
-/* Sweeps that have been noted but not applied. */
-typedef struct shs__sweeps {
-    int count;
-    int lo[SHS__SWEEPS / 4], hi[SHS__SWEEPS / 4]; /* the range of each four */
-} shs__sweeps;
-
-/* Makes the rotations of one more sweep identities, outside the matrix too, and its range l..m part of its group's. */
-SHS__PRIVATE void shs__eigh_sweeps_open(shs__eigh *w, shs__sweeps *sweeps, int n, int l, int m) {
-    shs_wide *c = SHS__AT(w->cosine, w->ld, 0, sweeps->count), *s = SHS__AT(w->sine, w->ld, 0, sweeps->count);
-    int i, group = sweeps->count / 4, first = sweeps->count % 4 == 0;
-    for (i = -SHS__BORDER; i < n + SHS__BORDER; i++) {
-        c[i] = 1;
-        s[i] = 0;
-    }
-    sweeps->lo[group] = first ? l : shs__imin(l, sweeps->lo[group]);
-    sweeps->hi[group] = first ? m : shs__imax(m, sweeps->hi[group]);
-    sweeps->count++;
-}
-
-/* Applies them: rows outside, so that a few rows of Z stay in the first cache while all sweeps pass. */
-SHS__PRIVATE void shs__eigh_sweeps_apply(shs__eigh *w, shs__sweeps *sweeps, int n, shs_wide *Z) {
-    int row, group;
-    if (sweeps->count == 0) return;
-    while (sweeps->count % 4 != 0)
-        shs__eigh_sweeps_open(w, sweeps, n, sweeps->lo[sweeps->count / 4], sweeps->hi[sweeps->count / 4]);
-    for (row = 0; row < n; row += w->kernels->rotated)
-        for (group = 0; group < sweeps->count / 4; group++)
-            w->kernels->rotate4(sweeps->lo[group], sweeps->hi[group], SHS__AT(w->cosine, w->ld, 0, 4 * group),
-                         SHS__AT(w->sine, w->ld, 0, 4 * group), Z + row, w->ld);
-    sweeps->count = 0;
-}
-
 /* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
    same columns of S are multiplied by the block's eigenvectors. */
 SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_vectors) {
-    shs_wide *d = w->values + from, *e = w->rest + from, *Z = want_vectors ? SHS__AT(w->S, w->ld, from, from) : NULL;
-    shs_wide least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
-    shs__sweeps sweeps;
+    shs_wide *d = w->values + from, *e = w->rest + from, least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
     int l, m, n = to - from;
     size_t left = 30 * (size_t)n;
     memcpy(e, w->e + from, (size_t)n * sizeof *e);
     e[n - 1] = 0;
-    sweeps.count = 0;
     for (l = 0; l < n; l++)
         while ((m = shs__eigh_ql_end(l, n, e, least)) > l) {
             if (left-- == 0) return SHS_NO_CONVERGENCE;
-            shs__eigh_sweeps_open(w, &sweeps, n, l, m);
-            shs__eigh_ql_sweep(l, m, d, e, SHS__AT(w->cosine, w->ld, 0, sweeps.count - 1),
-                               SHS__AT(w->sine, w->ld, 0, sweeps.count - 1));
-            if (!Z) sweeps.count = 0;
-            else if (sweeps.count == SHS__SWEEPS) shs__eigh_sweeps_apply(w, &sweeps, n, Z);
+            shs__eigh_ql_sweep(l, m, d, e, w->cosine, w->sine);
+            if (want_vectors) w->kernels->rotate(n, l, m, w->cosine, w->sine, SHS__AT(w->S, w->ld, from, from), w->ld);
         }
-    if (Z) shs__eigh_sweeps_apply(w, &sweeps, n, Z);
     return SHS_OK;
 }
 
