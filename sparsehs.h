@@ -2066,16 +2066,15 @@ typedef struct shs__scaling {
    the element here. */
 typedef struct shs__pixels_kernels {
     int bytes;                   /* of an element */
-    int lanes, columns, vectors; /* bands of a group, columns of a block, blocks of a tile at most */
+    int lanes, columns, vectors; /* of a group of bands; of a tile: columns, and groups at most */
     void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
     void (*transpose)(int m, int n, const void *S, int lds, void *D, int ldd);
     void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
                  unsigned char *missing, void *room, void *to, size_t apart);
     void (*sums)(int bands, int depth, const void *packed, size_t apart, shs_wide *sum);
-    void (*gram)(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C);
+    void (*tile)(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b, ptrdiff_t column,
+                 ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector, ptrdiff_t c_column);
     void (*flush)(int bands, const void *C, shs_wide *P);
-    void (*across)(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx, void *Y, int ldy);
-    void (*along)(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy);
     void (*squares)(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum);
     void (*range)(int rows, int n, const void *y, int ldy, void *low, void *high);
     void (*store)(shs_type type, int n, const void *y, const shs__scaling *s, void *to);
@@ -2587,17 +2586,18 @@ SHS__INLINE void SHS__IN(tile_of)(int vectors, int columns, int depth, const shs
     SHS__TILE_COLUMNS(SHS__TILE_END)
 }
 
-/* The same out of line, for 1 to SHS__TILE_VECTORS vectors: the strides cost nothing beside the sums. */
+/* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
 #define SHS__DEFINE_TILE(name, columns)                                                                                \
-    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const shs__element *a, ptrdiff_t vector, ptrdiff_t a_next, \
-                                    const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add,                \
-                                    shs__element *C, ptrdiff_t c_vector, ptrdiff_t c_column) {                         \
+    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next,         \
+                                    const void *b, ptrdiff_t column, ptrdiff_t b_next, int add, void *C,               \
+                                    ptrdiff_t c_vector, ptrdiff_t c_column) {                                          \
         if (vectors == 1) SHS__TILE_OF(1, columns);                                                                    \
         else if (vectors == 2) SHS__TILE_OF(2, columns);                                                               \
         else if (SHS__TILE_VECTORS == 3) SHS__TILE_OF(3, columns);                                                     \
     }
 #define SHS__TILE_OF(vectors, columns)                                                                                 \
-    SHS__IN(tile_of)(vectors, columns, depth, a, vector, a_next, b, column, b_next, add, C, c_vector, c_column)
+    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a, vector, a_next, (const shs__element *)b,        \
+                     column, b_next, add, (shs__element *)C, c_vector, c_column)
 SHS__DEFINE_TILE(tile, SHS__NR)
 
 #ifndef SHS__IN_WIDE
@@ -3190,10 +3190,8 @@ SHS__PX_TYPE(px_mask, SHS__IN(px_lane), SHS__LANES);
 #ifdef SHS__VECTOR_BYTES
 #define SHS__PICK_OF(mask, vector, condition, a, b)                                                                    \
     ((vector)(((SHS__IN(mask))(a) & (condition)) | ((SHS__IN(mask))(b) & ~(condition))))
-#define SHS__PX_NEXT(apart) 1 /* from one band to the next in a panel packed as [group][pixel][L] */
 #else
 #define SHS__PICK_OF(mask, vector, condition, a, b) ((condition) ? (a) : (b))
-#define SHS__PX_NEXT(apart) (apart)
 #endif
 #define SHS__PICK(condition, a, b) SHS__PICK_OF(px_mask, shs__vec, condition, a, b)
 #define SHS__PICK_WIDE(condition, a, b) SHS__PICK_OF(wide_mask, shs__wvec, condition, a, b)
@@ -3296,9 +3294,9 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
 
 /* ---- kernels: pixels, products ---------------------------------------------------------------------- >>k_products */
 
-/* A BLOCK of the products is one group of rows by SHS__PC columns. Up to SHS__TILE_VECTORS blocks of the same columns are one
-   tile. Of the blocks those are formed that meet the lower triangle, column of blocks after column of blocks, from the diagonal
-   down; they lie in this order. */
+/* Products of a packed panel, [group][pixel][lane], with itself: tiles of up to SHS__TILE_VECTORS groups of rows by SHS__PC
+   columns. A group by these columns is formed where it meets the lower triangle, columns after columns, from the diagonal down;
+   they lie in this order. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
 #define SHS__PC 2 /* a group has no more */
 SHS__DEFINE_TILE(px_tile, SHS__PC)
@@ -3308,33 +3306,7 @@ SHS__DEFINE_TILE(px_tile, SHS__PC)
 #define SHS__PX_TILE SHS__IN(tile)
 #endif
 
-/* Products of a packed panel with itself: `vectors` groups from a on, the columns from b on. */
-SHS__PRIVATE void SHS__IN(px_gram)(int vectors, int depth, const void *rows, const void *columns, ptrdiff_t apart, int add,
-                                   void *products) {
-    const shs__element *a = (const shs__element *)rows, *b = (const shs__element *)columns;
-    shs__element *C = (shs__element *)products;
-    SHS__PX_TILE(vectors, depth, a, apart, SHS__LANES, b, SHS__PX_NEXT(apart), SHS__LANES, add, C,
-                 SHS__PC * SHS__LANES, SHS__LANES);
-}
-
-/* Maps spectra: Y (ldy a pixel) = groups of the matrix, `apart` values apart and packed as [group][band][L], times SHS__PC
-   spectra of X. */
-SHS__PRIVATE void SHS__IN(px_across)(int vectors, int depth, const void *groups, ptrdiff_t apart, const void *spectra, int ldx,
-                                     void *outputs, int ldy) {
-    const shs__element *matrix = (const shs__element *)groups, *X = (const shs__element *)spectra;
-    shs__element *Y = (shs__element *)outputs;
-    SHS__PX_TILE(vectors, depth, matrix, apart, SHS__LANES, X, ldx, 1, 0, Y, SHS__LANES, ldy);
-}
-
-/* Maps planes: Y (ldy an output) = vectors of pixels of X (ldx a band) times SHS__PC outputs, packed as [band][SHS__PC]. */
-SHS__PRIVATE void SHS__IN(px_along)(int vectors, int depth, const void *block, const void *planes, int ldx, void *outputs,
-                                    int ldy) {
-    const shs__element *matrix = (const shs__element *)block, *X = (const shs__element *)planes;
-    shs__element *Y = (shs__element *)outputs;
-    SHS__PX_TILE(vectors, depth, X, SHS__LANES, ldx, matrix, 1, SHS__PC, 0, Y, SHS__LANES, ldy);
-}
-
-/* P (bands x bands, lower triangle) += the blocks of products in C, in shs_wide. */
+/* P (bands x bands, lower triangle) += the tiles of products in C, in shs_wide. */
 SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) {
     const shs__element *C = (const shs__element *)blocks;
     int column, row, j, i, last;
@@ -3916,10 +3888,8 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__IN(px_transpose),
     SHS__IN(px_pack),
     SHS__IN(px_sums),
-    SHS__IN(px_gram),
+    SHS__PX_TILE,
     SHS__IN(px_flush),
-    SHS__IN(px_across),
-    SHS__IN(px_along),
     SHS__IN(px_squares),
     SHS__IN(px_range),
     SHS__IN(px_store),
@@ -9042,27 +9012,19 @@ SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, size
         for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[(size_t)b * apart + (size_t)k];
 }
 
-/* c = or += a'b, the elements of a `step` apart, in four sums: one addition need not wait for the one before. */
-SHS__PRIVATE void shs__plain_dot(int depth, const void *a, ptrdiff_t step, const void *b, int add, void *c) {
+/* In four sums: one addition need not wait for the one before. */
+SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b,
+                                  ptrdiff_t column, ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector,
+                                  ptrdiff_t c_column) {
     const shs_wide *x = (const shs_wide *)a, *y = (const shs_wide *)b;
-    shs_wide s0 = add ? *(shs_wide *)c : 0, s1 = 0, s2 = 0, s3 = 0;
-    for (; depth >= 4; depth -= 4, x += 4 * step, y += 4)
-        s0 += x[0] * y[0], s1 += x[step] * y[1], s2 += x[2 * step] * y[2], s3 += x[3 * step] * y[3];
-    for (; depth > 0; depth--, x += step, y++) s0 += *x * *y;
-    *(shs_wide *)c = (s0 + s1) + (s2 + s3);
-}
-SHS__PRIVATE void shs__plain_gram(int vectors, int depth, const void *a, const void *b, ptrdiff_t apart, int add, void *C) {
-    (void)vectors, (void)apart;
-    shs__plain_dot(depth, a, 1, b, add, C);
-}
-SHS__PRIVATE void shs__plain_across(int vectors, int depth, const void *matrix, ptrdiff_t apart, const void *X, int ldx,
-                                    void *Y, int ldy) {
-    (void)vectors, (void)apart, (void)ldx, (void)ldy;
-    shs__plain_dot(depth, X, 1, matrix, 0, Y);
-}
-SHS__PRIVATE void shs__plain_along(int vectors, int depth, const void *matrix, const void *X, int ldx, void *Y, int ldy) {
-    (void)vectors, (void)ldy;
-    shs__plain_dot(depth, X, ldx, matrix, 0, Y);
+    shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
+    (void)vectors, (void)vector, (void)column, (void)c_vector, (void)c_column;
+    for (; depth >= 4; depth -= 4, x += 4 * a_next, y += 4 * b_next) {
+        s0 += x[0] * y[0], s1 += x[a_next] * y[b_next];
+        s2 += x[2 * a_next] * y[2 * b_next], s3 += x[3 * a_next] * y[3 * b_next];
+    }
+    for (; depth > 0; depth--, x += a_next, y += b_next) s0 += *x * *y;
+    *(shs_wide *)C = (s0 + s1) + (s2 + s3);
 }
 
 SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
@@ -9095,8 +9057,7 @@ SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy,
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
         (int)sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
-        shs__plain_gram, shs__plain_flush, shs__plain_across, shs__plain_along, shs__plain_squares, shs__plain_range,
-        NULL,
+        shs__plain_tile, shs__plain_flush, shs__plain_squares, shs__plain_range, NULL,
     };
     return &plain;
 }
@@ -9108,7 +9069,8 @@ SHS__PRIVATE void shs__px_mark_nodata(const shs__view *v, const shs__span *span,
     int i;
     if (!v->marks) return;
     shs__px_read_values(v->cube->type, span, value);
-    for (i = 0; i < span->count; i++) missing[(size_t)i * step] |= value[i] == v->nodata;
+    for (i = 0; i < span->count; i++)
+        if (value[i] == v->nodata) missing[(size_t)i * step] = 1;
 }
 
 /* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
@@ -9268,8 +9230,8 @@ SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *sp
 SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used;
-    int by_band = v->planes, runs = by_band ? v->used : count, i;
-    for (i = 0; i < runs; i++) {
+    int by_band = v->planes, spans = by_band ? v->used : count, i;
+    for (i = 0; i < spans; i++) {
         shs__span span;
         ptrdiff_t at = by_band ? r->offsets[i] : i * v->ss;
         size_t to = by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used;
@@ -9285,14 +9247,19 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
     }
 }
 
-/* Whether n elements are all numbers that a shs_real can hold. */
+/* Whether n elements are all numbers that a shs_real can hold: in shs_wide by their bits, in whose order NaN and infinity come
+   last (-ffast-math folds comparisons with NaN). */
 SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
-    const shs_wide *wide = (const shs_wide *)x;
+    const shs_wide most = (shs_wide)SHS__REAL_MAX;
+    uint64_t limit = 0, bits = 0;
     size_t i;
     if (k->bytes == (int)sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
-    if (!shs__wide_finite(n, wide)) return 0;
-    for (i = 0; i < n && shs__wabs(wide[i]) <= (shs_wide)SHS__REAL_MAX;) i++;
-    return i == n;
+    memcpy(&limit, &most, sizeof most);
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, (const shs_wide *)x + i, sizeof most);
+        if (bits << 1 > limit << 1) return 0;
+    }
+    return 1;
 }
 
 /* Marks pixels in which a value came out as NaN or infinity. */
@@ -9532,11 +9499,11 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         for (g = 0; g < groups; g += n) {
             size_t first = (size_t)m->first[g * k->lanes];
             n = shs__px_tile_groups(groups - g, k->vectors);
-            k->across(n, bands - (int)first,
-                      shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
-                      (ptrdiff_t)bands * k->lanes,
-                      shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands,
-                      shs__px_element_at(k, rows, (size_t)g * (size_t)k->lanes), m->ldy);
+            k->tile(n, bands - (int)first,
+                    shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
+                    (ptrdiff_t)bands * k->lanes, k->lanes,
+                    shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands, 1, 0,
+                    shs__px_element_at(k, rows, (size_t)g * (size_t)k->lanes), k->lanes, m->ldy);
         }
         if (m->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
@@ -9555,11 +9522,13 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
         for (o = 0; o < m->outputs; o += k->columns) {
             size_t first = (size_t)m->first[o];
             shs__px_fetch_ahead(&panel->ahead);
-            k->along(n, m->bands - (int)first,
-                     shs__px_element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns),
-                     shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), SHS__PANEL_PIXELS,
-                     shs__px_element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)),
-                     SHS__PANEL_PIXELS);
+            k->tile(n, m->bands - (int)first,
+                    shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
+                    SHS__PANEL_PIXELS,
+                    shs__px_element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns), 1,
+                    k->columns, 0,
+                    shs__px_element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
+                    SHS__PANEL_PIXELS);
         }
     }
 }
@@ -9834,9 +9803,9 @@ SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int
     while (shs__px_next_tile(&t, g->n, k->lanes, k->columns, k->vectors)) {
         size_t column = (size_t)t.column;
         shs__px_fetch_ahead(ahead);
-        k->gram(t.groups, depth, shs__px_given_at(k, own->packed, (size_t)t.group * apart),
-                shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes), (ptrdiff_t)apart, own->pending > 0,
-                products);
+        k->tile(t.groups, depth, shs__px_given_at(k, own->packed, (size_t)t.group * apart), (ptrdiff_t)apart, k->lanes,
+                shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes), lanes > 1 ? 1 : (ptrdiff_t)apart,
+                k->lanes, own->pending > 0, products, (ptrdiff_t)k->columns * k->lanes, k->lanes);
         products = shs__px_element_at(k, products, (size_t)(t.groups * k->columns) * lanes);
     }
     own->pending++;
@@ -9848,7 +9817,7 @@ SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int
 /* P (lower triangle) += the tiles of words. Where the rows' factors were bytes as they are and the columns' bytes less 128,
    subtract 128 times the columns' sums. */
 SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, const shs_wide *C, int bytes, const shs_wide *sum,
-                                    shs_wide *P) {
+                                      shs_wide *P) {
     int column, row, j, i, last;
     for (column = 0; column < bands; column += k->columns)
         for (row = column - column % k->words; row < bands; row += k->words)
@@ -10098,24 +10067,15 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
 
 /* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
-#define SHS__STORE_INTEGERS(to_type, least, most)                                                                      \
+#define SHS__STORE_VALUES(to_type, whole, least, most)                                                                 \
     {                                                                                                                  \
         to_type *to = (to_type *)(void *)at;                                                                           \
         for (k = i = 0; k < pixels; k++) {                                                                             \
             shs_wide x = missing[k] ? absent : value[i];                                                               \
             i += !missing[k];                                                                                          \
-            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
-            to[k * step] = x >= (shs_wide)(most) ? (to_type)(most) : x > (shs_wide)(least) ? (to_type)x : (to_type)(least); \
-        }                                                                                                              \
-    }                                                                                                                  \
-    break;
-
-#define SHS__STORE_REALS(to_type)                                                                                      \
-    {                                                                                                                  \
-        to_type *to = (to_type *)(void *)at;                                                                           \
-        for (k = i = 0; k < pixels; k++) {                                                                             \
-            to[k * step] = missing[k] ? (to_type)absent : (to_type)value[i];                                           \
-            i += !missing[k];                                                                                          \
+            if (whole) x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                             \
+            if (!whole || (x < (shs_wide)(most) && x > (shs_wide)(least))) to[k * step] = (to_type)x;                  \
+            else to[k * step] = x >= (shs_wide)(most) ? (to_type)(most) : (to_type)(least);                            \
         }                                                                                                              \
     }                                                                                                                  \
     break;
@@ -10124,16 +10084,16 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
                                     shs_wide absent, unsigned char *at, ptrdiff_t step) {
     ptrdiff_t k, i;
     switch (type) {
-    case SHS_TYPE_U8: SHS__STORE_INTEGERS(uint8_t, 0, 255)
-    case SHS_TYPE_I16: SHS__STORE_INTEGERS(int16_t, -32768, 32767)
-    case SHS_TYPE_U16: SHS__STORE_INTEGERS(uint16_t, 0, 65535)
-    case SHS_TYPE_I32: SHS__STORE_INTEGERS(int32_t, INT32_MIN, INT32_MAX)
-    case SHS_TYPE_U32: SHS__STORE_INTEGERS(uint32_t, 0, UINT32_MAX)
-    case SHS_TYPE_F32: SHS__STORE_REALS(float)
+    case SHS_TYPE_U8: SHS__STORE_VALUES(uint8_t, 1, 0, 255)
+    case SHS_TYPE_I16: SHS__STORE_VALUES(int16_t, 1, -32768, 32767)
+    case SHS_TYPE_U16: SHS__STORE_VALUES(uint16_t, 1, 0, 65535)
+    case SHS_TYPE_I32: SHS__STORE_VALUES(int32_t, 1, INT32_MIN, INT32_MAX)
+    case SHS_TYPE_U32: SHS__STORE_VALUES(uint32_t, 1, 0, UINT32_MAX)
+    case SHS_TYPE_F32: SHS__STORE_VALUES(float, 0, 0, 0)
 #ifndef SPARSEHS_NO_DOUBLE
-    case SHS_TYPE_F64: SHS__STORE_REALS(double)
+    case SHS_TYPE_F64: SHS__STORE_VALUES(double, 0, 0, 0)
 #endif
-    default: SHS__STORE_REALS(shs_real)
+    default: SHS__STORE_VALUES(shs_real, 0, 0, 0)
     }
 }
 
@@ -11347,7 +11307,7 @@ SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
 }
 
 /* A = Q R for A of m x n, m <= n: R, upper triangular in its first m columns, in place of A; |R x| = |A x| for every x.
-   Householder: H = I - 2 v v' / v'v turns the rest of column j to its first element. */
+   Householder: H = I - 2 v v' / v'v reflects the rest of column j onto its first element. */
 SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
     int i, j, c;
     for (j = 0; j < m - 1; j++) {
@@ -11476,7 +11436,6 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 
 /* What the iterations need to know of the pixels. */
 typedef struct shs__sources {
-    const shs_context *ctx;
     shs__pixels *px;
     shs__whitened white;
     int m, pairs;       /* components; products z_a z_b, a <= b */
@@ -11488,8 +11447,8 @@ typedef struct shs__sources {
 
 /* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
 SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status, size_t count) {
-    status = shs__ctx_agree(s->ctx, status);
-    if (status == SHS_OK) status = shs__ctx_reduce(s->ctx, s->sums, count, SHS_REDUCE_SUM);
+    status = shs__ctx_agree(s->px->ctx, status);
+    if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, s->sums, count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     if (!(s->sums[0] > 0)) return SHS_NO_PIXELS;
     return shs__wide_finite(count, s->sums) ? SHS_OK : SHS_NOT_FINITE;
@@ -11518,7 +11477,7 @@ SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W
 SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
     const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
-    shs_status status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "rating", 0, 1, -1));
+    shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
     if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
         shs_wide away = s->sums[1 + m + i] / s->sums[0] - gaussian;
@@ -11669,7 +11628,7 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *i
 }
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
-   component is told how far its w turned, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
+   component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
    Where the step is degenerate, P = W, each change counts as a right angle, and *change = 2 is more than any. */
 SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                       shs_ica_component *component, shs_wide *change) {
@@ -11725,7 +11684,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options 
     for (k = 1;; k++) {
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_SYMMETRIC)
-            status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
+            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
         if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
         if (status != SHS_OK) return status;
         for (j = 0; j < g.c; j++) component[j].iterations = shs__imin(k, most);
@@ -11744,7 +11703,7 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
 }
 
 /* One component after another or all at once, each with its restarts; of starts that do not converge the one is kept that
-   the plain step turns least. */
+   the plain step moves least. */
 SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it) {
     shs_ica_component *c = it->component;
     int m = s->m, most = o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3, restart, j;
@@ -11757,7 +11716,7 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
         size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_DEFLATION)
-            status = shs__ctx_agree(s->ctx, shs__ctx_progress(s->ctx, "separating", (size_t)g.d, (size_t)m, -1));
+            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)g.d, (size_t)m, -1));
         for (restart = 0;; restart++) {
             do shs__ica_start(o, m, g, restart, &r, W);
             while (!shs__ica_directions(m, g, it, W) && ++restart);
@@ -11912,8 +11871,8 @@ SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_stat
     return status;
 }
 
-/* Operations a pixel: the fourth moments against the sweeps of a typical run, each of which whitens anew unless the whitened
-   pixels are kept. Of the 216 cases of shs__ica_relax a symmetric run takes 28 sweeps, deflation 9.5 for each component. */
+/* Operations a pixel: the fourth moments against the sweeps of a typical fit, each of which whitens anew unless the whitened
+   pixels are kept. Of the 216 cases of shs__ica_relax a symmetric fit takes 28 sweeps, deflation 9.5 for each component. */
 SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
     shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_APPROACH_SYMMETRIC ? (shs_wide)m : 1, sweeps;
     if (o->contrast != SHS_CONTRAST_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
@@ -11943,7 +11902,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     shs_pixel_map whitening = shs__px_map_of(ica->bands, ica->components, ica->whitening, ica->mean, NULL);
     int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, kept), i;
     shs_status status = SHS_OK;
-    s.ctx = px->ctx, s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
+    s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
     shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__ica_sources_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
@@ -11964,14 +11923,14 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     return status;
 }
 
-/* sink NULL: only the fit; *stored says whether the sources are in it already. */
-SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica,
-                                        int *stored) {
+/* Principal components, the separation, and the sources of every pixel into the sink (NULL: only the fit). */
+SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica) {
     const shs_context *ctx = px->ctx;
+    shs_pixel_map map;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
     shs_ica made = SHS_ZERO;
-    int rank, kept;
+    int rank, kept, stored = 0;
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor, p.precise = o->precise;
@@ -11984,10 +11943,14 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
     if (status == SHS_OK) status = shs__px_whitener_open(px);
     status = shs__ica_meet_on_sources(px, status, o, rank, &kept);
-    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, &made, stored);
+    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, &made, &stored);
+    shs_pca_free(ctx, &pca);
+    if (status == SHS_OK && sink) {
+        map = shs__px_map_of(made.bands, made.components, made.unmixing, made.mean, NULL);
+        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(px, &map, made.precise, sink, 0));
+    }
     if (status == SHS_OK) *ica = made;
     else shs_ica_free(ctx, &made);
-    shs_pca_free(ctx, &pca);
     return status;
 }
 
@@ -11997,18 +11960,12 @@ SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, 
     const shs_ica_options *o = options ? options : &shs__ica_zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
-    shs_pixel_map map;
-    int stored = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && transform) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK) status = shs__ica_check(o);
     if (status == SHS_OK && !transform && !ica) status = SHS_BAD_OUTPUT;
     status = shs__ica_meet(&px, status, call, o, sink);
-    if (status == SHS_OK) status = shs__ica_pixels(&px, o, sink, &made, &stored);
-    if (status == SHS_OK && transform) {
-        map = shs__px_map_of(made.bands, made.components, made.unmixing, made.mean, NULL);
-        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(&px, &map, made.precise, sink, 0));
-    }
+    if (status == SHS_OK) status = shs__ica_pixels(&px, o, sink, &made);
     if (status == SHS_OK && ica) *ica = made;
     else shs_ica_free(ctx, &made);
     shs__px_close(&px);
