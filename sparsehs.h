@@ -5850,10 +5850,11 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; a group of
-   signals without a Gram matrix; the coder, which shares many signals out; the public forms; the way to the engine; one signal
-   at a time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
-   (shs__coder_...), the synthesis and the codes' checks; nothing else here is for others. */
+/* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; the
+   scratch of signals that one worker codes together, and such a group without a Gram matrix; the coder, which shares many
+   signals out; the public forms; the way to the engine; one signal at a time in the caller's memory; the naive twin. It
+   calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder (shs__coder_...), the synthesis and the checks of
+   dictionaries, codes and options; nothing else here is for others. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -6089,9 +6090,9 @@ typedef enum shs__omp_form {
 
 /* A dictionary as the pursuit sees it: its atoms, the products of all pairs of them, or both. */
 typedef struct shs__omp_dictionary {
-    int p, n, ldd; /* p = 0: only the Gram matrix is known, and D'y of the signals */
+    int p, n, ldd;      /* p = 0: only the Gram matrix is known, and D'y of the signals */
     const shs_real *D;
-    const shs_real *G; /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
+    const shs_real *G;  /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
     size_t ldg;
     int padded;
     shs_selection selection;
@@ -6099,7 +6100,7 @@ typedef struct shs__omp_dictionary {
 } shs__omp_dictionary;
 
 typedef struct shs__omp_signal {
-    const shs__omp_dictionary *over;
+    const shs__omp_dictionary *over; /* the one that it is coded over */
     const shs_real *y;     /* NULL where only D'y is known */
     int next;              /* the atom that was chosen last, to be appended next */
     int chosen, limit;     /* atoms so far, and at most */
@@ -6119,11 +6120,10 @@ typedef struct shs__omp_signal {
     shs_real *alpha;       /* D'r */
     shs_real *r;           /* p: the residual of the last refresh; the direct form keeps it up to date */
     shs_wide *exact;       /* p */
-    shs_real *B;           /* `rows` x padded, in blocks: the b_k */
+    shs_real *B;           /* `rows` x padded, in blocks: the b_k; in the direct form the newest alone, for distances */
     size_t rows;
     shs_real *Q;           /* direct form: p x limit, the q_k */
-    shs_real *distance; /* where the rule asks for it: d^2 by the first `measured` b_k, of which B has the newest alone in the
-                              direct form */
+    shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
     int measured;
 } shs__omp_signal;
 
@@ -6930,8 +6930,8 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
-                                    const shs_real *norms2, const shs_omp_options *options, shs_codes *codes,
-                                    shs_real *errors2, shs_omp_report *report) {
+                                    const shs_real *norms2, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
+                                    shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
     shs__coder c;
     size_t i;
@@ -7772,25 +7772,22 @@ SHS__PUBLIC shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd,
 
 /* Value i of the k-th of `count` cosines on `length` points: cos(pi i k / count), the mean removed unless k = 0. With more
    cosines than points they are overcomplete. */
+#define SHS__DL_PI ((shs_wide)3.14159265358979323846)
 SHS__PRIVATE shs_wide shs__dl_cosine(int i, int k, int count, int length) {
-    const shs_wide pi = (shs_wide)3.14159265358979323846;
     shs_wide mean = 0;
     int q;
-    for (q = 0; k > 0 && q < length; q++) mean += SHS__WCOS(pi * (shs_wide)q * (shs_wide)k / (shs_wide)count);
-    return SHS__WCOS(pi * (shs_wide)i * (shs_wide)k / (shs_wide)count) - mean / (shs_wide)length;
+    for (q = 0; k > 0 && q < length; q++) mean += SHS__WCOS(SHS__DL_PI * (shs_wide)q * (shs_wide)k / (shs_wide)count);
+    return SHS__WCOS(SHS__DL_PI * (shs_wide)i * (shs_wide)k / (shs_wide)count) - mean / (shs_wide)length;
 }
 
-/* Across the channels an ordinary DCT: cos(pi (i + 1/2) k / channels). */
-SHS__PRIVATE shs_wide shs__dl_channel_cosine(int i, int k, int channels) {
-    return SHS__WCOS((shs_wide)3.14159265358979323846 * ((shs_wide)i + (shs_wide)0.5) * (shs_wide)k / (shs_wide)channels);
-}
-
+/* Across the channels an ordinary DCT: cos(pi (c + 1/2) k / channels). */
 SHS__PRIVATE void shs__dl_dct_atom(int width, int height, int channels, const int *k, const int *count, shs_real *d) {
     int p = width * height * channels, i;
     for (i = 0; i < p; i++) {
         int x = i % width, y = i / width % height, c = i / width / height;
+        shs_wide turn = SHS__DL_PI * ((shs_wide)c + (shs_wide)0.5) * (shs_wide)k[2] / (shs_wide)channels;
         d[i] = (shs_real)(shs__dl_cosine(x, k[0], count[0], width) * shs__dl_cosine(y, k[1], count[1], height) *
-                          shs__dl_channel_cosine(c, k[2], channels));
+                          SHS__WCOS(turn));
     }
 }
 
