@@ -9435,6 +9435,13 @@ SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kerne
     m->ldy = shs__la_round_up(outputs, 16);
 }
 
+/* In how many pieces a panel is mapped: the next one is fetched with them. */
+SHS__PRIVATE int shs__px_map_pieces(const shs__map *m) {
+    const shs__pixels_kernels *k = m->kernels;
+    if (!m->planes) return SHS__PANEL_PIXELS / k->columns;
+    return ((SHS__PANEL_PIXELS / k->lanes - 1) / k->vectors + 1) * ((m->outputs - 1) / k->columns + 1);
+}
+
 SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     const shs__pixels_kernels *k = m->kernels;
     size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__layout_product(ldy, SHS__PANEL_PIXELS, 1);
@@ -9653,7 +9660,8 @@ SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
     shs__panel *panel = r->panels + worker;
     shs_wide *sums = c->count ? c->chunk_sums + chunk * c->count : NULL;
     size_t at = (pass->first + chunk) * pass->chunk_pixels, end = shs__zmin(r->block_pixels, at + pass->chunk_pixels), i;
-    for (i = 0; i < c->count; i++) sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
+    if (c->op == SHS_REDUCE_SUM && c->count) memset(sums, 0, c->count * sizeof *sums);
+    for (i = 0; c->op != SHS_REDUCE_SUM && i < c->count; i++) sums[i] = -SHS__WIDE_MAX;
     while (at < end) {
         size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0, line = (size_t)r->view.samples;
         if (r->neighbours) {
@@ -10265,8 +10273,8 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
                                        const shs_sink *sink) {
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
-    job->reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8; /* more than bands, or as many as columns of tiles */
     shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
+    job->reader.tiles = shs__px_map_pieces(&job->map);
     job->writer.bands = squares ? 1 : map->outputs;
     job->writer.sink = sink;
     job->writer.missing = shs__px_missing_value(v->cube, sink);
@@ -10337,9 +10345,9 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     memset(w, 0, sizeof *w);
     shs__px_reader_init(&w->job.reader, v, 0);
     w->job.reader.white = &w->white;
-    w->job.reader.tiles = v->planes ? INT_MAX : SHS__PANEL_PIXELS / 8;
     w->white.panels = panels;
     shs__px_map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
+    w->job.reader.tiles = shs__px_map_pieces(&w->white.map);
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels, w->gram.n = fourth ? m * (m + 1) / 2 : 0, w->gram.at = 1;
 }
