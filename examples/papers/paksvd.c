@@ -369,7 +369,6 @@ static void figure2(void) {
             if (group == 1) first = last;
         }
         rows_end();
-        curve(name, 3, text_of("n %d, one thread", atoms[i]));
         curve(name, 4, text_of("n %d, all threads", atoms[i]));
         curve(name, 5, text_of("n %d, device", atoms[i]));
         remark("n %d: from N~ = 1 to N~ = n the time falls by %.3g times %s.", atoms[i], first / last,

@@ -5,7 +5,7 @@
 #     make papers [PAPER=omp|paksvd|gfastica|grass] [QUICK=1 | FULL=1] [DEVICE=NAME] [OUT=build/papers]
 #
 # One program for each paper, examples/papers/PAPER.c, writes CSV files; gnuplot draws its figures; index.html shows all of it.
-# What an earlier run with the same settings has finished is kept. Reads $CC, $OPENMP and $SHS_SHARED, which has data/ and golden/
+# What an earlier run with the same settings has finished is kept. Reads $CC, $OPENMP and $SHS_SHARED, with data/ and golden/
 # (../shared).
 set -eu
 here=examples/papers
@@ -92,7 +92,7 @@ script_of() { # name
         key == "curve" { file = $1; column = $2; sub(/^[^ ]* [^ ]* /, ""); n++
             style = sprintf("using 1:%d with linespoints linewidth 1.5 pointsize 0.5", column)
             if (bars) style = sprintf("using %d:xtic(1) linetype %d", column, n)
-            plots = plots (n > 1 ? ", " : "") sprintf("\047%s/%s\047 every ::1 %s title \047%s\047", out, file, style, $0) }
+            plots = plots (n > 1 ? ", " : "") sprintf("\047%s/%s\047 skip 1 %s title \047%s\047", out, file, style, $0) }
         END {
             if (!n) exit
             print "set terminal svg size 760,440 dynamic rounded background rgb \047white\047 font \047sans-serif,13\047"
@@ -206,8 +206,8 @@ after a warm-up. An empty cell was not run, and its note says why. A speed-up sa
 little without its baseline, so the share of the chip's peak that the baseline reaches stands beside it.</p>
 HEAD
     case $scale in
-    quick) mark="<b>QUICK=1</b>: small sizes and few iterations, to see that everything runs. These are not the numbers to quote." ;;
-    usual) mark="Sizes for some minutes on two cores; each table says where the paper had more. FULL=1 takes the papers' own sizes." ;;
+    quick) mark="<b>QUICK=1</b>: small sizes and few iterations, to see that all of it runs. Do not quote these numbers." ;;
+    usual) mark="Sizes for some minutes on two cores; each table says where the paper had more, and FULL=1 takes that." ;;
     full) mark="FULL=1: the papers' own sizes, where no other is named." ;;
     esac
     echo "<p class=\"mark\">$mark</p>"
