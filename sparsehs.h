@@ -1458,6 +1458,10 @@ SHS__PRIVATE shs_wide shs__sum_value(const shs__sum *s) { return s->value + s->l
 /* 2  CONTEXT                                                                                               >>context */
 /* ================================================================================================================== */
 
+/* What carries the outside world: texts of the statuses, memory (layouts and the arena), parallel loops, progress, agreement of
+   ranks, and whether numbers are finite. It calls section 1 and the user's callbacks. All sections below call it: they open
+   parallel loops, take memory and talk to other ranks through shs__ctx_ and shs__layout_ alone. */
+
 #ifdef SHS__ALL_PARTS
 /* A table: as two switches it would be 2 KB of code. */
 static const struct {
@@ -1984,13 +1988,13 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
        base          what the flags allow: SSE2, NEON, AltiVec, with -march=native the widest there is, or plain C
 
    In the text SHS__IN(dot) is the name of this instance's dot: shs__dot_avx2, say. Each instance ends with constant tables
-   of its kernels, one table for each group that a program may need without the others. shs__kernels_vector() and its like
+   of its kernels, one table for each set that a program may need without the others. shs__kernels_vector() and its like
    give the table of the best instance for this processor; that takes a few instructions, so it is asked once for an
    operation. With the base alone the compiler knows the table, and the calls are direct. Nothing is stored: what a
    processor has does not change.
 
-   To add a kernel: its pointer in the struct of its group, the function in the text, its name in the table. To add a
-   group: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
+   To add a kernel: its pointer in the struct of its set, the function in the text, its name in the table. To add a
+   set: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
    function from outside was compiled for the base. Vectors are passed and returned only where all is inlined.
 
    Kernels check nothing, take no memory and call only each other. The sections call them through the tables alone. */
@@ -2902,8 +2906,10 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 #ifdef SHS__VECTOR_BYTES
 #ifdef SPARSEHS_DOUBLE
 typedef int64_t SHS__IN(lane);
+#define SHS__LANE_MAX INT64_MAX /* all bits but the sign */
 #else
 typedef int32_t SHS__IN(lane);
+#define SHS__LANE_MAX INT32_MAX
 #endif
 typedef SHS__IN(lane) SHS__IN(mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
 
@@ -2915,7 +2921,7 @@ typedef struct SHS__IN(champion) {
 
 #define SHS__CHALLENGE(champion, v, offset)                                                                            \
     do {                                                                                                               \
-        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & absolute);                                                    \
+        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & SHS__LANE_MAX);                                                    \
         SHS__IN(mask) won_ = size_ > (champion).best;                                                                  \
         (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));        \
         (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);   \
@@ -2984,9 +2990,7 @@ SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
     int i = 0, index = 0;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
-        const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
         SHS__IN(champion) c = SHS_ZERO;
-        const SHS__IN(mask) absolute = ~(c.where + sign);
         for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
         index = SHS__IN(champion_index)(&c, &best);
     }
@@ -3006,9 +3010,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     int i = 0, index = 0, q;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
-        const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
         SHS__IN(champion) champion = SHS_ZERO, second = SHS_ZERO;
-        const SHS__IN(mask) absolute = ~(champion.where + sign);
         SHS__IN(mask) won;
         const shs__vec zero = {0}, step = zero - t;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
@@ -3101,9 +3103,7 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
     shs_real best = 0;
     int i, index = 0;
 #ifdef SHS__VECTOR_BYTES
-    const SHS__IN(lane) sign = (SHS__IN(lane))((uint64_t)1 << (8 * sizeof(SHS__IN(lane)) - 1));
     SHS__IN(champion) champion = SHS_ZERO;
-    const SHS__IN(mask) absolute = ~(champion.where + sign);
 #endif
     for (i = 0; i < n; i += SHS__SCORES) {
         const shs_real *row = B ? SHS__AT_B(B, n, rows, k, i) : diagonal + i;
@@ -3987,22 +3987,22 @@ SHS__PRIVATE int shs__kernels_instance(void) {
 }
 
 #ifdef SHS__AVX512
-#define SHS__PICK_AVX512(group) if (instance == SHS__INSTANCE_AVX512) return &shs__kernels_##group##_avx512;
+#define SHS__PICK_AVX512(set) if (instance == SHS__INSTANCE_AVX512) return &shs__kernels_##set##_avx512;
 #else
-#define SHS__PICK_AVX512(group)
+#define SHS__PICK_AVX512(set)
 #endif
 #ifdef SHS__AVX2
-#define SHS__PICK_AVX2(group) if (instance == SHS__INSTANCE_AVX2) return &shs__kernels_##group##_avx2;
+#define SHS__PICK_AVX2(set) if (instance == SHS__INSTANCE_AVX2) return &shs__kernels_##set##_avx2;
 #else
-#define SHS__PICK_AVX2(group)
+#define SHS__PICK_AVX2(set)
 #endif
-#define SHS__CHOOSER(group)                                                                                            \
-    SHS__PRIVATE const shs__##group##_kernels *shs__kernels_##group(void) {                                            \
+#define SHS__CHOOSER(set)                                                                                            \
+    SHS__PRIVATE const shs__##set##_kernels *shs__kernels_##set(void) {                                            \
         int instance = shs__kernels_instance();                                                                        \
         (void)instance;                                                                                                \
-        SHS__PICK_AVX512(group)                                                                                        \
-        SHS__PICK_AVX2(group)                                                                                          \
-        return &shs__kernels_##group##_base;                                                                           \
+        SHS__PICK_AVX512(set)                                                                                        \
+        SHS__PICK_AVX2(set)                                                                                          \
+        return &shs__kernels_##set##_base;                                                                           \
     }
 SHS__CHOOSER(vector)
 SHS__CHOOSER(gemm)
@@ -4069,6 +4069,12 @@ SHS__PUBLIC const char *shs_build_info(void) {
 /* ================================================================================================================== */
 /* 4  DENSE LINEAR ALGEBRA                                                                                    >>dense */
 /* ================================================================================================================== */
+
+/* Products and triangular systems as BLAS and LAPACK have them, in shs_real. In this order: vectors; a matrix and a vector;
+   gemm, in five loops around a micro-kernel; gemm by slabs; syrk and trsm, which are gemm on parts of a matrix; Cholesky's
+   factor, made of both; columns of unit length. A naive twin stands behind each fast routine. It calls section 2 and the
+   kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel loops, and two short loops over vectors,
+   shs__la_norm2 and shs__la_axpy_wide. */
 
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
@@ -4302,9 +4308,9 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 
        5th loop  over C's and B's columns, a panel at a time         (the panel of B stays in the last cache)
        4th loop  over the depth, SHS__KC at a time                   packs the panel of B, shared by all workers
-       3rd loop  over tiles of C, in parallel                        packs a block of A, a worker's own (second cache)
-       2nd loop  over the tile's columns, NR at a time               (a sliver of B stays in the first cache)
-       1st loop  over the tile's rows, MR at a time                  micro-kernel
+       3rd loop  over blocks of C, in parallel                       packs a block of A, a worker's own (second cache)
+       2nd loop  over the block's columns, NR at a time               (a sliver of B stays in the first cache)
+       1st loop  over the block's rows, MR at a time                  micro-kernel
 
    alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can
    fuse one with the other in one place and not in another. */
@@ -4312,7 +4318,7 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 #define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
-#define SHS__STRIPE_COLUMNS 384 /* of a tile where several workers share them: each packs its block of A anew */
+#define SHS__STRIPE_COLUMNS 384 /* of a block of C where several workers share them: each packs its block of A anew */
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
 #define SHS__SLAB_DEPTH 6144  /* of a product much deeper than wide, a slab at a time: a multiple of KC; results depend on it */
 #define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
@@ -4328,7 +4334,7 @@ typedef struct shs__gemm {
     int lda, ldb, ldc;
     /* memory */
     int panel;            /* columns packed_b has room for */
-    int stripe;           /* columns of a tile of C */
+    int stripe;           /* columns of a block of C */
     shs_real *packed_b;   /* one panel of B */
     shs_real *own;        /* for each worker a tile and a block of A */
     size_t own_count;
@@ -4357,7 +4363,7 @@ SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
     (void)worker;
     for (; j < end; j += width) {
         const shs_real *s = g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
-                                                   : SHS__AT(g->B, g->ldb, g->from, g->column + j);
+                                                       : SHS__AT(g->B, g->ldb, g->from, g->column + j);
         g->tiles->pack(g->transb == SHS_TRANS_YES, shs__imin(g->columns - j, width), width, g->depth, g->alpha, s, g->ldb,
                        g->packed_b + (size_t)j * (size_t)g->depth);
     }
@@ -4367,7 +4373,7 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
     int i;
     for (i = 0; i < rows; i += g->tiles->rows) {
         const shs_real *s = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row + i)
-                                                   : SHS__AT(g->A, g->lda, row + i, g->from);
+                                                       : SHS__AT(g->A, g->lda, row + i, g->from);
         int width = shs__imin(rows - i, g->tiles->rows);
         g->tiles->pack(g->transa == SHS_TRANS_NO, width, shs__la_round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
                        to + (size_t)i * (size_t)g->depth);
@@ -4478,7 +4484,7 @@ SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans trans
 
 /* ---- gemm: products much deeper than wide ------------------------------------------------------------ >>gemm_deep */
 
-/* A Gram or covariance matrix of very many columns: C offers few tiles to share out, and the packed panel would pass from
+/* A Gram or covariance matrix of very many columns: C offers few blocks to share out, and the packed panel would pass from
    one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
    up in order, so that the bits are those of one thread. */
 SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
@@ -4646,12 +4652,7 @@ SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n
                                            const shs_real *C, int ldc) {
     if (shs__la_not_binary((int)uplo) || shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
-    if (k < 0) return SHS_BAD_K;
-    if (shs__la_absent(A, n, k)) return SHS_BAD_A;
-    if (lda < (trans == SHS_TRANS_YES ? k : n)) return SHS_BAD_LDA;
-    if (shs__la_absent(C, n, n)) return SHS_BAD_C;
-    if (ldc < n) return SHS_BAD_LDC;
-    return SHS_OK;
+    return shs__la_gemm_check(trans, shs__la_other_trans(trans), n, n, k, A, lda, A, lda, C, ldc);
 }
 
 /* The fast form of shs_syrk_naive. */
@@ -4965,10 +4966,14 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 /* 5  SYMMETRIC EIGENPROBLEM                                                                                  >>eigen */
 /* ================================================================================================================== */
 
+/* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: products; scratch; the matrix in and the
+   results out; the three stages; the driver; the naive twin. It calls sections 2 and 3, the kernels and shs__la_round_up.
+   Sections 8 and 10 call shs_eigh; nothing else here is for others. */
+
 /* A = V diag(lambda) V' in three stages:
 
        1  A = Q T Q'          T tridiagonal, by n - 2 Householder reflections, SHS__REFLECTIONS of them at a time
-       2  T = S diag(lambda) S', all pairs: divide and conquer over small blocks that implicit QL solves;
+       2  T = S diag(lambda) S', all eigenpairs: divide and conquer over small blocks that implicit QL solves;
           few: bisection and inverse iteration; values only: QL
        3  V = Q S, the reflections applied to S
 
@@ -5057,8 +5062,8 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
     return (lines | 1) * SHS__WALIGN;
 }
 
-/* Whether bisection and inverse iteration are faster than all pairs. Time for k of n pairs over that of all, random matrices
-   and covariances of a decaying spectrum, AVX-512:
+/* Whether bisection and inverse iteration are faster than all eigenpairs. Time for k of n eigenpairs over that of all, random
+   matrices and covariances of a decaying spectrum, AVX-512:
 
        n      k = n/20     n/10         3n/20        n/5          n/4          2n/5
        32     1.6, 1.7     1.6, 1.8     1.6, 1.8     1.7, 1.9     1.8, 1.9     1.9, 2.1
@@ -5133,7 +5138,7 @@ SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
     memset(M, 0, (size_t)ld * ((size_t)columns + SHS__BORDER) * sizeof *M);
 }
 
-/* The scaled lower triangle with zeros all around it. */
+/* The scaled lower triangle with zeros above it, below it and behind it. */
 SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
     int i, j;
     shs__eigh_clear(w->A, w->ld, w->n);
@@ -5317,7 +5322,7 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     return SHS_OK;
 }
 
-/* ---- stage 2, all pairs: divide and conquer ------------------------------------------------------------- >>divide */
+/* ---- stage 2, all eigenpairs: divide and conquer -------------------------------------------------------- >>divide */
 
 /* Cut T where beta couples its halves (Cuppen 1981). With v = (0 .. 0, 1, sign beta, 0 .. 0)',
 
@@ -5560,7 +5565,7 @@ SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
     return status;
 }
 
-/* ---- stage 2, few pairs: bisection and inverse iteration --------------------------------------------- >>bisection */
+/* ---- stage 2, few eigenpairs: bisection and inverse iteration ---------------------------------------- >>bisection */
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
@@ -5767,7 +5772,7 @@ SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs
     return SHS_OK;
 }
 
-/* Stages 1 to 3 and the results, scaled back. Should inverse iteration fail, all pairs are computed. */
+/* Stages 1 to 3 and the results, scaled back. Should inverse iteration fail, all are computed. */
 SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
     shs_status status = SHS_OK;
     int few, j;
