@@ -1287,7 +1287,8 @@ typedef struct shs_engine {
 
 /* GLOSSARY: words that have one meaning below.
      batch     patches that are coded and put back together
-     block     a rectangle of a matrix; of a stream, the lines that are in memory at a time; of memory, what one request got
+     block     in sections 4 to 6 a rectangle of a matrix, in section 9 the lines of a cube that are in memory at a time; as a
+               member of a result the memory that one request got
      chunk     what one call of a parallel loop's body does; it depends on the sizes alone, so that sums do too
      counted   a dummy that takes a buffer's address while the layout function only counts (shs__layout)
      element   what pixels are calculated in: shs_real, or shs_wide where that is needed
@@ -1296,7 +1297,7 @@ typedef struct shs_engine {
      job       what a stage is asked to do: inputs, options, and where the results go
      lane      one element of a processor's vector
      own       a worker's own scratch; a worker is a number that no two threads have at the same time
-     panel     columns of a matrix, or pixels of a cube, that are worked on together because they fit into a cache
+     panel     columns of a matrix that are worked on together because they fit into a cache; in section 9 they are pixels
      plane     the values of one band, or of one output, of the pixels of a panel, side by side
      quad      four 8-bit values in 32 bits of a vector, from four pixels; a pair is two of 16 bits
      run       to do what was prepared: memory is in place, arguments are checked
@@ -10342,6 +10343,7 @@ typedef struct shs__whitened {
     shs__white white;
     shs_contrast contrast;
     shs_real *products; /* z_a z_b: as many panels for each worker */
+    shs_wide *sums;     /* of a pass */
     shs_wide *chunk_sums;
 } shs__whitened;
 
@@ -10359,7 +10361,8 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
 
 SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
     shs__white *white = &w->white;
-    size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n, count = shs__zmax(1 + 2 * m, 1 + m + m * m);
+    size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n;
+    size_t count = shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs); /* the most that a pass sums */
     size_t pixels = shs__layout_product(white->panels, SHS__PANEL_PIXELS, 1);
     shs__px_reader_layout(l, &w->job.reader, workers);
     shs__px_map_layout(l, &white->map, workers);
@@ -10369,7 +10372,8 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, shs__layout_product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
-    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(shs__zmax(count, 1 + pairs * pairs), SHS__PASS_CHUNKS, 1));
+    w->sums = SHS__CARVE(l, shs_wide, count);
+    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(count, SHS__PASS_CHUNKS, 1));
 }
 
 /* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
@@ -10426,38 +10430,38 @@ SHS__PRIVATE void shs__px_whitened_map(shs__whitened *w, int c, const shs_wide *
     shs__px_map_set(&w->job.map, W, w->job.map.bands, 1, NULL, NULL);
 }
 
-SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count, shs_wide *sums,
+SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count,
                                               void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
     shs__consumer c = SHS_ZERO;
     int kept = shs__px_white_kept(&w->white);
     c.work = work, c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL, c.state = w;
-    c.count = count, c.sums = sums, c.chunk_sums = w->chunk_sums;
+    c.count = count, c.sums = w->sums, c.chunk_sums = w->chunk_sums;
     c.phase = kept ? NULL : "whitening";
     if (kept) w->job.reader.tiles = 0;
     return shs__px_pass_run(ctx, &w->job.reader, &c);
 }
 
 /* The first pass: whitens, keeps what is to be kept, and sums. */
-SHS__PRIVATE shs_status shs__px_cpu_whiten(const shs_context *ctx, shs__whitened *w, shs_wide *sums) {
+SHS__PRIVATE shs_status shs__px_cpu_whiten(const shs_context *ctx, shs__whitened *w) {
     size_t pairs = (size_t)w->gram.n;
     shs_status status = SHS_OK;
-    if (pairs) status = shs__px_whitened_pass(ctx, w, 1 + pairs * pairs, sums, shs__px_fourth_panel);
-    else if (w->white.kept) status = shs__px_whitened_pass(ctx, w, 1, sums, shs__px_count_panel);
-    else sums[0] = 1; /* nothing to sum; a count that is not 0 says that there are pixels */
+    if (pairs) status = shs__px_whitened_pass(ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
+    else if (w->white.kept) status = shs__px_whitened_pass(ctx, w, 1, shs__px_count_panel);
+    else w->sums[0] = 1; /* nothing to sum; a count that is not 0 says that there are pixels */
     w->white.filled = 1;
     return status;
 }
 
 SHS__PRIVATE shs_status shs__px_cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
-                                          const shs_wide *W, shs_wide *sums) {
+                                          const shs_wide *W) {
     shs__px_whitened_map(w, c, W);
     w->contrast = contrast;
-    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, sums, shs__px_sweep_panel);
+    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, shs__px_sweep_panel);
 }
 
-SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
+SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W) {
     shs__px_whitened_map(w, w->job.map.bands, W);
-    return shs__px_whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, sums, shs__px_rate_panel);
+    return shs__px_whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
 }
 
 /* Writes the sources W'z into the sink without reading the cube again; returns 0, doing nothing, where the whitened pixels were
@@ -10581,23 +10585,22 @@ SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
 }
 
 /* The first pass. The CPU's map is set in any case: the CPU may take over later. */
-SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w, shs_wide *sums) {
+SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
     shs_status status;
     shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->white.map.shift;
-    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_whiten(px->ctx, w, sums) : status;
+    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, w->sums));
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_whiten(px->ctx, w) : status;
 }
 
-SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W,
-                                      shs_wide *sums) {
-    shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_sweep(px->ctx, w, contrast, c, W, sums) : status;
+SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
+    shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, w->sums));
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_sweep(px->ctx, w, contrast, c, W) : status;
 }
 
-SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W, shs_wide *sums) {
-    shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_rate(px->ctx, w, W, sums) : status;
+SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
+    shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, w->sums));
+    return shs__px_whitened_here(px, status) ? shs__px_cpu_rate(px->ctx, w, W) : status;
 }
 
 /* ---- moments ------------------------------------------------------------------------------------------- >>moments */
@@ -11450,7 +11453,6 @@ typedef struct shs__sources {
     shs__whitened white;
     int m, pairs;       /* components; products z_a z_b, a <= b */
     shs_contrast contrast;
-    shs_wide *sums;     /* of a pass */
     shs_wide *fourth;   /* pairs x pairs: E (z_a z_b)(z_c z_d); NULL: they are not used */
     shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
 } shs__sources;
@@ -11458,28 +11460,28 @@ typedef struct shs__sources {
 /* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
 SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status, size_t count) {
     status = shs__ctx_agree(s->px->ctx, status);
-    if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, s->sums, count, SHS_REDUCE_SUM);
+    if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, s->white.sums, count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    if (!(s->sums[0] > 0)) return SHS_NO_PIXELS;
-    return shs__wide_finite(count, s->sums) ? SHS_OK : SHS_NOT_FINITE;
+    if (!(s->white.sums[0] > 0)) return SHS_NO_PIXELS;
+    return shs__wide_finite(count, s->white.sums) ? SHS_OK : SHS_NOT_FINITE;
 }
 
 /* The first pass: whitens, keeps, sums fourth moments. */
 SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
     size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
-    shs_status status = shs__ica_sources_sum(s, shs__px_whiten(s->px, whitening, &s->white, s->sums), n ? 1 + n * n : 1);
+    shs_status status = shs__ica_sources_sum(s, shs__px_whiten(s->px, whitening, &s->white), n ? 1 + n * n : 1);
     for (j = 0; j < n && status == SHS_OK; j++)
-        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->sums[1 + j * n + i] / s->sums[0];
+        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->white.sums[1 + j * n + i] / s->white.sums[0];
     return status;
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = (size_t)s->m * (size_t)c, count = 1 + (size_t)c + cells, i;
-    shs_status status = shs__ica_sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W, s->sums), count);
+    shs_status status = shs__ica_sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W), count);
     if (status != SHS_OK) return status;
-    for (i = 0; i < (size_t)c; i++) slope[i] = s->sums[1 + i] / s->sums[0];
-    for (i = 0; i < cells; i++) S[i] = s->sums[1 + (size_t)c + i] / s->sums[0];
+    for (i = 0; i < (size_t)c; i++) slope[i] = s->white.sums[1 + i] / s->white.sums[0];
+    for (i = 0; i < cells; i++) S[i] = s->white.sums[1 + (size_t)c + i] / s->white.sums[0];
     return SHS_OK;
 }
 
@@ -11488,10 +11490,10 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ic
     const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
-    if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W, s->sums), 1 + 2 * m);
+    if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W), 1 + 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
-        shs_wide away = s->sums[1 + m + i] / s->sums[0] - gaussian;
-        c[i].kurtosis = s->sums[1 + i] / s->sums[0] - 3;
+        shs_wide away = s->white.sums[1 + m + i] / s->white.sums[0] - gaussian;
+        c[i].kurtosis = s->white.sums[1 + i] / s->white.sums[0] - 3;
         c[i].negentropy = away * away;
     }
     return status;
@@ -11894,9 +11896,8 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
 }
 
 SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
-    size_t m = (size_t)s->m, pairs = fourth ? (size_t)s->pairs : 0;
+    size_t pairs = fourth ? (size_t)s->pairs : 0;
     shs__px_whitened_layout(l, &s->white, workers);
-    s->sums = SHS__CARVE(l, shs_wide, shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs));
     s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__layout_product(pairs, pairs, 1)) : NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
     s->image = SHS__CARVE(l, shs_wide, pairs);
