@@ -117,6 +117,16 @@ int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
     return UNSURE;
 }
 
+/* What is said of signal i, which ended with k atoms. */
+void conclude(size_t i, int k, wide residual2, wide base2, int missed, int flags, __global int *used,
+              __global real *errors2, __global int *state) {
+    if (missed) flags |= UNREACHED;
+    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
+    used[i] = k;
+    errors2[i] = (real)residual2;
+    state[i] = flags;
+}
+
 int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }
 
 wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {
@@ -392,11 +402,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         coefs[i * S + (size_t)lane] = t;
     }
     if (lane > 0) return;
-    if (tolerance2 > 0 && !reached) flags |= UNREACHED;
-    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
-    used[i] = k;
-    errors2[i] = (real)residual2;
-    state[i] = flags;
+    conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
 }
 #endif
 
@@ -480,11 +486,7 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
             atoms[i * S + (size_t)q] = 0;
             coefs[i * S + (size_t)q] = 0;
         }
-        if (tolerance2 > 0 && !reached) flags |= UNREACHED;
-        if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
-        used[i] = k;
-        errors2[i] = (real)residual2;
-        state[i] = flags;
+        conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }
 #endif

@@ -410,40 +410,42 @@ static void test_options_of_components(void **state) {
 }
 
 /* There and back: components or sources, the pixels from them, and for components what is left without the small ones. */
-static void check_ways(const shs_cube *cube, const shs_pca *pca, const shs_ica *ica, double bound) {
-    int outputs = pca ? pca->components : ica->components, ways = pca ? 3 : 2, i, j;
+static void check_ways(plain_cube p, shs_type type, shs_interleave interleave, int outputs, int by_sources, double bound) {
+    shs_cube whole = cube_of(&p, type, interleave, 0), *cube = &whole;
+    shs_pca_options po = SHS_ZERO;
+    shs_ica_options io = SHS_ZERO;
+    shs_pca pca = SHS_ZERO;
+    shs_ica ica = SHS_ZERO;
+    int ways = by_sources ? 2 : 3, i, j;
     shs_context *const ctx[2] = {NULL, &on_device};
     shs_sink sinks[2][3];
+    po.components = io.components = outputs;
+    assert_ok(by_sources ? shs_ica_fit(NULL, cube, &io, &ica) : shs_pca_fit(NULL, cube, &po, &pca));
     for (i = 0; i < 2; i++) {
         shs_cube few;
         for (j = 0; j < ways; j++)
             sinks[i][j] = new_sink(SHS_TYPE_F32, (shs_interleave)j, cube->lines, cube->samples, j ? cube->bands : outputs);
         few = sink_cube(&sinks[i][0], cube->lines, cube->samples, outputs);
-        if (pca) {
-            assert_ok_cl(shs_pca_transform(ctx[i], pca, cube, &sinks[i][0]));
-            assert_ok_cl(shs_pca_inverse(ctx[i], pca, &few, &sinks[i][1]));
-            assert_ok_cl(shs_pca_denoise(ctx[i], pca, 3, cube, &sinks[i][2]));
+        if (!by_sources) {
+            assert_ok_cl(shs_pca_transform(ctx[i], &pca, cube, &sinks[i][0]));
+            assert_ok_cl(shs_pca_inverse(ctx[i], &pca, &few, &sinks[i][1]));
+            assert_ok_cl(shs_pca_denoise(ctx[i], &pca, 3, cube, &sinks[i][2]));
         } else {
-            assert_ok_cl(shs_ica_transform(ctx[i], ica, cube, &sinks[i][0]));
-            assert_ok_cl(shs_ica_inverse(ctx[i], ica, &few, &sinks[i][1]));
+            assert_ok_cl(shs_ica_transform(ctx[i], &ica, cube, &sinks[i][0]));
+            assert_ok_cl(shs_ica_inverse(ctx[i], &ica, &few, &sinks[i][1]));
         }
     }
     for (j = 0; j < ways; j++) {
         compare_sinks(&sinks[0][j], &sinks[1][j], cube->lines, cube->samples, j ? cube->bands : outputs, bound);
         sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
     }
+    shs_pca_free(NULL, &pca), shs_ica_free(NULL, &ica);
+    cube_free(cube), free(p.x);
 }
 
 static void test_ways_of_components(void **state) {
-    plain_cube p = mixed_cube(40, 33, 9, 4, 0.5, 9);
-    shs_cube cube = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIP, 0);
-    shs_pca_options o = SHS_ZERO;
-    shs_pca pca;
     (void)state;
-    o.components = 5;
-    assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
-    check_ways(&cube, &pca, NULL, 2e-4);
-    shs_pca_free(NULL, &pca), cube_free(&cube), free(p.x);
+    check_ways(mixed_cube(40, 33, 9, 4, 0.5, 9), SHS_TYPE_U16, SHS_INTERLEAVE_BIP, 5, 0, 2e-4);
 }
 
 static void test_golden_cubes(void **state) {
@@ -573,15 +575,8 @@ static void test_options_of_sources(void **state) {
 }
 
 static void test_ways_of_sources(void **state) {
-    plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21);
-    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
-    shs_ica_options o = SHS_ZERO;
-    shs_ica ica;
     (void)state;
-    o.components = 4;
-    assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
-    check_ways(&cube, NULL, &ica, 1e-3);
-    shs_ica_free(NULL, &ica), cube_free(&cube), free(p.x);
+    check_ways(mixed_cube(53, 61, 10, 4, 0.01, 21), SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 4, 1, 1e-3);
 }
 
 static void test_ica_of_golden_cube(void **state) {
@@ -775,19 +770,21 @@ static void test_what_cannot_be_shared(void **state) {
     free(moved), sink_free(&a), cube_free(&cube), free(p.x);
 }
 
+static shs_moments moments_there(const shs_cube *cube) {
+    shs_moments m;
+    assert_ok(shs_moments_create(NULL, cube->bands, &m));
+    assert_ok_cl(shs_moments_update(&on_device, cube, 0, &m));
+    return m;
+}
+
 static void test_same_bits_again(void **state) {
     plain_cube p = mixed_cube(70, 61, 20, 4, 0.1, 12);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
-    shs_moments m[2];
-    int i;
+    shs_moments once = moments_there(&cube), again = moments_there(&cube);
     (void)state;
-    for (i = 0; i < 2; i++) {
-        assert_ok(shs_moments_create(NULL, 20, m + i));
-        assert_ok_cl(shs_moments_update(&on_device, &cube, 0, m + i));
-    }
-    assert_memory_equal(m[0].sum, m[1].sum, 20 * sizeof(double));
-    assert_memory_equal(m[0].products, m[1].products, 400 * sizeof(double));
-    for (i = 0; i < 2; i++) shs_moments_free(NULL, m + i);
+    assert_memory_equal(once.sum, again.sum, 20 * sizeof(double));
+    assert_memory_equal(once.products, again.products, 400 * sizeof(double));
+    shs_moments_free(NULL, &once), shs_moments_free(NULL, &again);
     cube_free(&cube), free(p.x);
 }
 

@@ -389,8 +389,7 @@ static void test_tolerances(void **state) {
         o.tolerance = (shs_real)0.2;
         check_problem(&w, &o, 12);
     }
-    free(each);
-    free(limits);
+    free(each), free(limits);
     free_problem(&w);
 }
 
@@ -455,38 +454,35 @@ static void test_options(void **state) {
         on_device(d, shs_omp_ex(&d->ctx, 24, 50, D, 27, w.m, wide, 30, &o, &b, errors + w.m, NULL));
         check_codes(&w, &a, &b, errors, errors + w.m);
     }
-    shs_codes_free(NULL, &a);
-    shs_codes_free(NULL, &b);
-    free(errors);
-    free(G);
-    free(wide);
-    free(D);
+    shs_codes_free(NULL, &a), shs_codes_free(NULL, &b);
+    free(errors), free(G), free(wide), free(D);
     free_problem(&w);
 }
 
 /* The device finds what is not a number itself. */
-static void test_not_finite(void **state) {
+static void check_not_finite(device *d) {
     problem w = new_problem(12, 20, 100, 2, 91);
-    int how;
-    (void)state;
-    for (how = 0; how < 2; how++) {
-        shs_omp_options o = SHS_ZERO;
-        shs_omp_report report;
-        shs_signals_job job = SHS_ZERO;
-        void *session = NULL;
-        device *d = use_device(how);
-        int value;
-        o.sparsity = 2;
-        job.p = 12, job.n = 20, job.m = w.m, job.Y = w.Y, job.ldy = 12, job.stride = 2, job.coding = &o;
-        for (value = 0; value < 3; value++) {
-            w.Y[12 * w.m - 1] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
-            on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
-            on_device(d, shs__cl_signals_dictionary(session, w.D, 12));
-            assert_status(shs__cl_signals_code(session, NULL, NULL, &report), value ? SHS_SIGNALS_NOT_FINITE : SHS_OK);
-            shs__cl_signals_close(session);
-        }
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    shs_signals_job job = SHS_ZERO;
+    void *session = NULL;
+    int value;
+    o.sparsity = 2;
+    job.p = 12, job.n = 20, job.m = w.m, job.Y = w.Y, job.ldy = 12, job.stride = 2, job.coding = &o;
+    for (value = 0; value < 3; value++) {
+        w.Y[12 * w.m - 1] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
+        on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
+        on_device(d, shs__cl_signals_dictionary(session, w.D, 12));
+        assert_status(shs__cl_signals_code(session, NULL, NULL, &report), value ? SHS_SIGNALS_NOT_FINITE : SHS_OK);
+        shs__cl_signals_close(session);
     }
     free_problem(&w);
+}
+
+static void test_not_finite(void **state) {
+    int how;
+    (void)state;
+    for (how = 0; how < 2; how++) check_not_finite(use_device(how));
 }
 
 /* Equal atoms, copies with the other sign, zero atoms, dependent atoms. */

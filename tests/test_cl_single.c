@@ -117,9 +117,7 @@ static void test_anomalies(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_components),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_anomalies),
+        cmocka_unit_test(test_components), cmocka_unit_test(test_sources), cmocka_unit_test(test_anomalies),
     };
     return cmocka_run_group_tests_name("without double", tests, open_device, close_device);
 }

@@ -74,4 +74,41 @@ static inline int same_ica(const shs_ica *a, const shs_ica *b) {
            memcmp(a->unmixing, b->unmixing, m * B * w) == 0 && memcmp(a->mixing, b->mixing, m * B * w) == 0;
 }
 
+/* ---- ranks with a share of the lines each, of which some call may fail --------------------------------------------- */
+
+enum { RANK_READ = 0, RANK_ALLOCATION, RANK_STEP, RANK_FAULTS };
+/* What the rank says whose call fails, and what the others say. */
+static const shs_status rank_fails[RANK_FAULTS] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
+static const shs_status others_say[RANK_FAULTS] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
+
+typedef struct rank_share {
+    shs_cube lines, used;      /* in memory, and as a stream */
+    int fails_at[RANK_FAULTS]; /* the call that fails, from 0; negative: none */
+    stream s;
+    watch progress;
+    faulty f;
+    shs_context ctx;
+    shs_status status;
+} rank_share;
+
+/* So many lines for each rank but the last, which has the rest. */
+static inline void share_lines(rank_share *shares, int ranks, const shs_cube *cube, int lines) {
+    int r, k;
+    memset(shares, 0, (size_t)ranks * sizeof *shares);
+    for (r = 0; r < ranks; r++) {
+        for (k = 0; k < RANK_FAULTS; k++) shares[r].fails_at[k] = -1;
+        shares[r].lines = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
+    }
+}
+
+/* Makes a rank's context and stream ready for its call. */
+static inline const shs_context *rank_begins(rank_share *me, const shs_context *given, int block_lines) {
+    me->ctx = *given;
+    me->used = streamed(&me->lines, block_lines, &me->s);
+    me->s.fail_at = me->fails_at[RANK_READ];
+    faulty_attach(&me->f, me->fails_at[RANK_ALLOCATION], &me->ctx);
+    watch_attach(&me->progress, me->fails_at[RANK_STEP], &me->ctx);
+    return &me->ctx;
+}
+
 #endif

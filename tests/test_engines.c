@@ -231,6 +231,14 @@ static plain_cube mapped(const pixels *s, const shs_pixel_map *map, int squares)
     return squares ? one : out;
 }
 
+/* Whether the call that maps goes well; then out is what it makes. */
+static int maps(const pixels *s, const shs_pixel_map *map, int squares, plain_cube *out) {
+    if (fails(s->told)) return 0;
+    s->told->maps++;
+    *out = mapped(s, map, squares);
+    return 1;
+}
+
 static shs_status pixels_range(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
                                shs_wide *high) {
     pixels *s = (pixels *)session;
@@ -238,15 +246,13 @@ static shs_status pixels_range(void *session, const shs_pixel_map *map, int prec
     size_t i;
     int k;
     (void)precise;
-    if (fails(s->told)) return s->told->answer;
-    s->told->maps++;
-    out = mapped(s, map, squares);
+    if (!maps(s, map, squares, &out)) return s->told->answer;
     for (k = 0; k < out.bands; k++) low[k] = ENDLESS, high[k] = -ENDLESS;
-    for (i = 0; i < pixels_of(&out); i++)
-        for (k = 0; k < out.bands && s->valid[i]; k++) {
-            low[k] = fmin(low[k], pixel_of(&out, i)[k]);
-            high[k] = fmax(high[k], pixel_of(&out, i)[k]);
-        }
+    for (i = 0; i < values_of(&out); i++) {
+        if (!s->valid[i / (size_t)out.bands]) continue;
+        k = (int)(i % (size_t)out.bands);
+        low[k] = fmin(low[k], out.x[i]), high[k] = fmax(high[k], out.x[i]);
+    }
     free(out.x);
     return SHS_OK;
 }
@@ -257,17 +263,14 @@ static shs_status pixels_map(void *session, const shs_pixel_map *map, int precis
     pixels *s = (pixels *)session;
     plain_cube out;
     size_t i;
-    int k;
     (void)precise;
-    if (fails(s->told)) return s->told->answer;
-    s->told->maps++;
-    out = mapped(s, map, squares);
-    for (i = 0; i < pixels_of(&out); i++)
-        for (k = 0; k < out.bands; k++) {
-            double x = pixel_of(&out, i)[k];
-            if (sink->rescale) x = (sink->high - sink->low) * (x - low[k]) / (high[k] - low[k]) + sink->low;
-            ((double *)sink->pixels)[i * (size_t)out.bands + (size_t)k] = s->valid[i] ? x : missing;
-        }
+    if (!maps(s, map, squares, &out)) return s->told->answer;
+    for (i = 0; i < values_of(&out); i++) {
+        size_t pixel = i / (size_t)out.bands, k = i % (size_t)out.bands;
+        double x = out.x[i];
+        if (sink->rescale) x = (sink->high - sink->low) * (x - low[k]) / (high[k] - low[k]) + sink->low;
+        ((double *)sink->pixels)[i] = s->valid[pixel] ? x : missing;
+    }
     free(out.x);
     return SHS_OK;
 }

@@ -713,10 +713,33 @@ static void test_odd_starts(void **state) {
     cube_free(&cube);
 }
 
+/* The same result and the same sources on one thread, two and three. */
+static void check_threads(const shs_cube *fitted, const shs_cube *cube, const shs_ica_options *o) {
+    shs_ica first = SHS_ZERO, more;
+    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4),
+             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4);
+    int threads;
+    for (threads = 1; threads <= 3; threads++) {
+        shs_context ctx = SHS_ZERO;
+        ctx.threads = threads;
+        more = fit(&ctx, fitted, o);
+        assert_ok(shs_ica_transform(&ctx, &more, cube, threads == 1 ? &a : &b));
+        if (threads == 1) {
+            first = more;
+            continue;
+        }
+        assert_true(same_ica(&first, &more));
+        assert_memory_equal(a.pixels, b.pixels, 71 * 67 * 4 * sizeof(float));
+        shs_ica_free(&ctx, &more);
+    }
+    shs_ica_free(NULL, &first);
+    sink_free(&a), sink_free(&b);
+}
+
 static void test_seeds_and_threads(void **state) {
     plain_cube p = mixed_cube(71, 67, 9, 4, 0.02, 4);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), blockwise;
-    int contrast, approach, route, precise, threads;
+    int contrast, approach, route, precise;
     stream s;
     (void)state;
     blockwise = streamed(&cube, 9, &s);
@@ -725,25 +748,8 @@ static void test_seeds_and_threads(void **state) {
             for (route = contrast == SHS_CONTRAST_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
                 for (precise = 0; precise < 2; precise++) {
                     shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
-                    shs_ica first = SHS_ZERO, more;
-                    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4),
-                             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 71, 67, 4);
                     o.random_start = 1, o.seed = 12345, o.precise = precision_of(precise);
-                    for (threads = 1; threads <= 3; threads++) {
-                        shs_context ctx = SHS_ZERO;
-                        ctx.threads = threads;
-                        more = fit(&ctx, precise ? &blockwise : &cube, &o);
-                        assert_ok(shs_ica_transform(&ctx, &more, &cube, threads == 1 ? &a : &b));
-                        if (threads == 1) {
-                            first = more;
-                            continue;
-                        }
-                        assert_true(same_ica(&first, &more));
-                        assert_memory_equal(a.pixels, b.pixels, 71 * 67 * 4 * sizeof(float));
-                        shs_ica_free(&ctx, &more);
-                    }
-                    shs_ica_free(NULL, &first);
-                    sink_free(&a), sink_free(&b);
+                    check_threads(precise ? &blockwise : &cube, &cube, &o);
                 }
     assert_false(s.wrong);
     free(p.x);
@@ -990,46 +996,31 @@ static void test_bad_arguments(void **state) {
 
 typedef struct rank_work {
     shs_ica_options o;
-    int fail_read[MOST_RANKS], fail_allocation[MOST_RANKS], cancel[MOST_RANKS];
-    shs_cube parts[MOST_RANKS];
+    rank_share shares[MOST_RANKS];
     shs_ica made[MOST_RANKS];
-    faulty f[MOST_RANKS];
-    shs_status status[MOST_RANKS];
 } rank_work;
 
 static void rank_body(const shs_context *given, int rank, void *arg) {
     rank_work *w = (rank_work *)arg;
-    shs_context ctx = *given;
-    shs_cube used;
-    stream s;
-    watch progress;
-    used = streamed(w->parts + rank, 5, &s);
-    s.fail_at = w->fail_read[rank];
-    faulty_attach(w->f + rank, w->fail_allocation[rank], &ctx);
-    watch_attach(&progress, w->cancel[rank], &ctx);
+    rank_share *me = w->shares + rank;
     memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
-    w->status[rank] = shs_ica_fit(&ctx, &used, &w->o, w->made + rank);
+    me->status = shs_ica_fit(rank_begins(me, given, 5), &me->used, &w->o, w->made + rank);
 }
 
 static void rank_setup(rank_work *w, const shs_cube *cube, int ranks) {
-    int r, lines = cube->lines / (ranks + 1);
     memset(w, 0, sizeof *w);
-    for (r = 0; r < ranks; r++) {
-        w->fail_read[r] = w->fail_allocation[r] = w->cancel[r] = -1;
-        w->parts[r] = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
-    }
+    share_lines(w->shares, ranks, cube, cube->lines / (ranks + 1));
 }
 
 static void rank_clean(rank_work *w, int ranks) {
-    int r;
-    for (r = 0; r < ranks; r++) {
-        shs_context ctx = SHS_ZERO;
-        ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
-        if (!holds_untouched(w->made + r, sizeof w->made[r])) {
-            assert_true(w->status[r] == SHS_OK || w->status[r] == SHS_CANCELLED);
-            shs_ica_free(&ctx, w->made + r);
+    rank_share *me;
+    for (me = w->shares; me < w->shares + ranks; me++) {
+        shs_ica *made = w->made + (me - w->shares);
+        if (!holds_untouched(made, sizeof *made)) {
+            assert_true(me->status == SHS_OK || me->status == SHS_CANCELLED);
+            shs_ica_free(&me->ctx, made);
         }
-        assert_int_equal(w->f[r].outstanding, 0);
+        assert_int_equal(me->f.outstanding, 0);
     }
 }
 
@@ -1051,7 +1042,7 @@ static void test_ranks_give_one_answer(void **state) {
                     one = fit(NULL, &cube, &w.o);
                     run_ranks(ranks, rank_body, &w);
                     for (r = 0; r < ranks; r++) {
-                        assert_ok(w.status[r]);
+                        assert_ok(w.shares[r].status);
                         assert_true(w.made[r].count == one.count);
                         assert_true(rotation_difference(4, w.made[r].rotation, one.rotation) <= BY_TYPE(1e-5, 1e-8));
                         assert_true(same_ica(w.made + r, w.made));
@@ -1065,14 +1056,12 @@ static void test_ranks_give_one_answer(void **state) {
 }
 
 static void test_a_failing_rank_ends_both(void **state) {
-    static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
-    static const shs_status others[] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
     plain_cube p = mixed_cube(20, 23, 4, 3, 0.1, 10);
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     int sweep, fault, k;
     (void)state;
     for (sweep = 0; sweep < 2; sweep++)
-        for (fault = 0; fault < 3; fault++)
+        for (fault = 0; fault < RANK_FAULTS; fault++)
             for (k = 0;; k++) {
                 rank_work w;
                 int through;
@@ -1080,11 +1069,11 @@ static void test_a_failing_rank_ends_both(void **state) {
                 w.o = options_of(3, SHS_CONTRAST_POW3, sweep ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION,
                                  sweep ? SHS_ROUTE_SWEEP : SHS_ROUTE_MOMENTS);
                 w.o.iterations = 8;
-                *(fault == 0 ? w.fail_read + 1 : fault == 1 ? w.fail_allocation + 1 : w.cancel + 1) = k;
+                w.shares[1].fails_at[fault] = k;
                 run_ranks(2, rank_body, &w);
-                through = w.status[1] == SHS_OK;
-                assert_status(w.status[1], through ? SHS_OK : own[fault]);
-                assert_status(w.status[0], through ? SHS_OK : others[fault]);
+                through = w.shares[1].status == SHS_OK;
+                assert_status(w.shares[1].status, through ? SHS_OK : rank_fails[fault]);
+                assert_status(w.shares[0].status, through ? SHS_OK : others_say[fault]);
                 rank_clean(&w, 2);
                 if (through) break;
             }

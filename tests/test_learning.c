@@ -1670,24 +1670,23 @@ static void test_workspace_overflow(void **state) {
 /* The same with atoms that are replaced, which ranks agree on too; and from signals, which are fetched by a reduction. What was
    finished stands in the history, what broke down does not. */
 static void test_broken_replacement(void **state) {
-    shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 87), *D = copy_of(P * N, D0);
-    shs_ksvd_options o = small_options();
-    shs_ksvd_report report = SHS_ZERO;
+    one_step t;
     shs_ksvd_record history[2];
     shs_context ctx = SHS_ZERO;
     int k, left, start;
     (void)state;
-    o.iterations = 2, o.prune_coherence = (shs_real)0.3, report.history = history;
+    one_step_begin(&t, 87);
+    t.o = small_options(), t.o.iterations = 2, t.o.prune_coherence = (shs_real)0.3, t.report.history = history;
     ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
     for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start += SHS_START_GIVEN - SHS_START_SIGNALS)
         for (k = 0;; k++) {
             shs_status status;
             int done = 0;
             left = k;
-            o.start = (shs_start)start;
+            t.o.start = (shs_start)start;
             memset(history, 0x5a, sizeof history);
-            memcpy(D, D0, P * N * sizeof *D);
-            status = shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &report);
+            memcpy(t.D, t.before, P * N * sizeof *t.D);
+            status = shs_ksvd_ex(&ctx, P, N, M, t.Y, P, &t.o, t.D, P, NULL, &t.report);
             while (done < 2 && history[done].atoms_used != 0x5a5a5a5a) done++;
             if (status == SHS_OK) {
                 assert_int_equal(done, 2);
@@ -1695,10 +1694,10 @@ static void test_broken_replacement(void **state) {
                 break;
             }
             assert_status(status, SHS_REDUCE_FAILED);
-            assert_memory_equal(D, D0, P * N * sizeof *D);
+            assert_memory_equal(t.D, t.before, P * N * sizeof *t.D);
             if (k < 10) assert_int_equal(done, 0);
         }
-    free(Y), free(D0), free(D);
+    one_step_end(&t);
 }
 
 /* A cancelled run has a history as far as it went. No rank has a signal: there is nothing to learn from. */

@@ -426,28 +426,27 @@ static void test_transform_and_inverse(void **state) {
 static void test_run(void **state) {
     plain_cube p = mixed_cube(23, 31, 8, 4, 1, 21);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1), blockwise;
-    int rescale, precise;
+    int rescale, precise, k;
     (void)state;
     for (rescale = 0; rescale < 2; rescale++)
         for (precise = 0; precise < 2; precise++) {
             shs_pca_options o = options_of(3, 0, 0, precise);
             shs_pca pca = fit(NULL, &cube, &o), made;
-            shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3),
-                     b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3), c;
+            shs_sink to[3]; /* of the transform, of one call, of one call on a stream */
             stream s;
-            a.rescale = b.rescale = rescale, a.low = b.low = -1, a.high = b.high = 1;
-            assert_ok(shs_pca_transform(NULL, &pca, &cube, &a));
-            assert_ok(shs_pca_run(NULL, &cube, &o, &b, &made));
+            for (k = 0; k < 3; k++) {
+                to[k] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
+                to[k].rescale = rescale, to[k].low = -1, to[k].high = 1;
+            }
+            assert_ok(shs_pca_transform(NULL, &pca, &cube, to));
+            assert_ok(shs_pca_run(NULL, &cube, &o, to + 1, &made));
             assert_true(same_pca(&pca, &made));
-            assert_memory_equal(a.pixels, b.pixels, 23 * 31 * 3 * sizeof(double));
-            c = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
-            c.rescale = rescale, c.low = -1, c.high = 1;
             blockwise = streamed(&cube, 23, &s);
-            assert_ok(shs_pca_run(NULL, &blockwise, &o, &c, NULL));
+            assert_ok(shs_pca_run(NULL, &blockwise, &o, to + 2, NULL));
             assert_int_equal(s.passes, 2 + rescale);
-            assert_memory_equal(a.pixels, c.pixels, 23 * 31 * 3 * sizeof(double));
+            for (k = 1; k < 3; k++) assert_memory_equal(to[0].pixels, to[k].pixels, 23 * 31 * 3 * sizeof(double));
+            for (k = 0; k < 3; k++) sink_free(to + k);
             shs_pca_free(NULL, &pca), shs_pca_free(NULL, &made);
-            sink_free(&a), sink_free(&b), sink_free(&c);
         }
     free(p.x);
     cube_free(&cube);
@@ -688,7 +687,7 @@ static void test_rx_of_a_constant_cube(void **state) {
     assert_status(shs_rx(NULL, &cube, NULL, &sink, &rank), SHS_ZERO_VARIANCE);
     cube_free(&cube);
     for (i = 0; i < values_of(&p); i++) p.x[i] = 0.1; /* no float holds it */
-    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    cube = cube_f64(&p);
     assert_status(shs_rx(NULL, &cube, NULL, &sink, &rank), SHS_ZERO_VARIANCE);
     assert_int_equal(rank, -1);
     for (i = 0; i < 30 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
@@ -945,64 +944,51 @@ static void test_threads_give_the_same_bits(void **state) {
 
 typedef struct rank_work {
     int which; /* 0 PCA, 1 MNF, 2 RX, 3 PCA with its transform, rescaled: the range is a matter of all ranks */
-    int fail_read[MOST_RANKS], fail_allocation[MOST_RANKS], cancel[MOST_RANKS];
-    shs_cube parts[MOST_RANKS];
+    rank_share shares[MOST_RANKS];
     shs_pca made[MOST_RANKS];
     shs_sink sinks[MOST_RANKS];
-    faulty f[MOST_RANKS];
-    shs_status status[MOST_RANKS];
     int rank_of_space[MOST_RANKS];
 } rank_work;
 
 static void rank_body(const shs_context *given, int rank, void *arg) {
     rank_work *w = (rank_work *)arg;
-    shs_context ctx = *given;
+    rank_share *me = w->shares + rank;
+    const shs_context *ctx = rank_begins(me, given, 3);
     shs_pca_options o = options_of(0, 0, 0, 1);
-    shs_cube used;
-    stream s;
-    watch progress;
-    used = streamed(w->parts + rank, 3, &s);
-    s.fail_at = w->fail_read[rank];
-    faulty_attach(w->f + rank, w->fail_allocation[rank], &ctx);
-    watch_attach(&progress, w->cancel[rank], &ctx);
     memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
-    if (w->which == 0) w->status[rank] = shs_pca_fit(&ctx, &used, &o, w->made + rank);
-    else if (w->which == 1) w->status[rank] = shs_mnf_fit(&ctx, &used, &o, w->made + rank);
-    else if (w->which == 2) w->status[rank] = shs_rx(&ctx, &used, &o, w->sinks + rank, w->rank_of_space + rank);
+    if (w->which == 0) me->status = shs_pca_fit(ctx, &me->used, &o, w->made + rank);
+    else if (w->which == 1) me->status = shs_mnf_fit(ctx, &me->used, &o, w->made + rank);
+    else if (w->which == 2) me->status = shs_rx(ctx, &me->used, &o, w->sinks + rank, w->rank_of_space + rank);
     else {
         o.components = 1;
         w->sinks[rank].rescale = 1, w->sinks[rank].low = 0, w->sinks[rank].high = 1;
-        w->status[rank] = shs_pca_run(&ctx, &used, &o, w->sinks + rank, NULL);
+        me->status = shs_pca_run(ctx, &me->used, &o, w->sinks + rank, NULL);
     }
 }
 
 static void rank_setup(rank_work *w, int which, const shs_cube *cube, int ranks) {
-    int r, lines = cube->lines / ranks;
+    int r;
     memset(w, 0, sizeof *w);
     w->which = which;
-    for (r = 0; r < ranks; r++) {
-        w->fail_read[r] = w->fail_allocation[r] = w->cancel[r] = -1;
-        w->parts[r] = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
-        w->sinks[r] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, w->parts[r].lines, cube->samples, 1);
-    }
+    share_lines(w->shares, ranks, cube, cube->lines / ranks);
+    for (r = 0; r < ranks; r++)
+        w->sinks[r] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, w->shares[r].lines.lines, cube->samples, 1);
 }
 
 static void rank_clean(rank_work *w, int ranks) {
     int r;
     for (r = 0; r < ranks; r++) {
-        if (w->status[r] == SHS_OK && w->which < 2) {
-            shs_context ctx = SHS_ZERO;
-            ctx.alloc_fn = faulty_alloc, ctx.free_fn = faulty_free, ctx.alloc_user = w->f + r;
-            shs_pca_free(&ctx, w->made + r);
-        } else assert_true(holds_untouched(w->made + r, sizeof w->made[r]));
-        assert_int_equal(w->f[r].outstanding, 0);
+        rank_share *me = w->shares + r;
+        if (me->status == SHS_OK && w->which < 2) shs_pca_free(&me->ctx, w->made + r);
+        else assert_true(holds_untouched(w->made + r, sizeof w->made[r]));
+        assert_int_equal(me->f.outstanding, 0);
         sink_free(w->sinks + r);
     }
 }
 
 static void test_ranks_give_one_answer(void **state) {
     plain_cube p = smooth_cube(25, 31, 6, 3, 18);
-    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_cube cube = cube_f64(&p);
     shs_pca_options o = options_of(0, 0, 0, 1);
     int ranks, which, r;
     (void)state;
@@ -1017,8 +1003,8 @@ static void test_ranks_give_one_answer(void **state) {
             rank_setup(&w, which, &cube, ranks);
             run_ranks(ranks, rank_body, &w);
             for (r = 0; r < ranks; r++) {
-                size_t pixels = (size_t)w.parts[r].lines * 31;
-                assert_ok(w.status[r]);
+                size_t pixels = (size_t)w.shares[r].lines.lines * 31;
+                assert_ok(w.shares[r].status);
                 if (which < 2) {
                     check_near("eigenvalues", 6, w.made[r].eigenvalues, one.eigenvalues, 1e-11 * one.eigenvalues[0]);
                     check_near("forward", 36, w.made[r].forward, one.forward, 1e-8);
@@ -1042,29 +1028,28 @@ static void test_ranks_give_one_answer(void **state) {
 /* Whatever happens to the second rank, both return, and each says what it was. */
 static void test_a_failing_rank_ends_both(void **state) {
     plain_cube p = smooth_cube(24, 13, 4, 2, 19);
-    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_cube cube = cube_f64(&p);
     int which, fault, k;
     (void)state;
     for (which = 0; which < 4; which++)
-        for (fault = 0; fault < 3; fault++)
+        for (fault = 0; fault < RANK_FAULTS; fault++)
             for (k = 0; k < 30; k++) {
-                static const shs_status own[] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
-                static const shs_status others[] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
                 rank_work w;
                 int through;
                 rank_setup(&w, which, &cube, 2);
-                *(fault == 0 ? w.fail_read + 1 : fault == 1 ? w.fail_allocation + 1 : w.cancel + 1) = k;
+                w.shares[1].fails_at[fault] = k;
                 run_ranks(2, rank_body, &w);
-                through = w.status[1] == SHS_OK;
-                if (w.status[0] == SHS_OK && !through && which < 2)
+                through = w.shares[1].status == SHS_OK;
+                if (w.shares[0].status == SHS_OK && !through && which < 2)
                     fail_msg("call %d, fault %d, k %d: rank 1 says %s, rank 0 success", which, fault, k,
-                             shs_status_name(w.status[1]));
-                if (through) assert_ok(w.status[0]);
+                             shs_status_name(w.shares[1].status));
+                if (through) assert_ok(w.shares[0].status);
                 else {
-                    assert_status(w.status[1], own[fault]);
-                    if (which < 2) assert_status(w.status[0], others[fault]); /* scores may be written before the other fails */
-                    else assert_true(w.status[0] == others[fault] || w.status[0] == SHS_OK);
-                    if (k == 0) assert_status(w.status[0], others[fault]);
+                    assert_status(w.shares[1].status, rank_fails[fault]);
+                    /* scores may be written before the other fails */
+                    if (which < 2) assert_status(w.shares[0].status, others_say[fault]);
+                    else assert_true(w.shares[0].status == others_say[fault] || w.shares[0].status == SHS_OK);
+                    if (k == 0) assert_status(w.shares[0].status, others_say[fault]);
                 }
                 if (through) assert_true(k > 0);
                 rank_clean(&w, 2);
