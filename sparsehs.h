@@ -2922,7 +2922,7 @@ typedef struct SHS__IN(champion) {
 
 #define SHS__CHALLENGE(champion, v, offset)                                                                            \
     do {                                                                                                               \
-        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & SHS__LANE_MAX);                                                    \
+        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & SHS__LANE_MAX);                                               \
         SHS__IN(mask) won_ = size_ > (champion).best;                                                                  \
         (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));        \
         (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);   \
@@ -4557,22 +4557,18 @@ SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
     return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
 }
 
-SHS__PRIVATE void shs__la_gemm_alone(shs__gemm *g, shs_real *scratch) {
-    shs_context alone = SHS_ZERO;
-    alone.threads = 1;
-    g->panel = SHS__NC_SERIAL;
-    g->own_count = shs__la_gemm_own(g->m, g->k);
-    g->own = scratch;
-    g->packed_b = scratch + g->own_count;
-    shs__la_gemm_run(&alone, g);
-}
-
 SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                       const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
                                       int ldc, shs_real *scratch) {
+    shs_context alone = SHS_ZERO;
     shs__gemm g = SHS_ZERO;
+    alone.threads = 1;
     shs__la_gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    shs__la_gemm_alone(&g, scratch);
+    g.panel = SHS__NC_SERIAL;
+    g.own_count = shs__la_gemm_own(m, k);
+    g.own = scratch;
+    g.packed_b = scratch + g.own_count;
+    shs__la_gemm_run(&alone, &g);
 }
 
 /* Takes the memory, runs, gives it back. */
