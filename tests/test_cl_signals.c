@@ -504,6 +504,28 @@ static void test_degenerate(void **state) {
     free_problem(&w);
 }
 
+/* Correlations that overflow: no kernel chooses one of the zero atoms that fill n up to whole warps. */
+static void test_overflowing_correlations(void **state) {
+    problem w = new_problem(3, 21, 40, 1, 5);
+    shs_omp_options o = SHS_ZERO;
+    size_t i;
+    int selection, setup, k;
+    (void)state;
+    for (i = 0; i < 3 * 21; i++) w.D[i] *= (shs_real)BY_TYPE(1e15, 1e120);
+    for (i = 0; i < 3 * 40; i++) w.Y[i] *= (shs_real)BY_TYPE(1e30, 1e250);
+    o.sparsity = 3, o.gram_mode = SHS_GRAM_ALWAYS;
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (setup = 0; setup < SETUPS; setup++) {
+            coded c;
+            o.selection = (shs_selection)selection;
+            c = code(&use_device(setup)->ctx, &w, &o, 3);
+            for (i = 0; i < w.m; i++)
+                for (k = 0; k < c.codes.used[i]; k++) assert_in_range(c.codes.atoms[3 * i + (size_t)k], 0, w.n - 1);
+            free_coded(&c);
+        }
+    free_problem(&w);
+}
+
 /* ---- little memory ----------------------------------------------------------------------------------------------- */
 
 /* Modes of coding: what stops it, and where the Gram matrix comes from. */
@@ -1222,6 +1244,7 @@ int main(void) {
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_overflowing_correlations),
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
