@@ -62,9 +62,10 @@ for paper in $papers; do
 done
 
 # Results of other settings, or of another version of the library, are not mixed with these.
-settings="$scale device=$device shared=$(cd "$shared" 2>/dev/null && echo there || echo none)"
-settings="$settings $(cksum sparsehs.h | cut -d' ' -f1)"
+there=$([ -d "$shared" ] && echo there || echo none)
 for paper in $papers; do
+    settings="$scale device=$device shared=$there"
+    settings="$settings $(cat sparsehs.h sparsehs_cl.h "$here/papers.h" "$here/$paper.c" | cksum)"
     [ "$(cat "$out/$paper.settings" 2>/dev/null)" = "$settings" ] || rm -f "$out/$paper"[._]*
     echo "$settings" >"$out/$paper.settings"
     for level in $(levels_of "$paper"); do
@@ -105,7 +106,7 @@ script_of() { # name
             if (scale ~ /x/) print "set logscale x"
             if (scale ~ /y/) print "set logscale y"
             if (bars) {
-                print "set offsets 0.6, 0.6, 0, 0\nset style data histograms\nset style histogram clustered gap 1"
+                print "set xrange [-0.7:*]\nset style data histograms\nset style histogram clustered gap 1"
                 print "set style fill solid 0.8\nset boxwidth 0.9\nset xtics rotate by -20"
                 if (scale !~ /y/) print "set yrange [0:*]"
             }
