@@ -4392,8 +4392,7 @@ SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int c
         shs__la_wanted(g->part, row, rows, column + j, &first, &last);
         if (add)
             for (i = first; i < last; i++) c[i] += t[i];
-        else
-            for (i = first; i < last; i++) c[i] = t[i];
+        else if (last > first) memcpy(c + first, t + first, (size_t)(last - first) * sizeof *c);
     }
 }
 
