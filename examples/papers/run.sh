@@ -2,8 +2,9 @@
 # make papers: the tables and figures of the four papers, with the numbers of this machine beside theirs. From the project's
 # root:
 #
-#     make papers [PAPER=omp|paksvd|gfastica|grass] [QUICK=1 | FULL=1] [DEVICE=NAME] [OUT=build/papers]
+#     make papers [PAPER=omp|paksvd|gfastica|grass] [QUICK=1 | FULL=1] [DEVICE=NAME] [OUT=build/papers] [KEEP=FOLDER]
 #
+# KEEP: where the CSV files and the drawings go as well, with a note of the machine; no picture of the test data is among them.
 # One program for each paper, examples/papers/PAPER.c, writes CSV files; gnuplot draws its figures; index.html shows all of it.
 # What an earlier run with the same settings has finished is kept. Reads $CC, $OPENMP and $SHS_SHARED, with data/ and golden/
 # (../shared).
@@ -54,7 +55,7 @@ levels_of() { [ "$1" = gfastica ] && echo "O0 O1 O2 O3" || echo O2; }
 for paper in $papers; do
     build "$paper" "$paper" "-O3 ${OPENMP:-}" &
     [ "$paper" != gfastica ] || [ "$ranks" = 0 ] ||
-        cc=mpicc build gfastica-MPI gfastica "-O3 -DPAPERS_MPI -DSPARSEHS_NO_OPENMP -DEXAMPLE_NO_OPENCL" || ranks=0
+        (cc=mpicc && build gfastica-MPI gfastica "-O3 -DPAPERS_MPI -DSPARSEHS_NO_OPENMP -DEXAMPLE_NO_OPENCL") || ranks=0
     for level in $(levels_of "$paper"); do
         build "$paper-$level" "$paper" "-$level -DSPARSEHS_NO_SIMD -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL"
     done
@@ -220,7 +221,8 @@ HEAD
     echo "<dt>peak</dt><dd>$(sed -n 's/^measured peak of //p' "$about" | escape)</dd>"
     echo "<dt>compiler</dt><dd>$($cc --version | head -1 | escape), -O3</dd>"
     echo "<dt>library</dt><dd>$(head -1 "$about" | escape) (the last program's)</dd>"
-    echo "<dt>system</dt><dd>$(uname -sm)</dd><dt>date</dt><dd>$(date -u '+%Y-%m-%d %H:%M UTC')</dd></dl>"
+    echo "<dt>system</dt><dd>$(uname -sm)</dd>"
+    echo "<dt>date</dt><dd>$(date -u '+%Y-%m-%d %H:%M UTC')</dd></dl>"
     for paper in $all; do
         echo "<h2>$(paper_title "$paper")</h2>"
         [ -f "$out/$paper.items" ] || { echo "<p>Not run (make papers PAPER=$paper).</p>"; continue; }
@@ -233,3 +235,8 @@ HEAD
 }
 page >"$out/index.html"
 echo "papers: $out/index.html"
+if [ -n "${KEEP:-}" ]; then
+    mkdir -p "$KEEP"
+    cp "$out"/*_*.csv "$out"/*.svg "$KEEP"
+    sed -n '/^<dl>/,/<\/dl>$/p' "$out/index.html" | sed -e 's/<\/dt><dd>/: /g' -e 's/<[^>]*>//g' >"$KEEP/machine.txt"
+fi
