@@ -239,7 +239,7 @@ static const struct {
 static void test_fixed_sparsity(void **state) {
     size_t k;
     (void)state;
-    for (k = 0; k < SIZES; k++) {
+    for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
         problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, k);
         shs_omp_options o = SHS_ZERO;
         shs_codes plain = new_codes(q.m, sizes[k].s), expected;
@@ -258,7 +258,7 @@ static void test_fixed_sparsity(void **state) {
 static void test_tolerance(void **state) {
     size_t k;
     (void)state;
-    for (k = 0; k < SIZES; k++) {
+    for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
         problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 100 + k);
         shs_omp_options o = SHS_ZERO;
         o.tolerance = (shs_real)(0.6 * sqrt(sizes[k].p));
@@ -272,7 +272,7 @@ static void test_tolerance(void **state) {
 static void test_limits_each(void **state) {
     size_t k, i;
     (void)state;
-    for (k = 0; k < SIZES; k++) {
+    for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
         problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 250 + k);
         int *sparsity = (int *)malloc(q.m * sizeof *sparsity);
         shs_real *tolerance = (shs_real *)malloc(q.m * sizeof *tolerance);
@@ -560,7 +560,7 @@ static void test_selections(void **state) {
     int selection;
     (void)state;
     for (selection = 1; selection < SHS_SELECTION_COUNT; selection++)
-        for (k = 0; k < SIZES; k++) {
+        for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
             problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 500 + k);
             shs_omp_options o = SHS_ZERO;
             o.selection = (shs_selection)selection;
@@ -1411,7 +1411,7 @@ static void test_workspace(void **state) {
     size_t k;
     int mode, threads;
     (void)state;
-    for (k = 0; k < SIZES; k++) {
+    for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
         problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 700 + k);
         shs_omp_options o = SHS_ZERO;
         for (threads = 1; threads <= 3; threads++) {
