@@ -161,7 +161,10 @@ static void figure13(void) {
             row(setting, NULL, one, all, NOT_RUN, "not for a device");
         } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, "OpenBLAS: not installed");
         item_rows = textbook;
-        row(setting, NULL, work / median_seconds(textbook_once, &w), NOT_RUN, NOT_RUN, "one thread only");
+        w.k = sized(512, 1024, k);
+        row(setting, NULL, work * w.k / k / median_seconds(textbook_once, &w), NOT_RUN, NOT_RUN,
+            text_of("shs_syrk_naive, k %d; one thread only", w.k));
+        w.k = k;
         item_rows = device;
         w.cube.pixels = w.A, w.cube.type = SHS_TYPE_F64, w.cube.interleave = SHS_INTERLEAVE_BIP;
         w.cube.bands = n, w.cube.samples = k, w.cube.lines = 1;
