@@ -9775,7 +9775,7 @@ SHS__PRIVATE int shs__px_next_tile(shs__tile *t, int bands, int lanes, int colum
 SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
     size_t groups = 0;
     shs__tile t = SHS_ZERO;
-    if (bands > 1 << 24) return SIZE_MAX / 2; /* no memory has that much room, and the loop would be long */
+    if (bands > 1 << 24) return SIZE_MAX / 32; /* no memory has that much room, and the loop would be long */
     while (shs__px_next_tile(&t, bands, lanes, columns, INT_MAX)) groups += (size_t)t.groups;
     return groups * (size_t)columns * (size_t)lanes;
 }
