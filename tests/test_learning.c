@@ -162,9 +162,9 @@ static int goes_the_same_way(const shs_ksvd_record *history, const double *befor
     return 1;
 }
 
-/* Two atoms may be as good to float's last digit in one of the first iterations too. Where that is so, starts that differ from D by
-   four roundings at most lead both ways: of 32, one has the errors expected and another those of `history`, which an error of the
-   code does not bring about. The errors expected become those of the other. */
+/* Two atoms may be as good to float's last digit in one of the first iterations too. Where that is so, starts that differ from
+   D by four roundings at most lead both ways: of 32, one has the errors expected and another those of `history`, which an error
+   of the code does not bring about. The errors expected become those of the other. */
 static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, const shs_real *D, const shs_ksvd_record *history,
                                double *before, double *after) {
     shs_real *start = copy_of(64 * 128, D);
@@ -177,7 +177,8 @@ static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, con
     report.history = record;
     shs_random_seed(&r, 1);
     for (attempt = 0; attempt < 32 && !(expected && other); attempt++) {
-        for (i = 0; i < 64 * 128; i++) start[i] = D[i] * (shs_real)(1 + 4 * FLT_EPSILON * (2 * shs_random_uniform(&r) - 1));
+        for (i = 0; i < 64 * 128; i++)
+            start[i] = D[i] * (shs_real)(1 + 4 * (double)FLT_EPSILON * (2 * shs_random_uniform(&r) - 1));
         assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, o, start, 64, NULL, &report));
         expected |= goes_the_same_way(record, before, after);
         if (other) continue;
@@ -188,8 +189,8 @@ static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, con
     free(start);
 }
 
-/* Another system's run of a rule: the dictionary after the first iteration, and the errors of 20. The files call N~ atoms at a time
-   p<rule>_N~. */
+/* Another system's run of a rule: the dictionary after the first iteration, and the errors of 20. The files call N~ atoms at a
+   time p<rule>_N~. */
 static void check_golden_rule(shs_update update, int group) {
     shs_real *Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024);
     shs_real *start = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128), *D = copy_of(64 * 128, start);

@@ -615,22 +615,22 @@ static void test_memory_promise(void **state) {
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 /* What calls that fail leave as it is: patches, an image and its weights. */
-typedef struct kept {
+typedef struct untouched {
     shs_real *now[3], *before[3];
     size_t sizes[3];
     int x, y;
-} kept;
+} untouched;
 enum { OF_PATCHES = 0, OF_IMAGE, OF_WEIGHT };
 
-static kept kept_outputs(size_t patches, size_t image, size_t weight, uint64_t seed) {
-    kept k = {{NULL}, {NULL}, {0}, -7, -7};
+static untouched untouched_outputs(size_t patches, size_t image, size_t weight, uint64_t seed) {
+    untouched k = {{NULL}, {NULL}, {0}, -7, -7};
     int i;
     k.sizes[OF_PATCHES] = patches, k.sizes[OF_IMAGE] = image, k.sizes[OF_WEIGHT] = weight;
     for (i = 0; i < 3; i++, seed++) k.now[i] = new_normal(k.sizes[i], seed), k.before[i] = new_normal(k.sizes[i], seed);
     return k;
 }
 
-static void kept_end(kept *k) {
+static void untouched_end(untouched *k) {
     int i;
     for (i = 0; i < 3; i++) {
         assert_memory_equal(k->now[i], k->before[i], k->sizes[i] * sizeof **k->now);
@@ -643,7 +643,7 @@ static void test_bad_images(void **state) {
     shs_image good = new_image(SHS_TYPE_F32, 20, 15, 3, 0, 22), bad[9];
     shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
     shs_omp_options coding = SHS_ZERO;
-    kept w = kept_outputs(45 * 10, 900, 300, 23);
+    untouched w = untouched_outputs(45 * 10, 900, 300, 23);
     shs_real *D = new_dictionary(45, 10, 26), *Y = w.now[OF_PATCHES], *out = w.now[OF_IMAGE], *weight = w.now[OF_WEIGHT];
     int k, p = -7;
     (void)state;
@@ -665,7 +665,7 @@ static void test_bad_images(void **state) {
     assert_status(shs_patches_put(NULL, NULL, &set, 0, 10, Y, 45, NULL, NULL, out, weight), SHS_BAD_IMAGE);
     assert_status(shs_patches_average(NULL, NULL, 1, out, weight, out), SHS_BAD_IMAGE);
     assert_status(shs_patches_approximate(NULL, NULL, &set, 10, D, 45, &coding, 0, out, NULL), SHS_BAD_IMAGE);
-    kept_end(&w);
+    untouched_end(&w);
     free(D);
     image_free(&good);
 }
@@ -674,7 +674,7 @@ static void test_bad_sets(void **state) {
     shs_image image = new_image(SHS_TYPE_F32, 20, 15, 1, 0, 27);
     shs_patches good = set_of(SHS_PATCH_MODE_GRID, 0), bad[8];
     shs_omp_options coding = SHS_ZERO;
-    kept w = kept_outputs(15 * 10, 300, 300, 28);
+    untouched w = untouched_outputs(15 * 10, 300, 300, 28);
     shs_real *D = new_dictionary(15, 10, 31), *Y = w.now[OF_PATCHES], *out = w.now[OF_IMAGE], *weight = w.now[OF_WEIGHT];
     size_t count = shs_patches_count(&image, &good, NULL);
     int k;
@@ -698,7 +698,7 @@ static void test_bad_sets(void **state) {
     assert_status(shs_patches_put(NULL, &image, &good, SIZE_MAX, 2, Y, 15, NULL, NULL, out, weight), SHS_BAD_PATCHES);
     assert_status(shs_patches_get(NULL, &image, NULL, 0, 1, Y, 15, NULL, NULL), SHS_BAD_PATCHES);
     assert_int_equal(shs_patches_count(&image, NULL, NULL), 0);
-    kept_end(&w);
+    untouched_end(&w);
     free(D);
     image_free(&image);
 }
