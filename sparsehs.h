@@ -3800,7 +3800,7 @@ SHS__PX_FUNCTION shs__vec SHS__IN(contrast)(shs_contrast contrast, shs__vec y, s
 /* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
    stands behind the last up to a whole vector is used as well, and left undefined. */
 SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
-    shs__vec sum = SHS_ZERO, slope;
+    shs__vec sum = SHS_ZERO, slope = SHS_ZERO;
     int i;
     for (i = 0; i < n; i += SHS__LANES) {
         SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
