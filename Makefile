@@ -52,8 +52,10 @@ help:
 #:                      (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
-examples: $(EXAMPLES)
-$(EXAMPLES): build/%: examples/%.c | build $(BEFORE)
+examples: $(EXAMPLES) build/hypercube
+$(EXAMPLES): build/%: examples/%.c
+build/hypercube: examples/hypercube/hypercube.c
+$(EXAMPLES) build/hypercube: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 
 build/devices: examples/devices.c | build $(BEFORE)

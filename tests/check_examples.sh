@@ -18,17 +18,17 @@ line=$(sed -n 's/.*`cc \(-[^`]*examples\/NAME.c[^`]*\)`.*/\1/p' README.md)
 [ -n "$line" ] || fail "README.md has no line that builds an example"
 echo 'int main(void) { return 0; }' >"$out/probe.c"
 ${CC:-cc} -fopenmp "$out/probe.c" -o "$out/probe" 2>/dev/null || line=$(echo "$line" | sed 's/-fopenmp//')
-mkdir -p "$out/papers"
-for source in examples/*.c examples/papers/*.c; do
+for source in examples/*.c examples/hypercube/*.c examples/papers/*.c; do
     name=${source#examples/} name=${name%.c}
+    program=$out/${name##*/}
     if [ "$name" = devices ] && ! ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then
         echo "check-examples: devices: no OpenCL headers here: not checked"
         continue
     fi
-    [ "$name" = hypercube ] && level=-O1 || level=-O0
+    [ "$name" = hypercube/hypercube ] && level=-O1 || level=-O0
     # shellcheck disable=SC2046
-    ${CC:-cc} $(echo "$line" | sed "s|NAME|$name|") $level -o "$out/$name" || fail "$name: the README's line does not build it"
-    [ "$name" = embedded ] || "$out/$name" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
+    ${CC:-cc} $(echo "$line" | sed "s|NAME|$name|") $level -o "$program" || fail "$name: the README's line does not build it"
+    [ "$name" = embedded ] || "$program" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
 done
 
 [ $# -gt 0 ] || set -- gcc clang tcc

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of examples/hypercube.c, from the project's root: tests/test_hypercube.sh build/hypercube
+# Tests of examples/hypercube/, from the project's root: tests/test_hypercube.sh build/hypercube
 # The cubes are made here, byte by byte or by the program's own synthesise. GDAL and Spectral Python look at the outputs
 # where they are installed; real cubes are taken from $SHS_DATA where that is.
 [ $# -eq 1 ] && [ -x "$1" ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }

@@ -1,4 +1,4 @@
-/* fuzz_reader.c - the ENVI reader of examples/hypercube.c and the PGM reader of examples/example.h. The input is the header,
+/* fuzz_reader.c - the ENVI reader of examples/hypercube/ and the PGM reader of examples/example.h. The input is the header,
    then after a zero byte the data file. What ends the program there comes back here; its memory is counted and freed. What
    can be read is read, and a header that is printed says again what was read. */
 #ifndef _FILE_OFFSET_BITS
@@ -94,7 +94,7 @@ static int closed(FILE *file) {
 #define EXAMPLE_NO_OPENCL
 #define SPARSEHS_IMPLEMENTATION_ONCE /* it is linked */
 #define main hypercube_main
-#include "../../examples/hypercube.c"
+#include "../../examples/hypercube/hypercube.c"
 #undef main
 #undef exit
 #undef calloc

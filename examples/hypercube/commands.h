@@ -1,0 +1,172 @@
+/* commands.h - what each mode does with its cube. */
+#ifndef HYPERCUBE_COMMANDS
+#define HYPERCUBE_COMMANDS
+
+#include "report.h"
+
+/* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
+
+static shs_pca_options pca_options(const settings *s) {
+    shs_pca_options options = SHS_ZERO;
+    options.components = s->components;
+    options.variance = (shs_wide)s->variance;
+    options.correlation = s->correlation;
+    options.precise = (shs_precision)s->precise;
+    return options;
+}
+
+static void fit_components(job *j, int by_noise, shs_pca *pca) {
+    shs_pca_options options = pca_options(j->s);
+    check_job(j, by_noise ? shs_mnf_fit(&j->ctx, &j->cube, &options, pca)
+                          : shs_pca_fit(&j->ctx, &j->cube, &options, pca));
+    progress_clear();
+    if (by_noise)
+        printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,
+               (double)pca->eigenvalues[0] - 1, (double)pca->eigenvalues[pca->components - 1] - 1);
+    else
+        printf("%d bands, %d components explain %.6g %% of the variance\n", pca->bands, pca->components,
+               100 * explained_by(pca, pca->components));
+}
+
+static void run_pca(const settings *s, enum mode mode, char **names) {
+    job *j = job_open(s, mode, names[0], names[1]);
+    shs_pca pca;
+    fit_components(j, mode == MNF, &pca);
+    output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
+    check_job(j, shs_pca_transform(&j->ctx, &pca, &j->cube, &j->sink));
+    progress_clear();
+    output_show(j, mode == MNF ? "MNF" : "PC", NULL);
+    if (s->report) pca_report(&pca, s->report);
+    print_end(j, pca.components, pca.count);
+    shs_pca_free(&j->ctx, &pca);
+    job_close(j);
+}
+
+/* The output has the bands of the input that were in use, so it keeps their wavelengths. */
+static void keep_wavelengths(job *j) {
+    int i;
+    if (!j->in.wavelength) return;
+    j->out.wavelength = ALLOCATE(double, j->cube.band_count);
+    for (i = 0; i < j->cube.band_count; i++) j->out.wavelength[i] = j->in.wavelength[j->bands[i]];
+    j->out.units = joined(j->in.units, "");
+}
+
+static void run_denoise(const settings *s, char **names) {
+    job *j = job_open(s, DENOISE, names[0], names[1]);
+    shs_pca pca;
+    fit_components(j, s->mnf, &pca);
+    output_start(j, pca.bands, "Noise reduction of ");
+    keep_wavelengths(j);
+    check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
+    progress_clear();
+    output_show(j, "Band", j->bands);
+    print_end(j, pca.components, pca.count);
+    shs_pca_free(&j->ctx, &pca);
+    job_close(j);
+}
+
+/* ---- ica --------------------------------------------------------------------------------------------------------- */
+
+static shs_ica_options ica_options(const settings *s) {
+    static const char *const routes[] = {"auto", "moments", "sweep"};
+    const char *contrasts[SHS_CONTRAST_COUNT];
+    shs_ica_options options = SHS_ZERO;
+    int i;
+    for (i = 0; i < SHS_CONTRAST_COUNT; i++) contrasts[i] = shs_contrast_name((shs_contrast)i);
+    options.components = s->components;
+    options.eigenvalue_at_least = (shs_wide)s->threshold;
+    if (s->contrast) options.contrast = (shs_contrast)choose("--contrast", s->contrast, contrasts, SHS_CONTRAST_COUNT);
+    options.approach = s->symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
+    options.route = s->route ? (shs_ica_route)choose("--route", s->route, routes, 3) : SHS_ROUTE_AUTO;
+    if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_CONTRAST_POW3)
+        fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->contrast);
+    options.iterations = s->iterations;
+    options.plain_steps = s->plain_steps;
+    options.restarts = s->restarts ? s->restarts : -1;
+    options.tolerance = (shs_wide)s->tolerance;
+    options.random_start = s->seed > 0;
+    options.seed = s->seed;
+    options.precise = (shs_precision)s->precise;
+    return options;
+}
+
+static void run_ica(const settings *s, char **names) {
+    shs_ica_options options = ica_options(s);
+    job *j = job_open(s, ICA, names[0], names[1]);
+    shs_ica ica;
+    check_job(j, shs_ica_fit(&j->ctx, &j->cube, &options, &ica));
+    progress_clear();
+    print_sources(&ica);
+    output_start(j, ica.components, "Independent components of ");
+    check_job(j, shs_ica_transform(&j->ctx, &ica, &j->cube, &j->sink));
+    progress_clear();
+    output_show(j, "IC", NULL);
+    if (s->report) ica_report(&ica, s->report);
+    print_end(j, ica.components, ica.count);
+    shs_ica_free(&j->ctx, &ica);
+    job_close(j);
+}
+
+/* ---- rx ---------------------------------------------------------------------------------------------------------- */
+
+static void run_rx(const settings *s, char **names) {
+    job *j = job_open(s, RX, names[0], names[1]);
+    shs_pca_options options = pca_options(s);
+    scored *pixels = NULL;
+    size_t count;
+    int rank = 0;
+    output_start(j, 1, "Reed-Xiaoli anomaly score of ");
+    check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
+    progress_clear();
+    output_show(j, "RX", NULL);
+    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
+    count = read_scores(&j->out, s->truth ? &j->truth : NULL, pixels);
+    if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));
+    printf("seconds=%.3f components=%d pixels=%zu\n", j->written - j->start, rank, count);
+    free(pixels);
+    job_close(j);
+}
+
+/* ---- info -------------------------------------------------------------------------------------------------------- */
+
+static void print_about(const job *j) {
+    const cube_file *f = &j->in;
+    const char *comma = "";
+    int i;
+    printf("data file     %s\n", f->data_name);
+    if (*f->description) printf("description   %s\n", f->description);
+    printf("size          %d samples x %d lines x %d bands\n", f->samples, f->lines, f->bands);
+    printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_info(f->type)->name,
+           interleaves[f->interleave], f->swap ? !host_byte_order() : host_byte_order(), f->offset);
+    if (f->has_nodata) printf("missing       %.10g\n", f->nodata);
+    if (f->wavelength)
+        printf("wavelengths   %.10g to %.10g %s\n", f->wavelength[0], f->wavelength[f->bands - 1], f->units);
+    if (!f->good) return;
+    printf("bad bands     ");
+    for (i = 0; i < f->bands; i++)
+        if (!(f->good[i] > 0)) printf("%s%d", comma, i + 1), comma = ",";
+    printf("%s\n", *comma ? "" : "none");
+}
+
+static void print_summary(const job *j, int i, const band_summary *b) {
+    const cube_file *f = &j->in;
+    printf("%5d ", j->bands[i] + 1);
+    if (f->wavelength) printf("%11.6g ", f->wavelength[j->bands[i]]);
+    if (b->count > 0) printf("%12.6g %12.6g %12.6g", b->low, b->sum / b->count, b->high);
+    else printf("%12s %12s %12s", "-", "-", "-");
+    printf(" %9.0f\n", b->missing);
+}
+
+static void run_info(const settings *s, const char *name) {
+    job *j = job_open(s, INFO, name, NULL);
+    band_summary *summaries = summarise(j);
+    int i;
+    print_about(j);
+    printf(" band %s%12s %12s %12s %9s\n", j->in.wavelength ? " wavelength " : "", "min", "mean", "max", "missing");
+    for (i = 0; i < j->cube.band_count; i++) print_summary(j, i, &summaries[i]);
+    tell_beyond(&j->in);
+    free(summaries);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_COMMANDS */

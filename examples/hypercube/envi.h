@@ -1,0 +1,611 @@
+/* envi.h - a cube in ENVI's format, read: the types of values, the header's text, the two files and how they are found. */
+#ifndef HYPERCUBE_ENVI
+#define HYPERCUBE_ENVI
+
+#include "../example.h"
+#include <float.h>
+#include <inttypes.h>
+#ifdef EXAMPLE_POSIX
+#include <dirent.h>
+#endif
+
+/* ---- value types ------------------------------------------------------------------------------------------------- */
+
+typedef struct value_type {
+    const char *name;
+    int code; /* ENVI's */
+    shs_type type;
+    double low, high; /* of an integer type; equal for floating ones */
+} value_type;
+
+static const value_type value_types[] = {
+    {"u8", 1, SHS_TYPE_U8, 0, 255},
+    {"i16", 2, SHS_TYPE_I16, -32768, 32767},
+    {"i32", 3, SHS_TYPE_I32, -2147483648.0, 2147483647.0},
+    {"f32", 4, SHS_TYPE_F32, 0, 0},
+    {"f64", 5, SHS_TYPE_F64, 0, 0},
+    {"u16", 12, SHS_TYPE_U16, 0, 65535},
+    {"u32", 13, SHS_TYPE_U32, 0, 4294967295.0},
+};
+enum { VALUE_TYPES = (int)(sizeof value_types / sizeof *value_types) };
+static const char *const interleaves[] = {"bsq", "bil", "bip"};
+
+static const value_type *type_info(shs_type type) {
+    int i = 0;
+    while (i < VALUE_TYPES - 1 && value_types[i].type != type) i++;
+    return &value_types[i];
+}
+
+static int is_integer(shs_type type) { return type_info(type)->low < type_info(type)->high; }
+
+/* Value number i of a block in this type, whatever its alignment. */
+static double get_value(const void *block, size_t i, shs_type type, int swap) {
+    unsigned char raw[8], other;
+    size_t size = shs_type_size(type), b;
+    union {
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        float f32;
+        double f64;
+    } v;
+    memcpy(raw, (const unsigned char *)block + i * size, size);
+    for (b = 0; swap && b < size / 2; b++) other = raw[b], raw[b] = raw[size - 1 - b], raw[size - 1 - b] = other;
+    memcpy(&v, raw, size);
+    switch (type) {
+    case SHS_TYPE_U8: return v.u8;
+    case SHS_TYPE_I16: return v.i16;
+    case SHS_TYPE_U16: return v.u16;
+    case SHS_TYPE_I32: return v.i32;
+    case SHS_TYPE_U32: return v.u32;
+    case SHS_TYPE_F32: return (double)v.f32;
+    default: return v.f64;
+    }
+}
+
+/* Clamped and rounded to nearest, half away from zero, as the library does it. */
+static double as_integer(const value_type *info, double value) {
+    value = value < info->low ? info->low : value > info->high ? info->high : value;
+    return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+/* Value number i of a block; an integer type must hold it. */
+static void put_value(void *block, size_t i, shs_type type, double value) {
+    switch (type) {
+    case SHS_TYPE_U8: ((uint8_t *)block)[i] = (uint8_t)value; break;
+    case SHS_TYPE_I16: ((int16_t *)block)[i] = (int16_t)value; break;
+    case SHS_TYPE_U16: ((uint16_t *)block)[i] = (uint16_t)value; break;
+    case SHS_TYPE_I32: ((int32_t *)block)[i] = (int32_t)value; break;
+    case SHS_TYPE_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
+    case SHS_TYPE_F32: ((float *)block)[i] = (float)value; break;
+    default: ((double *)block)[i] = value; break;
+    }
+}
+
+static int host_byte_order(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return !first;
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------------- */
+
+enum { HEADER_BYTES = 1 << 26 }; /* no header is larger */
+
+typedef struct header {
+    const char *name;
+    int count, room;
+    char **keys, **values; /* keys in lower case, values without their braces */
+} header;
+
+static char *copy_text(const char *from, const char *to) {
+    char *copy = ALLOCATE(char, to - from + 1);
+    memcpy(copy, from, (size_t)(to - from));
+    return copy;
+}
+
+/* Without blanks at the ends, one blank for several within. */
+static char *tidy_text(const char *from, const char *to, int lower) {
+    char *copy = copy_text(from, to), *out = copy, *in;
+    for (in = copy; *in; in++) {
+        if (!isspace((unsigned char)*in)) *out++ = lower ? (char)tolower((unsigned char)*in) : *in;
+        else if (out > copy && out[-1] != ' ') *out++ = ' ';
+    }
+    if (out > copy && out[-1] == ' ') out--;
+    *out = 0;
+    return copy;
+}
+
+static void header_add(header *h, char *key, char *value) {
+    if (h->count == h->room) {
+        h->room = 2 * h->room + 32;
+        h->keys = (char **)realloc(h->keys, (size_t)h->room * sizeof *h->keys);
+        h->values = (char **)realloc(h->values, (size_t)h->room * sizeof *h->values);
+        if (!h->keys || !h->values) fail(EXIT_ERROR, "%s: too large for the memory", h->name);
+    }
+    h->keys[h->count] = key;
+    h->values[h->count++] = value;
+}
+
+/* Takes `key = value ; comment` or `key = {value over several lines}` at `at` and returns where the next line begins. */
+static const char *header_line(header *h, const char *at) {
+    const char *end = at + strcspn(at, "\r\n"), *equals = at + strcspn(at, "=\r\n"), *value, *brace;
+    char *key;
+    at += strspn(at, " \t");
+    if (*at == ';' || equals >= end) return end + strspn(end, "\r\n");
+    key = tidy_text(at, equals, 1);
+    value = equals + 1 + strspn(equals + 1, " \t");
+    if (*value != '{') end = value + strcspn(value, ";\r\n");
+    else {
+        value++;
+        brace = value + strcspn(value, "{}"); /* a second one that opens belongs to another key */
+        if (*brace == '}') end = brace;
+        else warn("%s: %s: the closing brace is missing: its first line is taken for the whole", h->name, key);
+    }
+    header_add(h, key, tidy_text(value, end, 0));
+    end += strcspn(end, "\r\n");
+    return end + strspn(end, "\r\n");
+}
+
+static header header_read(const char *name) {
+    header h = SHS_ZERO;
+    FILE *file = fopen(name, "rb");
+    char magic[4], *text;
+    size_t size;
+    unsigned char *bytes;
+    const char *at;
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    /* Somebody may name the data file: it is not read into memory only to say so. */
+    if (fread(magic, 1, 4, file) != 4 || memcmp(magic, "ENVI", 4))
+        fail(EXIT_ERROR, "%s: not an ENVI header: it does not begin with ENVI", name);
+    fclose(file);
+    bytes = read_file(name, HEADER_BYTES, &size);
+    if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not an ENVI header: it holds a byte of zero, and text has none", name);
+    text = copy_text((const char *)bytes, (const char *)bytes + size);
+    h.name = name;
+    for (at = text + strcspn(text, "\r\n"); *at;) at = header_line(&h, at);
+    free(text);
+    free(bytes);
+    return h;
+}
+
+static void header_free(header *h) {
+    while (h->count > 0) {
+        free(h->keys[--h->count]);
+        free(h->values[h->count]);
+    }
+    free(h->keys);
+    free(h->values);
+}
+
+/* The value of a key, NULL where it is missing; whether it is there twice and differs. */
+static const char *header_find(const header *h, const char *key, int *differs) {
+    const char *value = NULL;
+    int i;
+    *differs = 0;
+    for (i = 0; i < h->count; i++) {
+        if (strcmp(h->keys[i], key)) continue;
+        *differs |= value && strcmp(value, h->values[i]);
+        value = h->values[i];
+    }
+    return value;
+}
+
+static const char *header_value(const header *h, const char *key) {
+    int differs;
+    const char *value = header_find(h, key, &differs);
+    if (differs) fail(EXIT_ERROR, "%s: %s: it is there twice and differs", h->name, key);
+    return value;
+}
+
+static long long header_whole(const header *h, const char *key, long long least, long long most) {
+    const char *value = header_value(h, key);
+    char *end;
+    long long number;
+    if (!value) fail(EXIT_ERROR, "%s: %s: the key is missing", h->name, key);
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    if (end == value || *end) fail(EXIT_ERROR, "%s: %s: '%s' is not a whole number", h->name, key, value);
+    if (errno == ERANGE || number < least || number > most)
+        fail(EXIT_ERROR, "%s: %s: %s is outside %lld..%lld", h->name, key, value, least, most);
+    return number;
+}
+
+/* A list of exactly `count` numbers; NULL where there is none. The cube can be read without it. */
+static double *header_list(const header *h, const char *key, int count) {
+    int differs, i;
+    const char *at = header_find(h, key, &differs);
+    double *list;
+    char *end;
+    if (!at) return NULL;
+    list = ALLOCATE(double, count);
+    for (i = 0; *at; i++) {
+        double number = strtod(at, &end);
+        if (end == at || (*end && *end != ',' && *end != ' ')) break;
+        if (i < count) list[i] = number;
+        at = end + strspn(end, ", ");
+    }
+    if (!differs && !*at && i == count) return list;
+    if (differs) warn("%s: %s: it is there twice and differs; it is ignored", h->name, key);
+    else if (*at) warn("%s: %s: number %d of the list is not one; the list is ignored", h->name, key, i + 1);
+    else warn("%s: %s: %d values for %d bands; the list is ignored", h->name, key, i, count);
+    free(list);
+    return NULL;
+}
+
+/* Bytes that stand before and after something. */
+static void header_pair(const header *h, const char *key, uint64_t *pair) {
+    const char *value = header_value(h, key), *second;
+    char *end;
+    long before, after;
+    pair[0] = pair[1] = 0;
+    if (!value) return;
+    errno = 0;
+    before = strtol(value, &end, 10);
+    second = end + strspn(end, ", ");
+    after = strtol(second, &end, 10);
+    if (end == second || *end || errno || before < 0 || after < 0 || before > INT_MAX || after > INT_MAX)
+        fail(EXIT_ERROR, "%s: %s: '%s' are not two numbers of bytes", h->name, key, value);
+    pair[0] = (uint64_t)before;
+    pair[1] = (uint64_t)after;
+}
+
+/* ---- a cube in its two files ------------------------------------------------------------------------------------- */
+
+typedef struct cube_file {
+    char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
+    FILE *file, *header_file;                                /* the latter of a cube that is written */
+    uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
+    shs_type type;
+    shs_interleave interleave;
+    int samples, lines, bands, swap;
+    int has_nodata;
+    double nodata;
+    double *wavelength, *good; /* bands values each, or NULL; good is bbl */
+    char *units, *description;
+    int error; /* errno of a failed transfer; 0 where the file ended early */
+    void *integers;        /* room for those that write_integers makes */
+    uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
+    uint64_t beyond;       /* values of the last pass that a shs_real cannot hold */
+} cube_file;
+
+static int seek_to(FILE *file, uint64_t position) {
+#if defined(EXAMPLE_POSIX)
+    return fseeko(file, (off_t)position, SEEK_SET);
+#elif defined(_WIN32)
+    return _fseeki64(file, (long long)position, SEEK_SET);
+#else
+    return position > LONG_MAX ? -1 : fseek(file, (long)position, SEEK_SET);
+#endif
+}
+
+static uint64_t file_size(FILE *file, const char *name) {
+#if defined(EXAMPLE_POSIX)
+    long long size = fseeko(file, 0, SEEK_END) ? -1 : (long long)ftello(file);
+#elif defined(_WIN32)
+    long long size = _fseeki64(file, 0, SEEK_END) ? -1 : _ftelli64(file);
+#else
+    long long size = fseek(file, 0, SEEK_END) ? -1 : (long long)ftell(file);
+#endif
+    if (size < 0) fail(EXIT_ERROR, "%s: cannot find its size: %s", name, strerror(errno));
+    return (uint64_t)size;
+}
+
+/* Bytes of the values; UINT64_MAX where they do not fit. */
+static uint64_t data_bytes(const cube_file *f) {
+    uint64_t pixels = (uint64_t)f->samples * (uint64_t)f->lines; /* each below 2^31 */
+    uint64_t pixel = (uint64_t)f->bands * shs_type_size(f->type);
+    return pixels > UINT64_MAX / pixel ? UINT64_MAX : pixels * pixel;
+}
+
+/* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
+static uint64_t file_bytes(const cube_file *f) {
+    uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->lines);
+    uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
+    return values > UINT64_MAX - more ? UINT64_MAX : values + more;
+}
+
+/* Lines first .. first+lines-1 of all bands, into memory or from it: a piece of each band, or all at once, or each line where
+   other bytes stand between them. */
+static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
+    int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_line = !by_band && f->around[0] + f->around[1] > 0;
+    size_t pieces = by_band ? (size_t)f->bands : by_line ? (size_t)lines : 1, i;
+    size_t line = (size_t)f->samples * (by_band ? 1 : (size_t)f->bands) * shs_type_size(f->type);
+    size_t piece = by_line ? line : line * (size_t)lines, done;
+    uint64_t frame = (by_band ? (uint64_t)line * (uint64_t)f->lines : line) + f->around[0] + f->around[1];
+    uint64_t start = f->offset + f->around[0] + (uint64_t)first * (by_band ? line : frame);
+    errno = 0;
+    for (i = 0; i < pieces; i++) {
+        if (seek_to(f->file, start + i * frame)) break;
+        done = into ? fread((char *)into + i * piece, 1, piece, f->file)
+                    : fwrite((const char *)from + i * piece, 1, piece, f->file);
+        if (done != piece) break;
+    }
+    f->error = i < pieces ? errno : 0;
+    return i < pieces;
+}
+
+/* Whether it is finite in the file, but not in the sums: 1e300 where a shs_real is a float. */
+static int is_beyond(double value) { return sizeof(shs_real) == 4 && fabs(value) > (double)FLT_MAX && isfinite(value); }
+
+static int is_nodata(const cube_file *f, double value) { return f->has_nodata && value >= f->nodata && value <= f->nodata; }
+
+static int is_missing(const cube_file *f, double value) { return !isfinite(value) || is_beyond(value) || is_nodata(f, value); }
+
+static int read_lines(void *user, int first, int lines, void *block) {
+    cube_file *f = (cube_file *)user;
+    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    int failed = transfer(f, first, lines, block, NULL);
+    if (first == 0) f->beyond = 0;
+    for (i = 0; i < count && !failed && f->type == SHS_TYPE_F64; i++) {
+        double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
+        if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
+    }
+    return failed;
+}
+
+static int write_lines(void *user, int first, int lines, const void *block) {
+    return transfer((cube_file *)user, first, lines, NULL, block);
+}
+
+/* The block holds doubles, NaN where a pixel is missing. They become integers here and not in the library, so that what is lost
+   can be counted. */
+static int write_integers(void *user, int first, int lines, const void *block) {
+    cube_file *f = (cube_file *)user;
+    const double *values = (const double *)block;
+    const value_type *info = type_info(f->type);
+    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    if (!f->integers) f->integers = allocate(count, shs_type_size(f->type)); /* no later block is larger */
+    for (i = 0; i < count; i++) {
+        int valid = isfinite(values[i]) != 0;
+        double stored = valid ? as_integer(info, values[i]) : f->nodata;
+        put_value(f->integers, i, f->type, stored);
+        if (valid && fabs(stored - values[i]) > 0.5) f->clamped++;
+        if (valid && is_nodata(f, stored)) f->met++;
+    }
+    return write_lines(f, first, lines, f->integers);
+}
+
+static const char *transfer_trouble(const cube_file *f) { return f->error ? strerror(f->error) : "it ends early"; }
+
+static void must_read(cube_file *f, int first, int lines, void *block) {
+    if (read_lines(f, first, lines, block))
+        fail(EXIT_ERROR, "%s: reading it failed: %s", f->data_name, transfer_trouble(f));
+}
+
+/* Where a value stands in a block of so many lines. */
+static size_t value_index(const cube_file *f, int lines, int line, int sample, int band) {
+    size_t w = (size_t)f->samples, h = (size_t)lines, n = (size_t)f->bands;
+    size_t x = (size_t)sample, y = (size_t)line, b = (size_t)band;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) return (b * h + y) * w + x;
+    if (f->interleave == SHS_INTERLEAVE_BIL) return (y * n + b) * w + x;
+    return (y * w + x) * n + b;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* Whether there is such a file, and its size. */
+static int is_regular(const char *name, uint64_t *size) {
+#ifdef EXAMPLE_POSIX
+    struct stat about;
+    if (stat(name, &about) || !S_ISREG(about.st_mode)) return 0;
+    *size = (uint64_t)about.st_size;
+    return 1;
+#else
+    FILE *file = fopen(name, "rb");
+    if (!file) return 0;
+    *size = file_size(file, name);
+    fclose(file);
+    return 1;
+#endif
+}
+
+/* The only file STEM.anything of this size; NULL where there is none. */
+static char *find_by_size(const char *header_name, const char *stem, uint64_t bytes) {
+    char *found = NULL;
+#ifdef EXAMPLE_POSIX
+    const char *own = name_in_folder(stem);
+    char *folder = copy_text(stem, own), *name;
+    DIR *list = opendir(own > stem ? folder : ".");
+    struct dirent *entry;
+    size_t length = strlen(own);
+    uint64_t size;
+    while (list && (entry = readdir(list)) != NULL) {
+        if (strncmp(entry->d_name, own, length) || entry->d_name[length] != '.') continue;
+        name = joined(folder, entry->d_name);
+        if (has_extension(name, ".hdr") || !is_regular(name, &size) || size != bytes) {
+            free(name);
+            continue;
+        }
+        if (found) fail(EXIT_ERROR, "%s: its data file may be %s or %s: --data FILE says it", header_name, found, name);
+        found = name;
+    }
+    if (list) closedir(list);
+    free(folder);
+#else
+    (void)header_name, (void)stem, (void)bytes;
+#endif
+    return found;
+}
+
+/* The data file that goes with a header, one that has the bytes if possible; the caller frees the name. */
+static char *find_data(const char *header_name, uint64_t bytes) {
+    static const char *const extensions[] = {".img", ".dat", ".bin", ".raw", "",     ".cub", ".lan", ".bsq", ".bil", ".bip",
+                                             ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP"};
+    enum { COUNT = (int)(sizeof extensions / sizeof *extensions) };
+    char *stem = copy_text(header_name, name_extension(header_name)), *best = NULL, *name;
+    int i, fit = -1; /* of the best: 2 = this size, 1 = larger, 0 = smaller */
+    uint64_t size;
+    for (i = 0; i < COUNT; i++) {
+        int its = -1;
+        name = joined(stem, extensions[i]);
+        if (is_regular(name, &size)) its = size == bytes ? 2 : size > bytes;
+        if (its <= fit) {
+            free(name);
+            continue;
+        }
+        free(best);
+        best = name;
+        fit = its;
+    }
+    name = fit < 1 ? find_by_size(header_name, stem, bytes) : NULL;
+    if (name) {
+        free(best);
+        best = name;
+    }
+    if (!best)
+        fail(EXIT_ERROR,
+             "%s: its data file is missing: neither %s nor %s.img, .dat, .bin, .raw, .cub, .lan ..., nor another of "
+             "%" PRIu64 " bytes; --data FILE names it",
+             header_name, stem, stem, bytes);
+    free(stem);
+    return best;
+}
+
+/* Whether the name is that of another format. */
+static int is_foreign(const char *name) {
+    static const char *const extensions[] = {".tif", ".tiff", ".jp2", ".h5",  ".he5", ".hdf", ".nc",  ".nc4",
+                                             ".ntf", ".nitf", ".pix", ".vrt", ".png", ".jpg", ".jpeg"};
+    size_t i;
+    for (i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (has_extension(name, extensions[i])) return 1;
+    return 0;
+}
+
+/* The header that is named, or that goes with the data file that is named: x.img.hdr or x.hdr; the caller frees the name. */
+static char *find_header(const char *name, const char **data_name) {
+    char *first, *second;
+    uint64_t size;
+    if (has_extension(name, ".hdr")) return joined(name, "");
+    first = joined(name, ".hdr");
+    second = derived_name(name, "", ".hdr");
+    if (!is_regular(first, &size) && !is_regular(second, &size)) {
+        if (is_foreign(name))
+            fail(EXIT_ERROR, "%s: not in ENVI's format: GDAL converts it: gdal_translate -of ENVI %s cube.img", name, name);
+        fail(EXIT_ERROR, "%s: its header is missing: neither %s nor %s", name, first, second);
+    }
+    if (is_regular(name, &size) && !*data_name && !is_foreign(name)) *data_name = name; /* else by its size */
+    if (!is_regular(first, &size)) {
+        free(first);
+        return second;
+    }
+    free(second);
+    return first;
+}
+
+static shs_type header_type(const header *h) {
+    int i, code = (int)header_whole(h, "data type", 0, INT_MAX);
+    for (i = 0; i < VALUE_TYPES; i++)
+        if (value_types[i].code == code) return value_types[i].type;
+    if (code == 14 || code == 15)
+        fail(EXIT_ERROR, "%s: data type: %d, integers of 64 bits, is not read: gdal_translate -of ENVI -ot Float64 converts it",
+             h->name, code);
+    fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12, 13", h->name, code);
+}
+
+static shs_interleave header_interleave(const header *h) {
+    const char *value = header_value(h, "interleave");
+    int i;
+    char *lower;
+    if (!value) fail(EXIT_ERROR, "%s: interleave: the key is missing", h->name);
+    lower = tidy_text(value, value + strlen(value), 1);
+    for (i = 0; i < 3 && strcmp(lower, interleaves[i]); i++) {}
+    free(lower);
+    if (i == 3) fail(EXIT_ERROR, "%s: interleave: '%s' is none of bsq, bil, bip", h->name, value);
+    return (shs_interleave)i;
+}
+
+/* 0: little-endian. ENVI's own words are Host (Intel) and Network (IEEE). */
+static int header_byte_order(const header *h) {
+    const char *value = header_value(h, "byte order");
+    char *lower = tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+    int order = !strncmp(lower, "network", 7) || !strncmp(lower, "ieee", 4);
+    if (!value) warn("%s: byte order: the key is missing: 0, little-endian, is assumed", h->name);
+    else if (!order && strncmp(lower, "host", 4) && strncmp(lower, "intel", 5))
+        order = (int)header_whole(h, "byte order", 0, 1);
+    free(lower);
+    return order;
+}
+
+/* A float file cannot hold the number that the header spells out, only the float beside it. That is FLT_MAX for all that
+   rounds to it, and for what printf's %g makes of it in six digits. */
+static double nodata_as_stored(shs_type type, double nodata) {
+    if (type != SHS_TYPE_F32 || fabs(nodata) >= 3.40283e38) return nodata;
+    if (fabs(nodata) > 3.40281e38) return nodata < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
+    return (double)(float)nodata;
+}
+
+static void header_nodata(const header *h, cube_file *f) {
+    const char *value = header_value(h, "data ignore value");
+    char *end;
+    if (!value) return;
+    f->nodata = strtod(value, &end);
+    if (end == value || *end) fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number", h->name, value);
+    f->nodata = nodata_as_stored(f->type, f->nodata);
+    f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
+}
+
+static void header_describe(const header *h, cube_file *f) {
+    const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
+    uint64_t minor[2];
+    f->swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
+    header_pair(h, "major frame offsets", f->around);
+    header_pair(h, "minor frame offsets", minor);
+    if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
+    if (header_value(h, "header offset")) f->offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
+    if (header_value(h, "file compression") && header_whole(h, "file compression", 0, 1))
+        fail(EXIT_ERROR, "%s: file compression: compressed data are not read", h->name);
+    header_nodata(h, f);
+    f->wavelength = header_list(h, "wavelength", f->bands);
+    f->good = header_list(h, "bbl", f->bands);
+    f->units = joined(units ? units : "", "");
+    f->description = joined(description ? description : "", "");
+}
+
+/* The name is that of the header or of the data; data_name may be NULL. */
+static cube_file cube_open(const char *name, const char *data_name) {
+    cube_file f = SHS_ZERO;
+    header h;
+    uint64_t size, needed;
+    f.header_name = find_header(name, &data_name);
+    h = header_read(f.header_name);
+    f.samples = (int)header_whole(&h, "samples", 1, INT_MAX);
+    f.lines = (int)header_whole(&h, "lines", 1, INT_MAX);
+    f.bands = (int)header_whole(&h, "bands", 1, INT_MAX);
+    f.type = header_type(&h);
+    f.interleave = header_interleave(&h);
+    header_describe(&h, &f);
+    header_free(&h);
+    needed = file_bytes(&f);
+    f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);
+    f.file = fopen(f.data_name, "rb");
+    if (!f.file) fail(EXIT_ERROR, "%s: cannot read it: %s", f.data_name, strerror(errno));
+    setvbuf(f.file, NULL, _IONBF, 0); /* whole lines are read: a buffer would only copy them once more */
+    size = file_size(f.file, f.data_name);
+    if (size < needed)
+        fail(EXIT_ERROR,
+             "%s: it is truncated, or samples, lines, bands, data type or header offset of %s are wrong: "
+             "%" PRIu64 " bytes are there, %" PRIu64 "%s are needed",
+             f.data_name, f.header_name, size, needed, needed == UINT64_MAX ? " or more" : "");
+    if (size > needed)
+        warn("%s: %" PRIu64 " bytes follow the cube that %s describes", f.data_name, size - needed, f.header_name);
+    return f;
+}
+
+static void cube_close(cube_file *f) {
+    if (f->file) fclose(f->file);
+    free(f->header_name);
+    free(f->data_name);
+    free(f->part_name);
+    free(f->part_header);
+    free(f->integers);
+    free(f->wavelength);
+    free(f->good);
+    free(f->units);
+    free(f->description);
+}
+
+#endif /* HYPERCUBE_ENVI */

@@ -1,0 +1,44 @@
+/* hypercube.c - analyses an image cube in ENVI's format, of any size: principal components, minimum noise fraction,
+   independent components, noise reduction, anomalies.
+
+       cc -O3 -fopenmp hypercube/hypercube.c -o hypercube -lm
+       ./hypercube synthesise scene.hdr                                    (a small scene, where no cube is at hand)
+       ./hypercube info scene.hdr
+       ./hypercube pca scene.hdr pc.hdr --bbl --components 10 --quicklook pc.png --report pc.csv
+       ./hypercube ica scene.hdr ic.hdr --bbl --components 8 --contrast tanh --symmetric
+       ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
+       ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
+
+   A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. Either may be
+   named, and --data FILE names a data file that is called otherwise.
+
+   This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
+   writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws; commands.h
+   has a function for each mode, scene.h the one that makes a cube. */
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
+#endif
+#include "../example.h"
+#define SPARSEHS_IMPLEMENTATION
+#include "../../sparsehs.h"
+#ifdef EXAMPLE_OPENCL /* for --device */
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../../sparsehs_cl.h"
+#endif
+#include "commands.h"
+#include "scene.h"
+
+int main(int argc, char **argv) {
+    const mode_text *mode = parse(argc, argv);
+    char **names = argv + 1;
+    switch (mode->mode) {
+    case PCA:
+    case MNF: run_pca(&given, mode->mode, names); break;
+    case DENOISE: run_denoise(&given, names); break;
+    case ICA: run_ica(&given, names); break;
+    case RX: run_rx(&given, names); break;
+    case INFO: run_info(&given, names[0]); break;
+    default: run_synthesise(&given, names[0]); break;
+    }
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,333 @@
+/* job.h - a job, one cube in and one out: what it takes, its files, what can go wrong with them. */
+#ifndef HYPERCUBE_JOB
+#define HYPERCUBE_JOB
+
+#include "envi_write.h"
+#include "options.h"
+
+/* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
+
+typedef struct job {
+    const settings *s;
+    enum mode mode;
+    cube_file in, out, truth;
+    shs_context ctx;
+    shs_cube cube;
+    shs_sink sink;
+    void *pixels; /* the whole cube, where it is not streamed */
+    int *bands;   /* in use; counted from 0 */
+    double start, fitted, written;
+} job;
+
+/* One number of a list of bands, and where the text goes on. */
+static int listed_band(const char *text, const char **at, int count) {
+    char *end;
+    long band = strtol(*at, &end, 10);
+    if (end == *at || !isdigit((unsigned char)**at)) fail(EXIT_USAGE, "--bands: '%s' is no list like 1-50,60", text);
+    if (band < 1 || band > count) fail(EXIT_USAGE, "--bands: %s: the bands are 1 to %d", text, count);
+    *at = end;
+    return (int)band;
+}
+
+/* 1-50,60,70-80 becomes 0..49, 59, 69..79; how many there are. */
+static int listed_bands(const char *text, int count, int *bands) {
+    unsigned char *seen = ALLOCATE(unsigned char, count);
+    const char *at = text;
+    int used = 0;
+    for (;; at++) {
+        int first = listed_band(text, &at, count), last = first;
+        if (*at == '-') at++, last = listed_band(text, &at, count);
+        if (first > last) fail(EXIT_USAGE, "--bands: %s: %d-%d runs backwards", text, first, last);
+        for (; first <= last; first++) {
+            if (seen[first - 1]++) fail(EXIT_USAGE, "--bands: %s: band %d is there twice", text, first);
+            bands[used++] = first - 1;
+        }
+        if (!*at) break;
+        if (*at != ',') fail(EXIT_USAGE, "--bands: '%s' is no list like 1-50,60", text);
+    }
+    free(seen);
+    return used;
+}
+
+static void select_bands(job *j) {
+    int i, used = 0;
+    j->bands = ALLOCATE(int, j->in.bands);
+    if (j->s->band_text && j->s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
+    if (j->s->bbl && !j->in.good)
+        fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
+    if (j->s->band_text) used = listed_bands(j->s->band_text, j->in.bands, j->bands);
+    else
+        for (i = 0; i < j->in.bands; i++)
+            if (!j->s->bbl || j->in.good[i] > 0) j->bands[used++] = i;
+    if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
+    j->cube.band_list = j->bands;
+    j->cube.band_count = used;
+    if (j->s->components > used)
+        fail(EXIT_USAGE, "--components: %d, but only %d bands of %s are in use", j->s->components, used,
+             j->in.header_name);
+}
+
+static void select_nodata(cube_file *in, const char *text) {
+    char *end;
+    if (!text) return;
+    in->nodata = strtod(text, &end);
+    if (end == text || *end) fail(EXIT_USAGE, "--nodata: '%s' is not a number", text);
+    in->nodata = nodata_as_stored(in->type, in->nodata);
+    in->has_nodata = isfinite(in->nodata) != 0;
+}
+
+/* Whole below 1 GB, unless --block wishes otherwise. */
+static void load_or_stream(job *j) {
+    uint64_t bytes = data_bytes(&j->in);
+    if (j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2) {
+        j->cube.read_fn = read_lines;
+        j->cube.read_user = &j->in;
+        j->cube.block_lines = j->s->block < j->in.lines ? j->s->block : j->in.lines;
+    } else {
+        j->pixels = allocate((size_t)bytes, 1);
+        must_read(&j->in, 0, j->in.lines, j->pixels);
+        j->cube.pixels = j->pixels;
+    }
+}
+
+/* What can be wrong with the options themselves, before the cube is touched. */
+static void check_options(const job *j) {
+    const settings *s = j->s;
+    const value_type *type = type_info(chosen_type(s->type, SHS_TYPE_F32));
+    if (s->components && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
+    if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
+    if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
+    if (j->mode == ICA && !s->components && !(s->threshold > 0))
+        fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
+    if (j->mode == DENOISE && !s->components) fail(EXIT_USAGE, "--components: is needed");
+    if ((j->mode & FITS) && type->low >= 0 && type->high > 0 && !s->rescale)
+        fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
+    chosen_interleave(s->interleave);
+}
+
+/* What missing pixels become: the value of the cube itself where the output can hold it, else NaN or 0. */
+static void output_nodata(job *j, cube_file *out) {
+    const value_type *type = type_info(out->type);
+    double value = j->in.nodata;
+    int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
+                                     : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
+    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type);
+    out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
+    j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
+    j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
+}
+
+static void output_rescale(job *j, const cube_file *out) {
+    const value_type *type = type_info(out->type);
+    const char *text = j->s->rescale;
+    char *end, *last;
+    double low, high;
+    if (!text) return;
+    low = strtod(text, &end);
+    high = *end == ',' && end > text ? strtod(end + 1, &last) : 0;
+    if (end == text || *end != ',' || last == end + 1 || *last)
+        fail(EXIT_USAGE, "--rescale: '%s' is no range like 0,255", text);
+    if (!isfinite(low) || !isfinite(high) || low > high) fail(EXIT_USAGE, "--rescale: %s is no range", text);
+    if (is_integer(out->type) && (low < type->low || high > type->high))
+        fail(EXIT_USAGE, "--rescale: %s is outside the range of %s", text, type->name);
+    if (out->type == SHS_TYPE_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
+        fail(EXIT_USAGE, "--rescale: %s is outside the range of f32", text);
+    if (!is_integer(out->type) && j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
+        warn("--rescale: %g within %s also marks missing pixels", out->nodata, text);
+    j->sink.rescale = 1;
+    j->sink.low = (shs_wide)low;
+    j->sink.high = (shs_wide)high;
+}
+
+/* Opens the output before the long work, so that what cannot be written is found out early. */
+static void prepare_output(job *j) {
+    cube_file *out = &j->out;
+    out->samples = j->in.samples;
+    out->lines = j->in.lines;
+    out->bands = j->cube.band_count;
+    out->type = chosen_type(j->s->type, SHS_TYPE_F32);
+    out->interleave = chosen_interleave(j->s->interleave);
+    output_nodata(j, out);
+    output_rescale(j, out);
+    cube_create(out);
+    j->sink.type = out->type;
+    j->sink.interleave = out->interleave;
+    j->sink.write_fn = write_lines;
+    j->sink.write_user = out;
+    if (!is_integer(out->type)) return;
+    j->sink.type = SHS_TYPE_F64;
+    j->sink.has_nodata = 1;
+    j->sink.nodata = (shs_wide)NAN;
+    j->sink.write_fn = write_integers;
+}
+
+static cube_file truth_open(const char *name, const cube_file *like) {
+    cube_file truth = cube_open(name, NULL);
+    if (truth.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, truth.bands);
+    if (truth.samples != like->samples || truth.lines != like->lines)
+        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, truth.samples, truth.lines, like->header_name,
+             like->samples, like->lines);
+    return truth;
+}
+
+/* No file of the job may be another one's. */
+static void name_files(job *j, const char *out_name) {
+    const settings *s = j->s;
+    will_read(j->in.header_name);
+    will_read(j->in.data_name);
+    if (s->truth) {
+        j->truth = truth_open(s->truth, &j->in);
+        will_read(j->truth.header_name);
+        will_read(j->truth.data_name);
+    }
+    cube_name(&j->out, out_name);
+    if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
+    if (s->report) will_write(s->report);
+}
+
+/* Without the name of an output the cube is only described. */
+static job *job_open(const settings *s, enum mode mode, const char *name, const char *out_name) {
+    job *j = ALLOCATE(job, 1);
+    j->s = s;
+    j->mode = mode;
+    j->start = wall_clock();
+    check_options(j);
+    j->in = cube_open(name, s->data);
+    if (out_name) name_files(j, out_name);
+    select_bands(j);
+    select_nodata(&j->in, s->nodata);
+    j->ctx = example_context(s->threads, s->device);
+    j->cube.type = j->in.type;
+    j->cube.samples = j->in.samples;
+    j->cube.lines = j->in.lines;
+    j->cube.bands = j->in.bands;
+    j->cube.interleave = j->in.interleave;
+    j->cube.swap_bytes = j->in.swap;
+    j->cube.has_nodata = j->in.has_nodata;
+    j->cube.nodata = (shs_wide)j->in.nodata;
+    if (out_name) {
+        prepare_output(j);
+        load_or_stream(j);
+    }
+    return j;
+}
+
+/* ---- what the bands hold ------------------------------------------------------------------------------------------ */
+
+typedef struct band_summary {
+    double low, high, sum, count, missing;
+} band_summary;
+
+static void summarise_line(const job *j, const void *block, int lines, int line, band_summary *summaries) {
+    int i, x;
+    for (i = 0; i < j->cube.band_count; i++) {
+        band_summary *b = &summaries[i];
+        for (x = 0; x < j->in.samples; x++) {
+            size_t at = value_index(&j->in, lines, line, x, j->bands[i]);
+            double value = get_value(block, at, j->in.type, j->in.swap);
+            if (is_missing(&j->in, value)) {
+                b->missing++;
+                continue;
+            }
+            b->low = b->count > 0 && b->low < value ? b->low : value;
+            b->high = b->count > 0 && b->high > value ? b->high : value;
+            b->sum += value;
+            b->count++;
+        }
+    }
+}
+
+/* Of each band in use, a few lines at a time. */
+static band_summary *summarise(job *j) {
+    band_summary *summaries = ALLOCATE(band_summary, j->cube.band_count);
+    double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
+    int lines = j->s->block ? j->s->block : (int)(16e6 / line_bytes) + 1, first, i;
+    char *block;
+    lines = lines < j->in.lines ? lines : j->in.lines;
+    block = (char *)allocate((size_t)line_bytes, (size_t)lines);
+    for (first = 0; first < j->in.lines; first += lines) {
+        if (lines > j->in.lines - first) lines = j->in.lines - first;
+        must_read(&j->in, first, lines, block);
+        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, summaries);
+    }
+    free(block);
+    return summaries;
+}
+
+/* A pixel counts only where no band in use is missing: the bands that have nothing, or else the one that has least. */
+static void fail_for_pixels(job *j) {
+    band_summary *all = summarise(j);
+    char *list = ALLOCATE(char, 24 * (size_t)j->cube.band_count + 1), *at = list;
+    const band_summary *worst = all;
+    int i, last;
+    for (i = 0; i < j->cube.band_count; i = last + 1) {
+        for (last = i; last < j->cube.band_count && !(all[last].count > 0) && j->bands[last] - j->bands[i] == last - i;
+             last++) {}
+        if (last > i)
+            at += sprintf(at, last - i > 1 ? "%s%d-%d" : "%s%d", at > list ? "," : "", j->bands[i] + 1, j->bands[last - 1] + 1);
+        last -= last > i;
+        if (all[i].missing > worst->missing) worst = all + i;
+    }
+    if (at > list)
+        fail(EXIT_ERROR,
+             "%s: pixels: too few valid ones: every value of band%s %s is missing; --bands or --bbl leave bands out",
+             j->in.header_name, strpbrk(list, ",-") ? "s" : "", list);
+    if (worst->missing > 0)
+        fail(EXIT_ERROR,
+             "%s: pixels: too few valid ones: each misses some band, band %d %.0f of %.0f times; --bands or --bbl leave bands "
+             "out",
+             j->in.header_name, j->bands[worst - all] + 1, worst->missing, worst->missing + worst->count);
+    fail(EXIT_ERROR, "%s: pixels: too few valid ones", j->in.header_name);
+}
+
+/* Stops with the name of what is at fault. */
+static void check_job(job *j, shs_status status) {
+    if (status == SHS_NO_PIXELS) fail_for_pixels(j);
+    if (status == SHS_READ_FAILED)
+        fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
+    if (status == SHS_WRITE_FAILED)
+        fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+    if (j->s->components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
+        fail(EXIT_ERROR, "%s: --components %d: %s", j->in.header_name, j->s->components, shs_status_text(status));
+    check(status, j->in.header_name);
+}
+
+/* The fit is done: so many bands are to come, described by `what`. */
+static void output_start(job *j, int bands, const char *what) {
+    j->fitted = wall_clock();
+    j->out.bands = bands;
+    j->out.description = joined(what, j->in.header_name);
+}
+
+static void tell_beyond(const cube_file *in) {
+    if (!in->beyond) return;
+    warn("%s: %" PRIu64 " values are beyond %.3g, the largest float: their pixels count as missing; -DSPARSEHS_DOUBLE builds a "
+         "program that takes them",
+         in->header_name, in->beyond, (double)FLT_MAX);
+}
+
+/* The output is complete. Says what became of values that did not fit. */
+static void output_finish(job *j, const char *band_name, const int *band_numbers) {
+    const cube_file *out = &j->out;
+    const value_type *type = type_info(out->type);
+    cube_finish(&j->out, band_name, band_numbers);
+    tell_beyond(&j->in);
+    if (out->clamped)
+        warn("%s: %" PRIu64 " values do not fit %s and were clamped to %.0f..%.0f; --rescale or another --type keeps them",
+             out->header_name, out->clamped, type->name, type->low, type->high);
+    if (out->met)
+        warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; --rescale keeps them apart",
+             out->header_name, out->met, out->nodata);
+}
+
+static void job_close(job *j) {
+    example_end();
+    cube_close(&j->in);
+    cube_close(&j->out);
+    cube_close(&j->truth);
+    free(j->pixels);
+    free(j->bands);
+    free(j);
+}
+
+#endif /* HYPERCUBE_JOB */

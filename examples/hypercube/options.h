@@ -1,0 +1,156 @@
+/* options.h - the modes of hypercube and their options. */
+#ifndef HYPERCUBE_OPTIONS
+#define HYPERCUBE_OPTIONS
+
+#include "../example.h"
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+typedef struct settings {
+    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands,
+        plain_steps, restarts;
+    double variance, threshold, tolerance, noise;
+    uint64_t seed;
+    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
+        *data;
+} settings;
+
+enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
+enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, READS = MAPS | INFO, WRITES = MAPS | SYNTHESISE };
+
+typedef struct mode_text {
+    const char *name;
+    enum mode mode;
+    int names;
+    const char *usage, *purpose;
+} mode_text;
+
+static const mode_text modes[] = {
+    {"pca", PCA, 2, "pca IN.hdr OUT.hdr [options]", "Principal components of an image cube."},
+    {"mnf", MNF, 2, "mnf IN.hdr OUT.hdr [options]",
+     "Minimum noise fraction: components in the order of their signal to noise ratio,\n"
+     "the noise estimated from neighbouring pixels. An eigenvalue is one more than that ratio."},
+    {"ica", ICA, 2, "ica IN.hdr OUT.hdr --components K | --threshold T [options]",
+     "Independent components of an image cube (FastICA)."},
+    {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
+     "The cube as its first components tell it: what is left is mostly noise."},
+    {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
+     "How unlike the rest each pixel is (Reed-Xiaoli). With the truth at hand the last line begins with auc=,\n"
+     "the area under the ROC curve."},
+    {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band."},
+    {"synthesise", SYNTHESISE, 1, "synthesise OUT.hdr [options]",
+     "A small scene mixed from synthetic spectra, and OUT_truth.hdr that marks the odd targets in it."},
+};
+enum { MODES = (int)(sizeof modes / sizeof *modes) };
+
+/* Only the function below fills this in; what works gets it as a constant. */
+static settings given;
+
+static const struct {
+    int modes;
+    option o;
+} option_table[] = {
+    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1,
+            "how many components (ica: or --threshold; denoise: needed)"}},
+    {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
+    {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
+    {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
+    {ICA, {"--contrast", "NAME", OPTION_TEXT, (void *)&given.contrast, 0, "pow3, tanh, gauss or skew (pow3)"}},
+    {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "all components at once, not one after another"}},
+    {ICA, {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "at most (200)"}},
+    {ICA, {"--tolerance", "E", OPTION_NUMBER, &given.tolerance, -1, "of 1 - |cos| (1e-8); -1 = run all iterations"}},
+    {ICA, {"--plain-steps", NULL, OPTION_SWITCH, &given.plain_steps, 0, "as they come, neither shortened nor lengthened"}},
+    {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
+    {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
+    {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
+    {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
+    {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
+    {READS, {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
+    {READS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
+    {READS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
+    {READS, {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
+    {READS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
+    {MAPS, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
+    {MAPS, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
+    {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
+    {MAPS, {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
+    {MAPS, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
+    {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
+    {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
+    {SYNTHESISE, {"--noise", "S", OPTION_NUMBER, &given.noise, 0, "standard deviation, in reflectance (0.004)"}},
+    {SYNTHESISE, {"--seed", "N", OPTION_SEED, &given.seed, 0, "seed of the scene and of the noise (1)"}},
+    {WRITES, {"--type", "T", OPTION_TEXT, (void *)&given.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
+    {WRITES, {"--interleave", "I", OPTION_TEXT, (void *)&given.interleave, 0, "bsq, bil, bip (bsq)"}},
+};
+enum { OPTIONS = (int)(sizeof option_table / sizeof *option_table) };
+
+static void print_modes(FILE *file) {
+    int i;
+    fprintf(file, "Usage:\n");
+    for (i = 0; i < MODES; i++) fprintf(file, "  %s %s\n", program_name, modes[i].usage);
+    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` lists the options of a mode,\n"
+                  "`%s --version` says what the library was compiled for and what it uses here.\n",
+            program_name, program_name);
+}
+
+static const mode_text *find_mode(int argc, char **argv) {
+    int i = 0;
+    example_begin(argc, argv);
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_modes(stdout), exit(EXIT_SUCCESS);
+    if (argc > 1 && !strcmp(argv[1], "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
+    if (argc < 2) print_modes(stderr), exit(EXIT_USAGE);
+    while (i < MODES && strcmp(argv[1], modes[i].name)) i++;
+    if (i == MODES) fail(EXIT_USAGE, "%s: unknown mode", argv[1]);
+    return &modes[i];
+}
+
+/* Fills in `given`; the names are then argv[1] and after it. */
+static const mode_text *parse(int argc, char **argv) {
+    const mode_text *mode = find_mode(argc, argv);
+    option *options = ALLOCATE(option, OPTIONS);
+    int i, count = 0, names;
+    for (i = 0; i < OPTIONS; i++)
+        if (option_table[i].modes & (int)mode->mode) options[count++] = option_table[i].o;
+    if (mode->mode == SYNTHESISE) {
+        given.samples = 160;
+        given.lines = 120;
+        given.bands = 100;
+        given.noise = 0.004;
+        given.seed = 1;
+    } else {
+        given.restarts = 3;
+    }
+    argv[1] = argv[0];
+    names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
+    free(options);
+    if (names != mode->names)
+        fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
+             mode->names == 1 ? "one name" : "two names, IN.hdr and OUT.hdr", names);
+    if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
+        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", argv[names]);
+    return mode;
+}
+
+/* Which of the names it is. */
+static int choose(const char *option_name, const char *text, const char *const *names, int count) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (!strcmp(text, names[i])) return i;
+    fail(EXIT_USAGE, "%s: %s is unknown", option_name, text);
+}
+
+static shs_type chosen_type(const char *text, shs_type otherwise) {
+    int i;
+    for (i = 0; text && i < VALUE_TYPES; i++)
+        if (!strcmp(text, value_types[i].name)) return value_types[i].type;
+    if (text) fail(EXIT_USAGE, "--type: %s is unknown", text);
+    return otherwise;
+}
+
+static shs_interleave chosen_interleave(const char *text) {
+    return text ? (shs_interleave)choose("--interleave", text, interleaves, 3) : SHS_INTERLEAVE_BSQ;
+}
+
+#endif /* HYPERCUBE_OPTIONS */
