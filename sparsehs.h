@@ -611,7 +611,8 @@ typedef struct shs_omp_options {
     shs_gram_mode gram_mode;
     const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
     int ldg;
-    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024); same codes */
+    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
+                                       many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
     shs_selection selection;        /* the rule that chooses atoms */
     uint32_t end_canary;
 } shs_omp_options;

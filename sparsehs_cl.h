@@ -94,6 +94,14 @@ typedef struct shs_cl_device {
    `capacity` of them. Where there is no OpenCL, count is 0: no error. */
 SHS_CL_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
 
+/* Which kernel codes the signals (kernels_embed/omp.cl). All give the same codes to the last bit. */
+typedef enum shs_cl_coder {
+    SHS_CL_CODER_AUTO = 0, /* the one that was measured to be the fastest for such sizes */
+    SHS_CL_CODER_WARP, /* 32 work-items a signal: GPUs; a Gram matrix, n <= 1024, s <= 32, s (n + s) values of local memory */
+    SHS_CL_CODER_ITEM,   /* one work-item a signal: a Gram matrix, s <= 64 */
+    SHS_CL_CODER_GENERAL /* a work-group a signal: any sizes, with a Gram matrix or without */
+} shs_cl_coder;
+
 typedef struct shs_cl_options {
     /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
        first. */
@@ -107,6 +115,7 @@ typedef struct shs_cl_options {
 
     size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
+    shs_cl_coder coder;  /* another than AUTO is used or, where it does not fit, refused: SHS_UNSUPPORTED */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
     int fallback;        /* non-zero: what the device cannot do, or has too little memory for, is done on the CPU; 0 =
                             SHS_UNSUPPORTED or SHS_NO_MEMORY */
@@ -1304,7 +1313,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
     "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
     "\n",
-    "   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:\n",
+    "   Three kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build\n",
+    "   holds one of them:\n",
     "\n",
     "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
     "\n",
@@ -1318,9 +1328,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                    n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32\n",
     "                    multiply-adds an item, a column of G, and two reductions over the warp.\n",
     "\n",
-    "       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and\n",
-    "                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the\n",
-    "                    tests hold the others against.\n",
+    "       omp_item     one item a signal: alpha (D'Y transposed) and the b_k lie in global memory, so laid out that\n",
+    "                    neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n\n",
+    "                    multiply-adds, which omp_warp has in registers and local memory. It is the plainest of the three, which\n",
+    "                    the tests hold the others against.\n",
     "\n",
     "       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global\n",
     "                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.\n",
@@ -1708,16 +1719,17 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "/* ================================================================================================================== */\n",
     "#ifdef OMP_ITEM\n",
     "\n",
-    "/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at\n",
-    "   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,\n",
-    "   since each item follows an atom of its own. L, t and the atoms are private. */\n",
-    "#define OWN(x) scratch[(size_t)(x) * items + me]\n",
-    "#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]\n",
+    "/* alphas is (D'Y)', count x N: value x of signal `own` is alphas[x * count + own]. Item `me` of `items` keeps value x of\n",
+    "   its b_k at scratch[(k * N + x) * items + me]. So what 32 neighbours read at the same time lies side by side. The columns\n",
+    "   of G do not, since each item follows an atom of its own: it takes STEP values at a time. L, t and the atoms are private. */\n",
+    "#define STEP 4\n",
+    "#define OWN(x) alphas[(size_t)(x)*count + own]\n",
+    "#define ROW(k, x) scratch[((size_t)(k)*N + (size_t)(x)) * items + me]\n",
     "#define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)\n",
     "#define DIAGONAL(x) G[(size_t)(x) * (N + 1)]\n",
     "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
     "\n",
-    "__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "__kernel void omp_item(ulong first, ulong count, __global real *restrict alphas, __global const real *restrict G,\n",
     "                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
     "                       __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
     "                       __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
@@ -1729,19 +1741,19 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    for (own = me; own < count; own += items) {\n",
     "        const size_t i = first + own;\n",
     "        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
-    "        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;\n",
+    "        int most = limit_of(i, limit, limits), k = 0, q, x, v, j = 0, flags = 0;\n",
+    "        int reached = tolerance2 > 0 && base2 <= tolerance2;\n",
     "        wide residual2 = base2;\n",
-    "        real best = -1, smallest = 1, guard;\n",
+    "        real best = -1, smallest = 1, value = 0, guard;\n",
     "        for (x = 0; x < N; x++) {\n",
-    "            real value = alphas[own * N + (size_t)x];\n",
-    "            OWN(x) = value;\n",
+    "            real a = OWN(x);\n",
     "            if (DISTANCES) DISTANCE(x) = DIAGONAL(x);\n",
-    "            if (SCORE(value, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(value, DIAGONAL(x), DISTANCE(x)), j = x;\n",
+    "            if (SCORE(a, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(a, DIAGONAL(x), DISTANCE(x)), j = x, value = a;\n",
     "        }\n",
-    "        guard = GUARD * fabs(OWN(j));\n",
+    "        guard = GUARD * fabs(value);\n",
     "        while (!reached && k < most) {\n",
     "            __global const real *column = G + (size_t)j * N;\n",
-    "            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);\n",
+    "            real gjj = column[j], d2 = gjj, inverse, along;\n",
     "            int repeated = 0, decided;\n",
     "            for (q = 0; q < k; q++) {\n",
     "                L[PLACE(k, q)] = ROW(q, j);\n",
@@ -1753,26 +1765,46 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                break;\n",
     "            }\n",
     "            inverse = rsqrt(d2);\n",
-    "            value *= inverse;\n",
+    "            along = value * inverse;\n",
     "            L[PLACE(k, k)] = inverse;\n",
-    "            t[k] = value;\n",
+    "            t[k] = along;\n",
     "            chosen[k] = j;\n",
-    "            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
-    "            if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
-    "            decided = verdict(residual2, base2, smallest, tolerance2);\n",
-    "            reached = decided == BELOW;\n",
-    "            if (decided == UNSURE) flags = DOUBTFUL;\n",
-    "            if (++k == most || decided != ABOVE) break;\n",
+    "            residual2 = fmax(fma(-(wide)along, (wide)along, residual2), (wide)0);\n",
+    "            if (TOLERANT) {\n",
+    "                if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "                decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "                reached = decided == BELOW;\n",
+    "                if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "                if (decided != ABOVE) {\n",
+    "                    k++;\n",
+    "                    break;\n",
+    "                }\n",
+    "            }\n",
+    "            if (++k == most) break;\n",
     "            best = -1;\n",
-    "            for (x = 0; x < N; x++) {\n",
-    "                real g = column[x], left;\n",
-    "                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);\n",
-    "                g *= inverse;\n",
-    "                ROW(k - 1, x) = g;\n",
-    "                left = fma(-value, g, OWN(x));\n",
-    "                OWN(x) = left;\n",
-    "                if (DISTANCES) DISTANCE(x) = fma(-g, g, DISTANCE(x));\n",
-    "                if (SCORE(left, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(left, DIAGONAL(x), DISTANCE(x)), j = x;\n",
+    "            for (x = 0; x < N; x += STEP) {\n",
+    "                real g[STEP];\n",
+    "#pragma unroll\n",
+    "                for (v = 0; v < STEP; v++) g[v] = column[x + v];\n",
+    "                for (q = 0; q < k - 1; q++) {\n",
+    "                    const real c = L[PLACE(k - 1, q)];\n",
+    "#pragma unroll\n",
+    "                    for (v = 0; v < STEP; v++) g[v] = fma(-c, ROW(q, x + v), g[v]);\n",
+    "                }\n",
+    "#pragma unroll\n",
+    "                for (v = 0; v < STEP; v++) {\n",
+    "                    real left;\n",
+    "                    g[v] *= inverse;\n",
+    "                    ROW(k - 1, x + v) = g[v];\n",
+    "                    left = fma(-along, g[v], OWN(x + v));\n",
+    "                    OWN(x + v) = left;\n",
+    "                    if (DISTANCES) DISTANCE(x + v) = fma(-g[v], g[v], DISTANCE(x + v));\n",
+    "                    if (SCORE(left, DIAGONAL(x + v), DISTANCE(x + v)) > best) {\n",
+    "                        best = SCORE(left, DIAGONAL(x + v), DISTANCE(x + v));\n",
+    "                        j = x + v;\n",
+    "                        value = left;\n",
+    "                    }\n",
+    "                }\n",
     "            }\n",
     "        }\n",
     "        for (q = k - 1; q >= 0; q--) {\n",
@@ -3970,8 +4002,10 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
 typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM } shs__cl_coder;
 
 enum {
-    SHS__CL_SUMS = 256,       /* groups that add over all signals: a constant, so that the order of additions is one */
-    SHS__CL_ALPHAS = 64 << 20 /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
+    SHS__CL_SUMS = 256,          /* groups that add over all signals: a constant, so that the order of additions is one */
+    SHS__CL_ITEM_PLACES = 64,    /* places in a signal's codes at most for omp_item, where L is an item's own */
+    SHS__CL_ITEM_SIGNALS = 1024, /* items of omp_item a unit */
+    SHS__CL_ALPHAS = 64 << 20    /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
 };
 
 #define SHS__CL_NONE SIZE_MAX
@@ -3986,6 +4020,7 @@ typedef struct shs__cl_signals {
     int warps;                  /* signals a group of omp_warp */
     int tuned;                  /* coder and warps have been measured, or need not be */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
+    size_t items;               /* of omp_item */
     int wraps;                  /* Y is the caller's own memory, which the device shares */
     size_t wrapped;             /* the slice that it wraps */
 
@@ -4044,18 +4079,27 @@ SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
 
 SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
 
+/* Whether omp_warp and omp_item can take these sizes. */
+SHS__PRIVATE int shs__cl_warp_fits(const shs__cl_signals *s) {
+    const shs_cl *cl = s->cl;
+    return !cl->is_cpu && s->use_gram && s->stride <= 32 && s->padded <= 1024 && shs__cl_warp_bytes(s) <= cl->local_bytes &&
+           cl->max_group >= SHS__CL_WARP_ITEMS;
+}
+SHS__PRIVATE int shs__cl_item_fits(const shs__cl_signals *s) { return s->use_gram && s->stride <= SHS__CL_ITEM_PLACES; }
+
 /* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values
    of it: on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, where fewer warps fit a multiprocessor. */
-SHS__PRIVATE void shs__cl_choose_coder(shs__cl_signals *s) {
+SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
+    const shs_cl_coder asked = cl->options.coder;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
-    s->coder = SHS__CL_GENERAL;
+    int fits = asked == SHS_CL_CODER_ITEM ? shs__cl_item_fits(s) : shs__cl_warp_fits(s);
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
-    if (cl->is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024 || bytes > cl->local_bytes ||
-        cl->max_group < SHS__CL_WARP_ITEMS)
-        return;
-    s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+    if (asked == SHS_CL_CODER_GENERAL || !fits) s->coder = SHS__CL_GENERAL;
+    else if (asked == SHS_CL_CODER_ITEM) s->coder = SHS__CL_ITEM;
+    else s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+    return fits || asked == SHS_CL_CODER_AUTO || asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
 }
 
 /* Items a group of omp_general: about four atoms each; one on a processor. */
@@ -4071,6 +4115,11 @@ SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
     size_t stride = (size_t)s->stride, p = (size_t)s->p;
     size_t rows = shs__zmax(stride, 2) + 2 * (size_t)shs__omp_distances(s->job.coding->selection); /* alpha, the b_k; G_jj, d^2 */
     return (size_t)s->padded * rows + stride * (stride + 1) + shs__zmax(p, stride);
+}
+
+/* Scratch of an item of omp_item: b_1 .. b_{s-1}, and d^2. */
+SHS__PRIVATE size_t shs__cl_item_scratch(const shs__cl_signals *s) {
+    return (size_t)s->padded * (size_t)(shs__imax(s->stride - 1, 1) + shs__omp_distances(s->job.coding->selection));
 }
 
 /* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want
@@ -4116,7 +4165,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
     size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left;
-    size_t most = shs__zmax(s->m, 1), gram = shs__layout_product(padded, padded, r);
+    size_t most = shs__zmax(s->m, 1), gram = shs__layout_product(padded, padded, r), alphas, scratch;
+    const size_t asked = s->job.coding->signals_per_group;
     shs_status status = shs__cl_buffer(cl, shs__layout_product(p, padded, r), &s->D);
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
@@ -4130,16 +4180,25 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, wide), &s->gathered);
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
     }
+    if (status == SHS_OK) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
-    shs__cl_choose_coder(s);
     left = shs__cl_left(cl);
     s->group = shs__cl_general_group(s);
     s->each = shs__cl_general_scratch(s);
-    s->chunk = shs__zmax(1, shs__zmin(most, shs__zmin(SHS__CL_ALPHAS, left / 4) / (padded * r)));
+    alphas = shs__zmin(left / 4, cl->max_alloc);
+    if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
+    s->chunk = shs__zmax(1, shs__zmin(most, alphas / (padded * r)));
+    if (asked) s->chunk = shs__zmin(s->chunk, shs__zmin(asked, INT_MAX));
     s->groups = shs__zmin((size_t)cl->units * (cl->is_cpu ? 1 : 16), left / 8 / (s->each * r));
     s->groups = shs__zmax(1, shs__zmin(s->groups, s->chunk));
+    scratch = s->groups * s->each;
+    if (s->coder == SHS__CL_ITEM) {
+        s->items = shs__zmin(s->chunk, (size_t)cl->units * SHS__CL_ITEM_SIGNALS);
+        s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
+        scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
+    }
     status = shs__cl_buffer(cl, s->chunk * padded * r, &s->alphas);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, s->groups * s->each * r, &s->scratch);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, scratch * r, &s->scratch);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
     s->block = shs__zmax(256, shs__ctx_chunks(most, 512 * 32) * 32);
@@ -4225,6 +4284,8 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
     s->use_gram = shs__omp_gram_pays(s->p, s->n, s->m, s->stride, job->coding);
+    if (s->cl->options.coder == SHS_CL_CODER_WARP || s->cl->options.coder == SHS_CL_CODER_ITEM)
+        s->use_gram = job->coding->gram_mode != SHS_GRAM_NEVER;
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
@@ -4302,7 +4363,7 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     const shs_omp_options *o = s->job.coding;
     shs__cl_call call = shs__cl_begin_coder(s, coder);
     int limit = !o->sparsity_each && o->sparsity > 0 ? shs__imin(o->sparsity, s->job.stride) : s->job.stride;
-    size_t warps = (size_t)s->warps, items;
+    size_t warps = (size_t)s->warps;
     shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count);
     shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G), shs__cl_pass_buffer(&call, s->norms2);
     shs__cl_pass_int(&call, limit), shs__cl_pass_buffer(&call, s->limits);
@@ -4312,10 +4373,8 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
         return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__ctx_chunks(count, warps), warps, "omp");
     shs__cl_pass_buffer(&call, s->scratch);
-    if (coder == SHS__CL_ITEM) {
-        items = s->groups * s->each / ((size_t)s->padded * (size_t)(shs__imax(s->stride, 2) + shs__omp_distances(o->selection)));
-        return shs__cl_launch(&call, items < 32 ? items : items / 32, items < 32 ? 1 : 32, 1, 1, "omp");
-    }
+    if (coder == SHS__CL_ITEM)
+        return shs__cl_launch(&call, s->items < 32 ? s->items : s->items / 32, s->items < 32 ? 1 : 32, 1, 1, "omp");
     shs__cl_pass_size(&call, s->each);
     shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
@@ -4398,11 +4457,13 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
 
 SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t first, size_t count) {
     shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, first * (size_t)s->p, s->p);
-    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, s->padded);
+    int item = s->coder == SHS__CL_ITEM; /* takes D'Y transposed */
+    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, item ? (int)count : s->padded);
     shs_status status = SHS_OK;
     if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
     if (status == SHS_OK)
-        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
+        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, item ? (int)count : s->padded, item ? s->padded : (int)count,
+                              s->p, 1, item ? &Y : &D, item ? &D : &Y, 0, &alphas);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
     return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
 }
@@ -6555,7 +6616,9 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
 }
 
 SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
-    if ((unsigned)o->kind > SHS_CL_CPU || o->index < 0 || (!o->context && (o->device_id || o->queue))) return SHS_BAD_OPTIONS;
+    if ((unsigned)o->kind > SHS_CL_CPU || (unsigned)o->coder > SHS_CL_CODER_GENERAL || o->index < 0 ||
+        (!o->context && (o->device_id || o->queue)))
+        return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
 

@@ -5,7 +5,8 @@
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.
 
-   Three kernels do this. The host (shs__cl_choose_coder) takes the first that fits; a build holds one of them:
+   Three kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build
+   holds one of them:
 
        omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory
 
@@ -19,9 +20,10 @@
                     n and s are fixed at build time, or there would be no registers to keep alpha in. One step costs k n / 32
                     multiply-adds an item, a column of G, and two reductions over the warp.
 
-       omp_item     one item a signal: all it has lies in global memory, so laid out that neighbours read neighbours; L, t and
-                    the atoms are its own. The host never chooses it by itself: it is the plainest of the three, which the
-                    tests hold the others against.
+       omp_item     one item a signal: alpha (D'Y transposed) and the b_k lie in global memory, so laid out that
+                    neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n
+                    multiply-adds, which omp_warp has in registers and local memory. It is the plainest of the three, which
+                    the tests hold the others against.
 
        omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global
                     memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.
@@ -409,16 +411,17 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
 /* ================================================================================================================== */
 #ifdef OMP_ITEM
 
-/* Item `me` of `items` keeps value x of its alpha at scratch[x * items + me], and value x of its b_k at
-   scratch[((k + 1) * N + x) * items + me]: what 32 neighbours read at the same time lies side by side. The columns of G do not,
-   since each item follows an atom of its own. L, t and the atoms are private. */
-#define OWN(x) scratch[(size_t)(x) * items + me]
-#define ROW(k, x) scratch[((size_t)((k) + 1) * N + (size_t)(x)) * items + me]
+/* alphas is (D'Y)', count x N: value x of signal `own` is alphas[x * count + own]. Item `me` of `items` keeps value x of
+   its b_k at scratch[(k * N + x) * items + me]. So what 32 neighbours read at the same time lies side by side. The columns
+   of G do not, since each item follows an atom of its own: it takes STEP values at a time. L, t and the atoms are private. */
+#define STEP 4
+#define OWN(x) alphas[(size_t)(x)*count + own]
+#define ROW(k, x) scratch[((size_t)(k)*N + (size_t)(x)) * items + me]
 #define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)
 #define DIAGONAL(x) G[(size_t)(x) * (N + 1)]
 #define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))
 
-__kernel void omp_item(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
+__kernel void omp_item(ulong first, ulong count, __global real *restrict alphas, __global const real *restrict G,
                        __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
                        __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
                        __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,
@@ -430,19 +433,19 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
     for (own = me; own < count; own += items) {
         const size_t i = first + own;
         const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);
-        int most = limit_of(i, limit, limits), k = 0, q, x, j = 0, flags = 0, reached = tolerance2 > 0 && base2 <= tolerance2;
+        int most = limit_of(i, limit, limits), k = 0, q, x, v, j = 0, flags = 0;
+        int reached = tolerance2 > 0 && base2 <= tolerance2;
         wide residual2 = base2;
-        real best = -1, smallest = 1, guard;
+        real best = -1, smallest = 1, value = 0, guard;
         for (x = 0; x < N; x++) {
-            real value = alphas[own * N + (size_t)x];
-            OWN(x) = value;
+            real a = OWN(x);
             if (DISTANCES) DISTANCE(x) = DIAGONAL(x);
-            if (SCORE(value, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(value, DIAGONAL(x), DISTANCE(x)), j = x;
+            if (SCORE(a, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(a, DIAGONAL(x), DISTANCE(x)), j = x, value = a;
         }
-        guard = GUARD * fabs(OWN(j));
+        guard = GUARD * fabs(value);
         while (!reached && k < most) {
             __global const real *column = G + (size_t)j * N;
-            real gjj = column[j], d2 = gjj, inverse, value = OWN(j);
+            real gjj = column[j], d2 = gjj, inverse, along;
             int repeated = 0, decided;
             for (q = 0; q < k; q++) {
                 L[PLACE(k, q)] = ROW(q, j);
@@ -454,26 +457,46 @@ __kernel void omp_item(ulong first, ulong count, __global const real *restrict a
                 break;
             }
             inverse = rsqrt(d2);
-            value *= inverse;
+            along = value * inverse;
             L[PLACE(k, k)] = inverse;
-            t[k] = value;
+            t[k] = along;
             chosen[k] = j;
-            residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
-            if (d2 < smallest * gjj) smallest = d2 / gjj;
-            decided = verdict(residual2, base2, smallest, tolerance2);
-            reached = decided == BELOW;
-            if (decided == UNSURE) flags = DOUBTFUL;
-            if (++k == most || decided != ABOVE) break;
+            residual2 = fmax(fma(-(wide)along, (wide)along, residual2), (wide)0);
+            if (TOLERANT) {
+                if (d2 < smallest * gjj) smallest = d2 / gjj;
+                decided = verdict(residual2, base2, smallest, tolerance2);
+                reached = decided == BELOW;
+                if (decided == UNSURE) flags = DOUBTFUL;
+                if (decided != ABOVE) {
+                    k++;
+                    break;
+                }
+            }
+            if (++k == most) break;
             best = -1;
-            for (x = 0; x < N; x++) {
-                real g = column[x], left;
-                for (q = 0; q < k - 1; q++) g = fma(-L[PLACE(k - 1, q)], ROW(q, x), g);
-                g *= inverse;
-                ROW(k - 1, x) = g;
-                left = fma(-value, g, OWN(x));
-                OWN(x) = left;
-                if (DISTANCES) DISTANCE(x) = fma(-g, g, DISTANCE(x));
-                if (SCORE(left, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(left, DIAGONAL(x), DISTANCE(x)), j = x;
+            for (x = 0; x < N; x += STEP) {
+                real g[STEP];
+#pragma unroll
+                for (v = 0; v < STEP; v++) g[v] = column[x + v];
+                for (q = 0; q < k - 1; q++) {
+                    const real c = L[PLACE(k - 1, q)];
+#pragma unroll
+                    for (v = 0; v < STEP; v++) g[v] = fma(-c, ROW(q, x + v), g[v]);
+                }
+#pragma unroll
+                for (v = 0; v < STEP; v++) {
+                    real left;
+                    g[v] *= inverse;
+                    ROW(k - 1, x + v) = g[v];
+                    left = fma(-along, g[v], OWN(x + v));
+                    OWN(x + v) = left;
+                    if (DISTANCES) DISTANCE(x + v) = fma(-g[v], g[v], DISTANCE(x + v));
+                    if (SCORE(left, DIAGONAL(x + v), DISTANCE(x + v)) > best) {
+                        best = SCORE(left, DIAGONAL(x + v), DISTANCE(x + v));
+                        j = x + v;
+                        value = left;
+                    }
+                }
             }
         }
         for (q = k - 1; q >= 0; q--) {

@@ -10,41 +10,47 @@
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* One way of running: which kernels code. -1: the library's own choice. */
+/* One way of running: which kernels code. */
 typedef struct setup {
     const char *name;
-    int pass_for_gpu, coder;
+    int pass_for_gpu;
+    shs_cl_coder coder;
+    int keep; /* b_k in registers too */
 } setup;
 
-static const setup setups[] = {{"own choice", 0, -1},
-                               {"as on a GPU", 1, -1},
-                               {"general", 1, SHS__CL_GENERAL},
-                               {"warp", 1, SHS__CL_WARP},
-                               {"warp, b kept", 1, SHS__CL_WARP_KEEP},
-                               {"item", 1, SHS__CL_ITEM}};
+static const setup setups[] = {{"own choice", 0, SHS_CL_CODER_AUTO, 0},   {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0},
+                               {"general", 1, SHS_CL_CODER_GENERAL, 0},   {"warp", 1, SHS_CL_CODER_WARP, 0},
+                               {"warp, b kept", 1, SHS_CL_CODER_WARP, 1}, {"item", 1, SHS_CL_CODER_ITEM, 0}};
 enum { SETUPS = sizeof setups / sizeof *setups };
 
 typedef struct device {
     shs_cl *cl;
     shs_engine engine;
     shs_context ctx;
-    int coder;
+    int keep;
     size_t slices; /* of the last session */
+    int few_items; /* omp_item is to take several signals an item */
 } device;
 
 static shs_status open_forced(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     device *d = (device *)user;
+    const shs_cl_coder coder = d->cl->options.coder;
     shs_status status = shs__cl_signals_open(d->cl, ctx, job, session);
-    shs__cl_signals *s = (shs__cl_signals *)*session;
+    shs__cl_signals *s;
+    if (status == SHS_UNSUPPORTED && coder != SHS_CL_CODER_AUTO) { /* too large for it */
+        d->cl->options.coder = SHS_CL_CODER_AUTO;
+        status = shs__cl_signals_open(d->cl, ctx, job, session);
+        d->cl->options.coder = coder;
+    }
     if (status != SHS_OK) return status;
+    s = (shs__cl_signals *)*session;
     d->slices = s->slices;
     /* PoCL repeats what follows a conditional barrier, and would compile this for minutes; GPUs take it as it is. */
     if (shs__cl_contains(d->cl->about.platform, "portable") && (job->coding->tolerance > 0 || job->coding->tolerance_each))
         s->group = 1;
-    if (d->coder < 0 || !s->use_gram) return status;
-    if (d->coder == SHS__CL_WARP && s->coder == SHS__CL_GENERAL) return status;      /* too large for it */
-    if (d->coder == SHS__CL_WARP_KEEP && s->padded * s->stride > 256) return status; /* long to compile for a processor */
-    s->coder = (shs__cl_coder)d->coder;
+    if (d->few_items) s->items = shs__zmin(s->items, 48);
+    if (d->keep && s->coder == SHS__CL_WARP && s->padded * s->stride <= 256) /* more is long to compile for a processor */
+        s->coder = SHS__CL_WARP_KEEP;
     return status;
 }
 
@@ -52,6 +58,7 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
     const char *wanted = getenv("SHS_CL_DEVICE");
     shs_status status;
     memset(d, 0, sizeof *d);
+    if (how->coder != SHS_CL_CODER_AUTO) o.coder = how->coder;
     o.platform = wanted && *wanted ? wanted : NULL;
     status = shs_cl_create(NULL, &o, &d->cl);
     if (status == SHS_NO_DEVICE && o.platform) {
@@ -65,7 +72,7 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
     }
     assert_ok(status);
     if (how->pass_for_gpu) d->cl->is_cpu = 0;
-    d->coder = how->coder;
+    d->keep = how->keep;
     d->engine = *shs_cl_engine(d->cl);
     d->engine.user = d;
     d->engine.signals_open = open_forced;
@@ -459,6 +466,107 @@ static void test_options(void **state) {
     free_problem(&w);
 }
 
+static shs_status code_by(device *d, const problem *w, int sparsity, shs_gram_mode mode, coded *c) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = sparsity;
+    o.gram_mode = mode;
+    return shs_omp_ex(&d->ctx, w->p, w->n, w->D, w->p, w->m, w->Y, w->p, &o, &c->codes, c->errors2, NULL);
+}
+
+/* The kernel that the caller names codes, or the answer is a status; with fallback the CPU then does it. */
+static void test_coder(void **state) {
+    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0}, passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0};
+    problem w = new_problem(80, 90, 200, 3, 23), large = new_problem(8, 1025, 5, 1, 24);
+    shs_omp_options o = SHS_ZERO;
+    shs_cl_options options = SHS_ZERO;
+    shs_cl *none = NULL;
+    coded cpu, c;
+    device d;
+    int coder;
+    (void)state;
+    o.sparsity = 5;
+    cpu = code(NULL, &w, &o, 70), c = code(NULL, &w, &o, 70);
+    for (coder = SHS_CL_CODER_AUTO; coder <= SHS_CL_CODER_GENERAL; coder++) {
+        options.coder = (shs_cl_coder)coder;
+        open_device(&d, &passing, options);
+        d.ctx.engine = shs_cl_engine(d.cl);
+        assert_ok(code_by(&d, &w, 5, SHS_GRAM_AUTO, &c));
+        check_codes(&w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
+        assert_int_equal(code_by(&d, &w, 5, SHS_GRAM_NEVER, &c),
+                         coder == SHS_CL_CODER_WARP || coder == SHS_CL_CODER_ITEM ? SHS_UNSUPPORTED : SHS_OK);
+        assert_int_equal(code_by(&d, &w, 33, SHS_GRAM_ALWAYS, &c), coder == SHS_CL_CODER_WARP ? SHS_UNSUPPORTED : SHS_OK);
+        assert_int_equal(code_by(&d, &w, 65, SHS_GRAM_ALWAYS, &c),
+                         coder == SHS_CL_CODER_WARP || coder == SHS_CL_CODER_ITEM ? SHS_UNSUPPORTED : SHS_OK);
+        assert_int_equal(code_by(&d, &large, 1, SHS_GRAM_ALWAYS, &c), coder == SHS_CL_CODER_WARP ? SHS_UNSUPPORTED : SHS_OK);
+        close_device(&d);
+    }
+    options.coder = SHS_CL_CODER_WARP;
+    open_device(&d, &plain, options);
+    d.ctx.engine = shs_cl_engine(d.cl);
+    assert_int_equal(code_by(&d, &w, 5, SHS_GRAM_AUTO, &c), d.cl->is_cpu ? SHS_UNSUPPORTED : SHS_OK);
+    close_device(&d);
+    options.fallback = 1;
+    open_device(&d, &plain, options);
+    d.ctx.engine = shs_cl_engine(d.cl);
+    assert_ok(code_by(&d, &w, 5, SHS_GRAM_AUTO, &c));
+    check_codes(&w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
+    close_device(&d);
+    for (coder = -1; coder <= SHS_CL_CODER_GENERAL + 1; coder += SHS_CL_CODER_GENERAL + 2) {
+        options.coder = (shs_cl_coder)coder;
+        assert_int_equal(shs_cl_create(NULL, &options, &none), SHS_BAD_OPTIONS);
+        assert_null(none);
+    }
+    free_coded(&cpu), free_coded(&c);
+    free_problem(&w), free_problem(&large);
+}
+
+static size_t stage_runs(shs_cl *cl, const char *name) {
+    shs_cl_stage stages[40];
+    size_t runs = 0;
+    int count = 0, i;
+    assert_ok(shs_cl_stage_times(cl, stages, 40, &count, 1));
+    for (i = 0; i < count && i < 40; i++)
+        if (!strcmp(stages[i].name, name)) runs = stages[i].runs;
+    return runs;
+}
+
+/* m~ is how many signals a launch codes, on the device too, and changes no bit; nor does omp_item with fewer items. */
+static void test_signals_per_group(void **state) {
+    static const size_t groups[] = {1, 7, 64, 100000, SIZE_MAX};
+    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0}, item = {"item", 0, SHS_CL_CODER_ITEM, 0};
+    problem w = new_problem(20, 70, 150, 4, 29);
+    shs_cl_options options = SHS_ZERO;
+    shs_omp_options o = SHS_ZERO;
+    int how;
+    size_t g;
+    (void)state;
+    options.profile = 1;
+    o.sparsity = 4;
+    o.gram_mode = SHS_GRAM_ALWAYS;
+    for (how = 0; how < 2; how++) {
+        device d;
+        coded all, c, cpu;
+        open_device(&d, how ? &item : &plain, options);
+        all = code(&d.ctx, &w, &o, 4);
+        for (g = 0; g < sizeof groups / sizeof *groups; g++) {
+            o.signals_per_group = groups[g];
+            stage_runs(d.cl, "omp");
+            c = code(&d.ctx, &w, &o, 4), cpu = code(NULL, &w, &o, 4);
+            assert_int_equal(stage_runs(d.cl, "omp"), shs__ctx_chunks(w.m, groups[g]));
+            same_bits(&w, &all, &c);
+            check_codes(&w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
+            free_coded(&c), free_coded(&cpu);
+        }
+        o.signals_per_group = 0;
+        d.few_items = 1;
+        c = code(&d.ctx, &w, &o, 4);
+        same_bits(&w, &all, &c);
+        free_coded(&all), free_coded(&c);
+        close_device(&d);
+    }
+    free_problem(&w);
+}
+
 /* The device finds what is not a number itself. */
 static void check_not_finite(device *d) {
     problem w = new_problem(12, 20, 100, 2, 91);
@@ -509,16 +617,16 @@ static void test_overflowing_correlations(void **state) {
     problem w = new_problem(3, 21, 40, 1, 5);
     shs_omp_options o = SHS_ZERO;
     size_t i;
-    int selection, setup, k;
+    int selection, how, k;
     (void)state;
     for (i = 0; i < 3 * 21; i++) w.D[i] *= (shs_real)BY_TYPE(1e15, 1e120);
     for (i = 0; i < 3 * 40; i++) w.Y[i] *= (shs_real)BY_TYPE(1e30, 1e250);
     o.sparsity = 3, o.gram_mode = SHS_GRAM_ALWAYS;
     for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
-        for (setup = 0; setup < SETUPS; setup++) {
+        for (how = 0; how < SETUPS; how++) {
             coded c;
             o.selection = (shs_selection)selection;
-            c = code(&use_device(setup)->ctx, &w, &o, 3);
+            c = code(&use_device(how)->ctx, &w, &o, 3);
             for (i = 0; i < w.m; i++)
                 for (k = 0; k < c.codes.used[i]; k++) assert_in_range(c.codes.atoms[3 * i + (size_t)k], 0, w.n - 1);
             free_coded(&c);
@@ -547,7 +655,7 @@ static mode new_mode(const problem *w, int which) {
     assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
     for (i = 0; i < w->m; i++) a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5), a.limits[i] = (int)(i % 7);
     a.o.sparsity = which == TO_NOTHING ? 0 : 6;
-    a.o.signals_per_group = 17; /* of the CPU's */
+    a.o.signals_per_group = 17;
     if (which == TO_TOLERANCE) a.o.tolerance = (shs_real)0.3;
     if (which == TO_EACH) a.o.tolerance_each = a.tolerances, a.o.sparsity_each = a.limits;
     if (which == WITHOUT_GRAM) a.o.gram_mode = SHS_GRAM_NEVER;
@@ -564,7 +672,7 @@ static void free_mode(mode *a) {
 static void check_little_memory(device *d, const problem *w, const shs_omp_options *o) {
     size_t limit = d->cl->limit, most = 0;
     coded all = code(&d->ctx, w, o, 6), few;
-    for (d->cl->limit = 600000; d->cl->limit > 80000; d->cl->limit /= 2) {
+    for (d->cl->limit = 600000; d->cl->limit > 70000; d->cl->limit /= 2) {
         few = code(&d->ctx, w, o, 6);
         same_bits(w, &all, &few);
         assert_close(few.report.sum2, all.report.sum2, 1e-6 * (double)all.report.sum2);
@@ -1242,6 +1350,8 @@ int main(void) {
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_coder),
+        cmocka_unit_test(test_signals_per_group),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_overflowing_correlations),

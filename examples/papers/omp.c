@@ -4,7 +4,7 @@
        figure          patches a second over s = 1 .. 32, n 128, fixed atoms, single precision
        s16             the report's one surviving number, 45,016 patches a second at s 16, and speed-ups with their baselines
        agreement       the same atoms as other systems choose (golden/)
-       item            the report's future work: one patch an item
+       kernels         the figure for each of the device's kernels, one patch an item (the report's future work) among them
 
    `make papers PAPER=omp` runs it; --help lists the options. */
 #define SPARSEHS_STATIC
@@ -223,13 +223,81 @@ static void agreement(void) {
     item_end();
 }
 
-static void item(void) {
-    if (!item_begin("item", "text", "The report's future work: one patch an item")) return;
-    remark("Not a row of its own: the device's code has that kernel beside one with a warp a patch and a general one, measures "
-           "them "
-           "where it runs and takes the fastest, but the public API has no option that asks for one of them.");
+#ifdef EXAMPLE_OPENCL
+/* The figure once more with each kernel of kernels_embed/omp.cl, which give the same codes to the last bit. */
+static const struct {
+    shs_cl_coder coder;
+    const char *name, *label;
+} device_kernels[] = {{SHS_CL_CODER_WARP, "warp", "a warp a patch"},
+                      {SHS_CL_CODER_ITEM, "item", "an item a patch"},
+                      {SHS_CL_CODER_GENERAL, "general", "a group a patch"},
+                      {SHS_CL_CODER_AUTO, "auto", "the library's choice"}};
+enum { DEVICE_KERNELS = (int)(sizeof device_kernels / sizeof *device_kernels) };
+
+/* Rows of one kernel, which is that of example_device; whether it fits. */
+static int kernel_rows(coding *c, const char *name, int at) {
+    static const int quick[] = {1, 4, 16, 32}, usual[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
+    int count = sized(4, 13, MOST_S), k, fits = 0;
+    FILE *alone;
+    rows_begin(text_of("%s_alone", name)), alone = item_rows;
+    rows_begin(name);
+    for (k = 0; k < count; k++) {
+        int s = run.scale == SCALE_QUICK ? quick[k] : run.scale == SCALE_USUAL ? usual[k] : k + 1;
+        shs_status status = shs_omp(&run.on_device, P, N, c->D, c->m, c->Y, s, &c->codes);
+        const char *note = status == SHS_UNSUPPORTED ? "not run: the kernel does not fit this device" : NULL;
+        FILE *rows = item_rows;
+        step_of(at * count + k, DEVICE_KERNELS * count, text_of("patches a second, kernel %s, s %d", name, s));
+        if (status != SHS_UNSUPPORTED) check(status, "coding");
+        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, note ? NOT_RUN : rate(c, &run.on_device, s), note);
+        item_rows = alone;
+        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, note ? NOT_RUN : resident_rate(c, s), note);
+        item_rows = rows;
+        fits |= !note;
+    }
+    rows_end();
+    close_written(alone, item_name);
+    return fits;
+}
+
+static void kernels(void) {
+    shs_cl *usual = example_device;
+    coding c;
+    int k;
+    if (!item_begin("kernels", "figure", "Patches a second over s with each of the device's kernels, n 128")) return;
+    if (!run.has_device) {
+        remark("Not run: %s.", run.no_device);
+        item_end();
+        return;
+    }
+    c = open_coding(signals());
+    put_line("x", "s, atoms a patch");
+    put_line("y", "patches a second");
+    put_line("log", "y");
+    for (k = 0; k < DEVICE_KERNELS; k++) {
+        example_device = device_with(device_kernels[k].coder);
+        run.on_device.engine = shs_cl_engine(example_device);
+        if (kernel_rows(&c, device_kernels[k].name, k)) {
+            curve(device_kernels[k].name, 5, text_of("%s, host to host", device_kernels[k].label));
+            curve(text_of("%s_alone", device_kernels[k].name), 5, text_of("%s, alone", device_kernels[k].label));
+        } else remark("No curve for %s: that kernel does not fit this device.", device_kernels[k].label);
+        shs_cl_destroy(example_device);
+    }
+    example_device = usual;
+    run.on_device.engine = shs_cl_engine(usual);
+    remark("One patch an item, data coalesced in global memory, is the report's future work. All kernels give the same codes. "
+           "Alone: "
+           "kernels by the device's own clock, with the data on the device. %d patches.",
+           (int)c.m);
+    item_end();
+    close_coding(&c);
+}
+#else
+static void kernels(void) {
+    if (!item_begin("kernels", "text", "Patches a second over s with each of the device's kernels")) return;
+    remark("Not run: built without OpenCL.");
     item_end();
 }
+#endif
 
 int main(int argc, char **argv) {
     papers_begin(argc, argv, "omp", "The figure of the report on batch OMP on a GPU (Rathgeber) with today's numbers.", 4);
@@ -246,7 +314,7 @@ int main(int argc, char **argv) {
     figure();
     s16();
     agreement();
-    item();
+    kernels();
     papers_end();
     return 0;
 }

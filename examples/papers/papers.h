@@ -160,6 +160,19 @@ static inline const char *share_of_peak(double operations, double seconds, int w
 }
 
 #ifdef EXAMPLE_OPENCL
+static int device_place; /* of the device among the usable ones */
+
+/* The device with a kernel for sparse coding of the caller's choice. */
+static inline shs_cl *device_with(shs_cl_coder coder) {
+    shs_cl_options options = SHS_ZERO;
+    shs_cl *device = NULL;
+    options.index = device_place;
+    options.profile = 1;
+    options.coder = coder;
+    check(shs_cl_create(NULL, &options, &device), "the device");
+    return device;
+}
+
 /* Whether --device means this one: any, a GPU, a number of the list that `devices` prints, or a part of its name. */
 static inline int device_wanted(const char *wanted, int index, const shs_cl_device *d) {
     return !strcmp(wanted, "any") || (strcmp(wanted, "auto") && device_matches(wanted, index, d));
@@ -181,7 +194,7 @@ static inline void open_device(void) {
         snprintf(run.no_device, sizeof run.no_device, "no OpenCL device here that matches %s", run.device);
         return;
     }
-    options.index = usable;
+    options.index = device_place = usable;
     options.profile = 1;
     if (shs_cl_create(NULL, &options, &example_device) != SHS_OK) return;
     run.has_device = 1;
