@@ -6862,22 +6862,21 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
 /* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
 
 /* Opens a session on the engine if it has every entry that the job needs. */
-SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs_signals_job *job, void **session) {
+SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__coder *c, int learning, void **session) {
     const shs_engine *e = ctx->engine;
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
-    return codes && (learns || !job->learning) ? e->signals_open(e->user, ctx, job, session) : SHS_UNSUPPORTED;
+    shs_signals_job job = SHS_ZERO;
+    job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
+    job.coding = c->options, job.learning = learning;
+    return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
 }
 
 /* A session for one coding. */
 SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
-    shs_signals_job job = SHS_ZERO;
     void *session = NULL;
-    shs_status status;
-    job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
-    job.coding = c->options;
-    status = shs__omp_engine_open(ctx, &job, &session);
+    shs_status status = shs__omp_engine_open(ctx, c, 0, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
@@ -7165,21 +7164,21 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
 /* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms,
-   which the driver normalises. D (p x count) has the old ones.
+   which the driver normalises. g->atoms still has the old ones.
 
    AK-SVD: F x' = E_I x' + d_old |x|^2. */
-SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *D) {
+SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g) {
     int j, i;
     for (j = 0; j < g->count; j++)
-        for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(D, p, i, j) * g->energy[j];
+        for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(g->atoms, p, i, j) * g->energy[j];
 }
 
 /* SGK: the least-squares atom F x' / (x x') for the codes as they are has the same direction. */
-SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_real *D) { shs__dl_rule_aksvd(p, g, D); }
+SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g) { shs__dl_rule_aksvd(p, g); }
 
 static const struct {
     const char *name;
-    void (*directions)(int p, const shs_atom_group *g, const shs_real *D);
+    void (*directions)(int p, const shs_atom_group *g);
     int codes; /* x_new is made with the new atom; otherwise x stays */
 } shs__dl_rules[] = {
 #define SHS__ROW(code, name, codes) {#name, shs__dl_rule_##name, codes},
@@ -7212,115 +7211,125 @@ typedef struct shs__dl_stretch {
     shs_wide energy;
 } shs__dl_stretch;
 
-typedef struct shs__dl_session {
+typedef struct shs__dl_learner {
+    const shs_context *ctx;
+    const shs_engine *engine; /* NULL: the CPU */
+    void *remote;             /* the engine's session */
+    shs_ksvd_options *o;      /* zeros replaced by what they become */
+    int p, n;
+    size_t m, offset;       /* signals here, and on the ranks before this one */
+    shs_wide all_m;         /* signals of all ranks */
+    int tolerant;           /* some rank's signals have tolerances */
+    shs_real *D, *best;     /* p x n */
+    shs_wide *sums;         /* p x n: of a group of atoms */
+    shs_wide *energy;       /* n + 4: what is reduced over the ranks */
+    shs_real *errors2;      /* m */
+    size_t *usage;          /* n */
+    unsigned char *flagged; /* n */
+    shs_real *panel;        /* n x SHS__PANEL: a piece of D'D */
+    shs_real *scratch;
+    shs_ksvd_report report; /* of the best dictionary so far, with the caller's arrays */
+    shs_wide best_merit, stop_merit;
+    int stop_iteration; /* when stop_merit was reached */
+
+    /* The CPU's session. */
     shs__coder coder;
     shs_codes codes;
-    int p, n;
-    size_t m;
-    shs_real *D;  /* p x n: the session's own copy */
-    shs_real *E;  /* p x m: Y - DX */
+    shs_real *coded; /* p x n: the dictionary that codes and E are of */
+    shs_real *E;     /* p x m: Y - DX */
     shs_wide *chunk_sums;
     shs__dl_uses uses;
     shs_real *x_new;        /* one a use */
     shs__dl_stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
-    shs__synthesis residual;     /* E = Y - DX for D and the codes at hand */
+    shs__synthesis residual;     /* E of `coded` and the codes at hand */
     int residual_done;           /* E holds it */
     const shs_atom_group *group; /* at work */
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
-} shs__dl_session;
+} shs__dl_learner;
 
 /* A counting sort of the codes by atom. */
-SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
-    const shs_codes *codes = &s->codes;
-    size_t *start = s->uses.start, i, at;
+SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
+    const shs_codes *codes = &w->codes;
+    size_t *start = w->uses.start, i, at;
     int j, k;
-    memset(start, 0, ((size_t)s->n + 2) * sizeof *start);
-    for (i = 0; i < s->m; i++)
+    memset(start, 0, ((size_t)w->n + 2) * sizeof *start);
+    for (i = 0; i < w->m; i++)
         for (k = 0; k < codes->used[i]; k++) start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 2]++;
-    for (j = 2; j <= s->n; j++) start[j] += start[j - 1];
-    for (i = 0; i < s->m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
+    for (j = 2; j <= w->n; j++) start[j] += start[j - 1];
+    for (i = 0; i < w->m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
         for (k = 0; k < codes->used[i]; k++) {
             at = start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 1]++;
-            s->uses.signal[at] = i;
-            s->uses.slot[at] = k;
+            w->uses.signal[at] = i;
+            w->uses.slot[at] = k;
         }
 }
 
 /* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
-SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, size_t *usage,
-                                         shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     shs_status status;
     int j;
-    memcpy(s->D, D, (size_t)s->p * (size_t)s->n * sizeof(shs_real));
-    shs__coder_dictionary(ctx, &s->coder, s->D, s->p);
-    status = shs__coder_run(ctx, &s->coder, NULL, report);
-    s->residual_done = 1;
-    shs__dl_count_uses(s);
-    for (j = 0; j < s->n; j++) usage[j] = s->uses.start[j + 1] - s->uses.start[j];
+    memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
+    status = shs__coder_run(w->ctx, &w->coder, NULL, report);
+    w->residual_done = 1;
+    shs__dl_count_uses(w);
+    for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
     return status;
-}
-
-/* sum2 NULL: E is wanted, not its square. */
-SHS__PRIVATE void shs__dl_cpu_residual(const shs_context *ctx, shs__dl_session *s, shs_wide *sum2) {
-    shs_wide sum;
-    if (s->residual_done && !sum2) return;
-    sum = shs__synthesis_run(ctx, &s->residual);
-    if (sum2) *sum2 = sum;
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_session *s = (const shs__dl_session *)arg;
-    shs__dl_stretch *w = s->stretches + chunk;
-    shs_real *sum = s->stretch_sums + chunk * (size_t)s->p, x[SHS__COLUMNS_AT_ONCE];
+    const shs__dl_learner *w = (const shs__dl_learner *)arg;
+    shs__dl_stretch *stretch = w->stretches + chunk;
+    shs_real *sum = w->stretch_sums + chunk * (size_t)w->p, x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE];
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
     (void)worker;
-    memset(sum, 0, (size_t)s->p * sizeof(shs_real));
-    for (u = w->begin; u < w->end; u += count) {
-        count = shs__zmin(w->end - u, SHS__COLUMNS_AT_ONCE);
+    memset(sum, 0, (size_t)w->p * sizeof(shs_real));
+    for (u = stretch->begin; u < stretch->end; u += count) {
+        count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
-            size_t i = s->uses.signal[u + q];
-            columns[q] = s->E + i * (size_t)s->p;
-            x[q] = s->codes.coefs[i * (size_t)s->codes.stride + (size_t)s->uses.slot[u + q]];
+            size_t i = w->uses.signal[u + q];
+            columns[q] = w->E + i * (size_t)w->p;
+            x[q] = w->codes.coefs[i * (size_t)w->codes.stride + (size_t)w->uses.slot[u + q]];
             shs__sum_add(&energy, (shs_wide)x[q] * (shs_wide)x[q]);
         }
-        kernels->combine(s->p, (int)count, columns, x, sum);
+        kernels->combine(w->p, (int)count, columns, x, sum);
     }
-    w->energy = shs__sum_value(&energy);
+    stretch->energy = shs__sum_value(&energy);
 }
 
 /* One pass over the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_session *s, const shs_atom_group *g) {
-    return (shs_wide)s->p * (shs_wide)(s->uses.start[g->first + g->count] - s->uses.start[g->first]);
+SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_atom_group *g) {
+    return (shs_wide)w->p * (shs_wide)(w->uses.start[g->first + g->count] - w->uses.start[g->first]);
 }
 
 /* sums = E_I x' and energy = |x|^2 of each atom of the group. A single atom is not shared out: the next one waits for it, and a
    parallel region an atom costs more than it saves unless the machine has nothing else to do. */
-SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
+SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
     for (j = 0; j < g->count; j++) {
-        size_t at = s->uses.start[g->first + j], end = s->uses.start[g->first + j + 1];
+        size_t at = w->uses.start[g->first + j], end = w->uses.start[g->first + j + 1];
         for (; at < end; at += SHS__USES_AN_ITEM) {
-            shs__dl_stretch *w = s->stretches + stretches++;
-            w->atom = j;
-            w->begin = at;
-            w->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
+            shs__dl_stretch *stretch = w->stretches + stretches++;
+            stretch->atom = j;
+            stretch->begin = at;
+            stretch->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
         }
         g->energy[j] = 0;
     }
-    memset(g->sums, 0, (size_t)s->p * (size_t)g->count * sizeof *g->sums);
-    if (g->count > 1) shs__ctx_parallel(ctx, shs__dl_group_work(s, g), stretches, shs__dl_gather_chunk, s);
+    memset(g->sums, 0, (size_t)w->p * (size_t)g->count * sizeof *g->sums);
+    if (g->count > 1) shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g), stretches, shs__dl_gather_chunk, w);
     else
-        for (c = 0; c < stretches; c++) shs__dl_gather_chunk(s, c, 0);
+        for (c = 0; c < stretches; c++) shs__dl_gather_chunk(w, c, 0);
     for (c = 0; c < stretches; c++) {
-        const shs__dl_stretch *w = s->stretches + c;
-        shs__la_axpy_wide(s->p, 1, s->stretch_sums + c * (size_t)s->p, g->sums + (size_t)w->atom * (size_t)s->p);
-        g->energy[w->atom] += w->energy;
+        const shs__dl_stretch *stretch = w->stretches + c;
+        shs__la_axpy_wide(w->p, 1, w->stretch_sums + c * (size_t)w->p, g->sums + (size_t)stretch->atom * (size_t)w->p);
+        g->energy[stretch->atom] += stretch->energy;
     }
 }
 
@@ -7336,99 +7345,72 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
 }
 
 /* The coefficient that use u is. */
-SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_session *s, size_t u) {
-    return s->codes.coefs + s->uses.signal[u] * (size_t)s->codes.stride + (size_t)s->uses.slot[u];
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
+    return w->codes.coefs + w->uses.signal[u] * (size_t)w->codes.stride + (size_t)w->uses.slot[u];
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
-SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u) {
-    size_t p = (size_t)s->p;
-    shs_real x = *shs__dl_coefficient(s, u);
-    if (!shs__dl_rules[s->group->update].codes) return x;
-    return kernels->dot(p, s->E + s->uses.signal[u] * p, s->group->atoms + (size_t)j * p) + x * (shs_real)s->overlap[j];
+SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u) {
+    size_t p = (size_t)w->p;
+    shs_real x = *shs__dl_coefficient(w, u);
+    if (!shs__dl_rules[w->group->update].codes) return x;
+    return kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j];
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
-SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u,
+SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
-    size_t p = (size_t)s->p;
-    shs_real *x = shs__dl_coefficient(s, u);
-    if (s->group->want_residual)
-        kernels->patch(s->p, *x, s->D + (size_t)(s->group->first + j) * p, -x_new, s->group->atoms + (size_t)j * p,
-                       s->E + s->uses.signal[u] * p);
+    size_t p = (size_t)w->p;
+    shs_real *x = shs__dl_coefficient(w, u);
+    if (w->group->want_residual)
+        kernels->patch(w->p, *x, w->coded + (size_t)(w->group->first + j) * p, -x_new, w->group->atoms + (size_t)j * p,
+                       w->E + w->uses.signal[u] * p);
     *x = x_new;
 }
 
 /* A stretch of signals: first every x_new of the group from the E they share, then E and the codes change over. A signal
    belongs to one chunk only, so chunks do not meet. */
 SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_session *s = (const shs__dl_session *)arg;
+    const shs__dl_learner *w = (const shs__dl_learner *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
-    int j, first = s->group->first, count = s->group->count;
+    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(w->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
+    int j, pass, first = w->group->first, count = w->group->count;
     (void)worker;
-    for (j = 0; j < count; j++) {
-        end = shs__dl_first_use(&s->uses, first + j, i1);
-        for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++) s->x_new[u] = shs__dl_new_code(s, kernels, j, u);
-    }
-    for (j = 0; j < count; j++) {
-        end = shs__dl_first_use(&s->uses, first + j, i1);
-        for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++) shs__dl_change_use(s, kernels, j, u, s->x_new[u]);
-    }
+    for (pass = 0; pass < 2; pass++)
+        for (j = 0; j < count; j++) {
+            end = shs__dl_first_use(&w->uses, first + j, i1);
+            for (u = shs__dl_first_use(&w->uses, first + j, i0); u < end; u++)
+                if (pass == 0) w->x_new[u] = shs__dl_new_code(w, kernels, j, u);
+                else shs__dl_change_use(w, kernels, j, u, w->x_new[u]);
+        }
 }
 
 /* The same for a group of one atom: each of its uses is by another signal. */
-SHS__PRIVATE void shs__dl_update_one(const shs__dl_session *s) {
+SHS__PRIVATE void shs__dl_update_one(const shs__dl_learner *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     size_t u;
-    for (u = s->uses.start[s->group->first]; u < s->uses.start[s->group->first + 1]; u++)
-        shs__dl_change_use(s, kernels, 0, u, shs__dl_new_code(s, kernels, 0, u));
+    for (u = w->uses.start[w->group->first]; u < w->uses.start[w->group->first + 1]; u++)
+        shs__dl_change_use(w, kernels, 0, u, shs__dl_new_code(w, kernels, 0, u));
 }
 
-SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
-    size_t p = (size_t)s->p;
+SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g) {
+    size_t p = (size_t)w->p;
     int j, i, changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
-    s->group = g;
+    w->group = g;
     for (j = 0; j < g->count; j++) {
-        const shs_real *before = s->D + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
-        s->overlap[j] = 0;
-        for (i = 0; i < s->p; i++) s->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
+        const shs_real *before = w->coded + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
+        w->overlap[j] = 0;
+        for (i = 0; i < w->p; i++) w->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
-    s->residual_done = 0;
+    w->residual_done = 0;
     if (changes && g->count > 1)
-        shs__ctx_parallel(ctx, shs__dl_group_work(s, g), shs__ctx_chunks(s->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
-    else if (changes) shs__dl_update_one(s);
-    memcpy(s->D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+        shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g), shs__ctx_chunks(w->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk,
+                          w);
+    else if (changes) shs__dl_update_one(w);
+    memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
 
 /* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
-
-/* The driver's state. Its first member is the CPU's session; `remote` is the engine's, where there is one. */
-typedef struct shs__dl_learner {
-    shs__dl_session cpu;
-    const shs_context *ctx;
-    const shs_engine *engine; /* NULL: the CPU */
-    void *remote;
-    int p, n;
-    size_t m;
-    shs_wide all_m;          /* signals of all ranks */
-    size_t offset;           /* signals of the ranks before this one */
-    shs_ksvd_options *o;     /* zeros replaced by what they become */
-    int tolerant;            /* some rank's signals have tolerances */
-    shs_real *D, *best;      /* p x n */
-    shs_real *atoms;         /* p x n: the group's new atoms */
-    shs_wide *sums;          /* p x n */
-    shs_wide *energy;        /* n + 4: what is reduced over the ranks */
-    shs_real *errors2;       /* m */
-    size_t *usage;           /* n */
-    unsigned char *flagged;  /* n */
-    shs_real *panel;         /* n x SHS__PANEL: a piece of D'D */
-    shs_real *scratch;
-    shs_real *signal;        /* p */
-    shs_ksvd_report report;  /* of the best dictionary so far, with the caller's arrays */
-    shs_wide best_merit, stop_merit;
-    int stop_iteration; /* when stop_merit was reached */
-} shs__dl_learner;
 
 enum { SHS__PANEL = 32 };
 
@@ -7438,15 +7420,8 @@ enum { SHS__PANEL = 32 };
    Opens a session of the engine, where there is one that does all that learning asks for. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
-    const shs__coder *coder = &w->cpu.coder;
-    shs_signals_job job = SHS_ZERO;
-    shs_status status;
-    if (!e) return SHS_OK;
-    job.p = w->p, job.n = w->n, job.m = w->m, job.Y = coder->Y, job.ldy = coder->ldy, job.stride = coder->stride;
-    job.coding = &w->o->coding;
-    job.learning = 1;
-    status = shs__omp_engine_open(w->ctx, &job, &w->remote);
-    if (status == SHS_OK) w->engine = e;
+    shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, 1, &w->remote) : SHS_OK;
+    if (e && status == SHS_OK) w->engine = e;
     return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
 
@@ -7461,11 +7436,11 @@ SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *s
     const shs_engine *e = w->engine;
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
-    *status = coded ? e->signals_fetch(w->remote, &w->cpu.codes) : SHS_OK;
+    *status = coded ? e->signals_fetch(w->remote, &w->codes) : SHS_OK;
     shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {
-        shs__dl_count_uses(&w->cpu);
-        shs__dl_cpu_residual(w->ctx, &w->cpu, NULL);
+        shs__dl_count_uses(w);
+        (void)shs__synthesis_run(w->ctx, &w->residual);
     }
     return *status == SHS_OK;
 }
@@ -7474,26 +7449,24 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
     const shs_engine *e = w->engine;
     shs_status status = SHS_OK;
     if (e) {
-        memcpy(w->cpu.D, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+        memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, w->errors2, w->usage, report);
     }
-    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, &w->cpu, D, w->usage, report);
+    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w, D, report);
     return status;
 }
 
-/* sum2 may be NULL. */
+/* E, and in *sum2 the sum of its squares, but where E is at hand. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
-    const shs_engine *e = w->engine;
-    shs_wide unused;
-    shs_status status = e ? e->signals_residual(w->remote, sum2 ? sum2 : &unused) : SHS_OK;
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_residual(w->ctx, &w->cpu, sum2);
+    shs_status status = w->engine ? w->engine->signals_residual(w->remote, sum2) : SHS_OK;
+    if (shs__dl_stage_here(w, 1, &status) && !w->residual_done) *sum2 = shs__synthesis_run(w->ctx, &w->residual);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
     shs_status status = w->engine ? w->engine->signals_gather(w->remote, g) : SHS_OK;
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->cpu, g);
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w, g);
     return status;
 }
 
@@ -7501,8 +7474,8 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
     shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
-    if (e && status == SHS_OK) memcpy(w->cpu.D + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->cpu, g);
+    if (e && status == SHS_OK) memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
 }
 
@@ -7511,13 +7484,13 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     shs_omp_report report;
     shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
     if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
-    return shs__dl_cpu_code(w->ctx, &w->cpu, D, w->usage, &report);
+    return shs__dl_cpu_code(w, D, &report);
 }
 
 /* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the
    room of this one. */
 SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
-    shs__coder *coder = &w->cpu.coder;
+    shs__coder *coder = &w->coder;
     int remote = w->engine != NULL;
     shs_omp_report report;
     shs_status status;
@@ -7549,28 +7522,18 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     return 1;
 }
 
-/* Makes the new atoms of a group of its sums, by the rule, and normalises them. An unused atom, or one whose sum vanishes or is
-   no number, as the products of large signals leave the range, stays. */
-SHS__PRIVATE void shs__dl_new_atoms(shs__dl_learner *w, const shs_atom_group *g) {
-    shs_real *D = w->D + (size_t)g->first * (size_t)w->p;
-    int j;
-    shs__dl_rules[g->update].directions(w->p, g, D);
-    for (j = 0; j < g->count; j++) {
-        shs_real *after = SHS__AT(g->atoms, w->p, 0, j);
-        if (!(g->energy[j] > 0) || !shs__dl_unit(w->p, SHS__AT(g->sums, w->p, 0, j), after))
-            memcpy(after, SHS__AT(D, w->p, 0, j), (size_t)w->p * sizeof(shs_real));
-    }
-    memcpy(D, g->atoms, (size_t)g->count * (size_t)w->p * sizeof(shs_real));
-}
-
-/* One round of updates, group by group: sums, rule, new atoms. last: nobody looks at E after this round; want_codes: somebody
-   looks at X. */
+/* One round of updates, group by group: sums, rule, new atoms, which are normalised. An unused atom, or one whose sum vanishes
+   or is no number, as the products of large signals leave the range, stays. last: E is not used after this round; want_codes:
+   X is. */
 SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes) {
     shs_atom_group g = SHS_ZERO;
-    shs_status status = shs__dl_stage_residual(w, NULL);
-    g.update = w->o->update, g.sums = w->sums, g.energy = w->energy, g.atoms = w->atoms;
+    shs_wide unused;
+    int j;
+    shs_status status = shs__dl_stage_residual(w, &unused);
+    g.update = w->o->update, g.sums = w->sums, g.energy = w->energy;
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
+        g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
         if (status == SHS_OK) status = shs__dl_stage_gather(w, &g);
@@ -7578,7 +7541,9 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
-        shs__dl_new_atoms(w, &g);
+        shs__dl_rules[g.update].directions(w->p, &g);
+        for (j = 0; j < g.count; j++)
+            if (g.energy[j] > 0) (void)shs__dl_unit(w->p, SHS__AT(g.sums, w->p, 0, j), SHS__AT(g.atoms, w->p, 0, j));
         status = shs__dl_stage_update(w, &g);
     }
     return shs__ctx_agree(w->ctx, status);
@@ -7621,9 +7586,9 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
     }
 }
 
-/* The signal with the largest error over all ranks goes to w->signal, normalised, and is not taken again. *found = 0 when
-   only zero errors are left. */
-SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
+/* The signal with the largest error over all ranks becomes d, normalised, and is not taken again. *found = 0 when only zero
+   errors are left. */
+SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int *found) {
     shs_wide worst = 0, owner, *column = w->sums, rank = (shs_wide)shs__ctx_rank(w->ctx);
     size_t i, at = 0;
     shs_status status;
@@ -7637,11 +7602,11 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, int *found) {
     status = shs__ctx_reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
     memset(column, 0, (size_t)w->p * sizeof *column);
     if (owner <= rank && owner >= rank) {
-        shs__la_axpy_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, at), column);
+        shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, at), column);
         w->errors2[at] = 0;
     }
     if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
-    *found = shs__dl_unit(w->p, column, w->signal);
+    *found = shs__dl_unit(w->p, column, d);
     return status;
 }
 
@@ -7663,7 +7628,7 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     const shs_ksvd_options *o = w->o;
     shs_random r;
     shs_status status;
-    int j, found;
+    int j, found = 1;
     if (o->replace == SHS_REPLACE_LEAVE) return SHS_OK;
     for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
     if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
@@ -7672,11 +7637,9 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     shs_random_seed(&r, shs__random_mix(o->seed + 1) + (uint64_t)iteration);
     for (j = 0; j < w->n && status == SHS_OK; j++) {
         if (!(w->energy[j] > 0)) continue;
-        found = 1;
-        if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, w->signal, &r);
-        else status = shs__dl_take_worst(w, &found);
+        if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
+        else status = shs__dl_take_worst(w, SHS__AT(w->D, w->p, 0, j), &found);
         if (status != SHS_OK || !found) break;
-        memcpy(w->D + (size_t)j * (size_t)w->p, w->signal, (size_t)w->p * sizeof(shs_real));
         if (w->usage[j]) record->pruned++;
         else record->replaced++;
     }
@@ -7755,7 +7718,7 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
 SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = SHS_OK;
-    if (codes->stride < w->cpu.coder.stride) return shs__dl_stage_recode(w, w->best, codes);
+    if (codes->stride < w->coder.stride) return shs__dl_stage_recode(w, w->best, codes);
     if (w->report.best_iteration != w->report.iterations) status = shs__dl_stage_code(w, w->best, &report);
     return status == SHS_OK ? shs__dl_stage_fetch(w, w->best, codes) : status;
 }
@@ -7833,8 +7796,7 @@ SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first
     for (j = 0; j < count; j++) {
         uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__random_mix(w->o->seed));
         if (i >= w->offset && i - w->offset < w->m)
-            shs__la_axpy_wide(w->p, 1, SHS__AT(w->cpu.coder.Y, w->cpu.coder.ldy, 0, i - w->offset),
-                              w->sums + (size_t)j * (size_t)w->p);
+            shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, i - w->offset), w->sums + (size_t)j * (size_t)w->p);
     }
     return shs__ctx_reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
 }
@@ -7884,27 +7846,25 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    shs__dl_session *s = &w->cpu;
     size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
     size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
     size_t stretches = n + cells / SHS__USES_AN_ITEM;
-    s->p = s->coder.over.p = w->p, s->n = s->coder.over.n = w->n, s->m = s->coder.m = m;
-    s->coder.stride = stride, s->coder.options = &w->o->coding;
-    shs__coder_layout(l, &s->coder, shs__ctx_workers(w->ctx));
-    if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
-    s->D = SHS__CARVE(l, shs_real, atoms);
-    s->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
-    s->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
-    s->uses.start = SHS__CARVE(l, size_t, n + 2);
-    s->uses.signal = SHS__CARVE(l, size_t, cells);
-    s->uses.slot = SHS__CARVE(l, int, cells);
-    s->x_new = SHS__CARVE(l, shs_real, cells);
-    s->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    s->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
-    s->overlap = SHS__CARVE(l, shs_wide, n);
+    w->coder.over.p = w->p, w->coder.over.n = w->n, w->coder.m = m;
+    w->coder.stride = stride, w->coder.options = &w->o->coding;
+    shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
+    if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
+    w->coded = SHS__CARVE(l, shs_real, atoms);
+    w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
+    w->uses.start = SHS__CARVE(l, size_t, n + 2);
+    w->uses.signal = SHS__CARVE(l, size_t, cells);
+    w->uses.slot = SHS__CARVE(l, int, cells);
+    w->x_new = SHS__CARVE(l, shs_real, cells);
+    w->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
+    w->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
+    w->overlap = SHS__CARVE(l, shs_wide, n);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
-    w->atoms = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, atoms);
     w->energy = SHS__CARVE(l, shs_wide, n + 4);
     w->errors2 = SHS__CARVE(l, shs_real, m);
@@ -7912,7 +7872,6 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->flagged = SHS__CARVE(l, unsigned char, n);
     w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
     w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->n, SHS__PANEL, w->p));
-    w->signal = SHS__CARVE(l, shs_real, p);
 }
 
 SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
@@ -8018,19 +7977,29 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__ctx_meeting_for(w->ctx, "ksvd");
-    const int shape[] = {w->p, w->n, o->patch_width, o->patch_height, o->patch_channels};
-    const int course[] = {o->iterations,           o->first_iteration, o->parallel_atoms,
-                          o->parallel_atoms_steps, o->rounds,          o->rounds_steps};
-    const int choice[] = {(int)o->update,  (int)o->start, (int)o->replace,
-                          o->prune_uses,   (int)o->keep,  o->rmse_after_update != 0,
-                          o->stop_patience};
+    const int choices[] = {w->p,
+                           w->n,
+                           o->patch_width,
+                           o->patch_height,
+                           o->patch_channels,
+                           o->iterations,
+                           o->first_iteration,
+                           o->parallel_atoms,
+                           o->parallel_atoms_steps,
+                           o->rounds,
+                           o->rounds_steps,
+                           (int)o->update,
+                           (int)o->start,
+                           (int)o->replace,
+                           o->prune_uses,
+                           (int)o->keep,
+                           o->rmse_after_update != 0,
+                           o->stop_patience};
     const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
-        meeting.all = shs__ctx_imprint(meeting.all, shape, sizeof shape);
-        meeting.all = shs__ctx_imprint(meeting.all, course, sizeof course);
-        meeting.all = shs__ctx_imprint(meeting.all, choice, sizeof choice);
+        meeting.all = shs__ctx_imprint(meeting.all, choices, sizeof choices);
         meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
         meeting.all = shs__ctx_imprint(meeting.all, &o->seed, sizeof o->seed);
         meeting.all = shs__ctx_imprint(meeting.all, o->parallel_atoms_schedule,
@@ -8042,7 +8011,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
         meeting.having = shs__ctx_imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
         meeting.has_data = w->m > 0;
     }
-    meeting.largest[0] = meeting.has_data ? (shs_wide)w->cpu.coder.stride : 0;
+    meeting.largest[0] = meeting.has_data ? (shs_wide)w->coder.stride : 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
     status = shs__ctx_meet(w->ctx, status, &meeting);
     if (status == SHS_OK) status = shs__dl_count_signals(w);
@@ -8074,16 +8043,15 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
-    shs__dl_session *s = &w->cpu;
-    shs__synthesis *e = &s->residual;
+    shs__synthesis *e = &w->residual;
     shs_status status = SHS_OK;
     while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
-    if (!own_codes) s->codes = *codes;
-    s->coder.Y = Y, s->coder.ldy = ldy, s->coder.codes = &s->codes, s->coder.errors2 = w->errors2, s->coder.after = e;
-    e->p = w->p, e->D = s->D, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &s->codes, e->count = w->m;
-    e->Z = s->E, e->ldz = w->p, e->sums = s->chunk_sums;
-    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, s->coder.flags)) return SHS_SIGNALS_NOT_FINITE;
+    if (!own_codes) w->codes = *codes;
+    w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
+    e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
+    e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
+    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->coder.flags)) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
 
