@@ -54,8 +54,9 @@ help:
 #: make pictures        draw the README's pictures anew
 examples: $(EXAMPLES) build/hypercube
 $(EXAMPLES): build/%: examples/%.c
-build/hypercube: examples/hypercube/hypercube.c
-$(EXAMPLES) build/hypercube: | build $(BEFORE)
+build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
+build/hypercube-double: CPPFLAGS += -DSPARSEHS_DOUBLE
+$(EXAMPLES) build/hypercube build/hypercube-double: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 
 build/devices: examples/devices.c | build $(BEFORE)
@@ -292,6 +293,10 @@ bench-deps: ; @sh tests/bench_deps.sh
 papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
 test-papers: ; @bash tests/test_papers.sh
 papers-deps: ; @sh tests/install_deps.sh papers
+
+#: make test-peers      what hypercube writes, read by GDAL and Spectral Python and computed by numpy; peers-deps installs them
+test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^
+peers-deps: ; @sh tests/install_deps.sh peers
 
 #: make clean           remove build/
 clean: ; rm -rf build

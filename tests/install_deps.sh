@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers`:
-# what `make papers` and the test of its page need, and no more.
+# Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
+# what `make papers` and the test of its page need, with `peers` only what `make test-peers` needs.
 set -eu
 
 as_root() {
@@ -12,9 +12,10 @@ if command -v apt-get >/dev/null; then
     packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     # gnuplot draws the figures, the browser shows them.
     [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core"
+    [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-spectral"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
-    [ "${1:-}" != papers ] || checkers=
+    [ $# -eq 0 ] || checkers=
     not_here() {
         for package in "$@"; do
             dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"

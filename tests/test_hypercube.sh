@@ -561,6 +561,133 @@ check "few: keeps the wavelengths of the bands in use" is \
 check "few: 87 bands" grep -q '^bands = 87$' few.hdr
 check "with mnf" good denoise scene.hdr few.hdr --bbl --components 6 --mnf
 
+echo "== what a header says goes along"
+# Six samples, five lines, four bands: value 40 b + 6 y + x; all that other programs write.
+geo=$(awk 'BEGIN { for (b = 0; b < 4; b++) for (y = 0; y < 5; y++) for (x = 0; x < 6; x++) printf "\\%03o", 40 * b + 6 * y + x }')
+# shellcheck disable=SC2059 # escapes
+printf "$geo" >geo.img
+header geo 6 5 4 1 bsq 0 'description = {a scene}' 'map info = {UTM, 1.000, 1.000, 500000.0, 4000000.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}' \
+    'coordinate system string = {PROJCS["WGS_1984_UTM_Zone_11N",GEOGCS["GCS_WGS_1984",UNIT["Degree",0.0174]],UNIT["Meter",1.0]]}' \
+    'projection info = {3, 6378137.0, 6356752.3, 0.0}' 'x start = 11' 'y start = 21' 'pixel size = {30.0, 20.0, units=Meters}' \
+    'sensor type = Some Sensor' 'acquisition time = 2020-01-02T03:04:05Z' 'geo points = {1.0, 1.0, 36.1, -117.2, 6.0, 5.0, 36.0, -117.1}' \
+    'wavelength units = Nanometers' 'wavelength = {450.10, 550.20, 650.30, 2100.4}' 'fwhm = {9.1, 9.2, 9.3, 9.40}' 'bbl = {1, 1, 0, 1}' \
+    'band names = {blue, green, red, swir}' 'default bands = {4, 2, 1}' 'data gain values = {0.1, 0.2, 0.3, 0.4}' \
+    'data offset values = {1, 2, 3, 4}' 'reflectance scale factor = 200.0' 'cloud cover = 7' 'unknown list = {a, b, c, d}' 'history = {one, two}'
+# says NAME LINE...: the header NAME has each of these lines; says_not: none that begins so
+says() { local name=$1 line; shift; for line in "$@"; do grep -qxF -- "$line" "$name" || { echo "$line"; return 1; }; done; }
+says_not() { local name=$1 line; shift; for line in "$@"; do ! grep -q -- "^$line = " "$name" || { echo "$line"; return 1; }; done; }
+of_scene=('map info = {UTM, 1.000, 1.000, 500000.0, 4000000.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}'
+    'coordinate system string = {PROJCS["WGS_1984_UTM_Zone_11N",GEOGCS["GCS_WGS_1984",UNIT["Degree",0.0174]],UNIT["Meter",1.0]]}'
+    'projection info = {3, 6378137.0, 6356752.3, 0.0}' 'x start = 11' 'y start = 21' 'pixel size = {30.0, 20.0, units=Meters}'
+    'sensor type = Some Sensor' 'acquisition time = 2020-01-02T03:04:05Z' 'geo points = {1.0, 1.0, 36.1, -117.2, 6.0, 5.0, 36.0, -117.1}'
+    'cloud cover = 7' 'history = {one, two}')
+of_bands=(wavelength 'wavelength units' fwhm bbl 'default bands' 'data gain values' 'data offset values' 'reflectance scale factor' 'unknown list')
+awk 'BEGIN { for (s = i = 1; i <= 120; i++) { s = s * 75 % 65537; printf "%c", 33 + s % 90 } }' >odds.img; cp geo.hdr odds.hdr
+for m in pca mnf rx "ica --components 1"; do
+    check "$m: runs" run $m odds.hdr same.hdr
+    check "$m: what is said of the scene" says same.hdr "${of_scene[@]}"
+    check "$m: not what is said of the bands" says_not same.hdr "${of_bands[@]}"
+    check "$m: the description" grep -q '^description = {.* of odds.hdr: a scene}$' same.hdr
+    check "$m: no key twice" test -z "$(sed -n 's/ = .*//p' same.hdr | sort | uniq -d)"
+done
+check "denoise: runs" good denoise geo.hdr same.hdr --components 1
+check "denoise: what is said of the scene" says same.hdr "${of_scene[@]}"
+check "denoise: what is said of the bands" says same.hdr 'wavelength = {450.10, 550.20, 650.30, 2100.4}' 'fwhm = {9.1, 9.2, 9.3, 9.40}' \
+    'wavelength units = Nanometers' 'bbl = {1, 1, 0, 1}' 'default bands = {4, 2, 1}' 'reflectance scale factor = 200.0' '  swir}'
+check "denoise of some bands: runs" good denoise geo.hdr same.hdr --components 1 --bands 4,1-2
+check "denoise of some bands: their lists are cut" says same.hdr 'wavelength = {2100.4, 450.10, 550.20}' 'fwhm = {9.40, 9.1, 9.2}' 'bbl = {1, 1, 1}' \
+    'band names = {' '  swir,' '  blue,' '  green}' 'default bands = {1, 3, 2}' 'data gain values = {0.4, 0.1, 0.2}' 'unknown list = {d, a, b}'
+check "denoise without a band of the picture: runs" good denoise geo.hdr same.hdr --components 1 --bands 1,2
+check "denoise without a band of the picture: nor is it named" says_not same.hdr 'default bands'
+check "denoise, stretched: runs" good denoise geo.hdr same.hdr --components 1 --rescale 0,1
+check "denoise, stretched: nothing is said of values" says_not same.hdr 'data gain values' 'data offset values' 'reflectance scale factor'
+check "denoise, stretched: the bands are still those" says same.hdr 'fwhm = {9.1, 9.2, 9.3, 9.40}'
+check "info: the map" bash -c "'$program' info geo.hdr | grep -q '^map info  *UTM, 1.000'"
+mv same.img once.img; mv same.hdr once.hdr
+check "an output's header is read again" good pca once.hdr same.hdr
+fails "an output that is no header, but another format" 2 "bad.tif: the name of a header ends in .hdr; gdal_translate" pca geo.hdr bad.tif
+
+echo "== windows"
+check "a window: runs" good denoise geo.hdr same.hdr --components 4 --precise --type u8 --window 2,1,3,2
+check "a window: its size" says same.hdr 'samples = 3' 'lines = 2'
+check "a window: its pixels" is "$(od -An -tu1 -v same.img | xargs)" \
+    "8 9 10 14 15 16 48 49 50 54 55 56 88 89 90 94 95 96 128 129 130 134 135 136"
+check "a window: its place" says same.hdr 'map info = {UTM, 1.000, 1.000, 500060, 3999980.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}' \
+    'x start = 13' 'y start = 22' 'geo points = {-1, 0, 36.1, -117.2, 4, 4, 36.0, -117.1}'
+cp same.img window.img; cp same.hdr window.hdr
+for i in bsq bil bip; do
+    run denoise geo.hdr whole.hdr --components 4 --precise --type u8 --interleave $i
+    for block in "" "--block 1" "--block 2"; do
+        check "a window of $i $block: runs" good denoise whole.hdr same.hdr --components 4 --precise --type u8 --window 2,1,3,2 $block
+        check "a window of $i $block: the same pixels" cmp same.img window.img
+    done
+    check "a window of whole lines of $i" good denoise whole.hdr lines.hdr --components 4 --precise --type u8 --window 0,3,6,1
+    check "a window of whole lines of $i: its pixels" is "$(od -An -tu1 -v lines.img | xargs)" \
+        "18 19 20 21 22 23 58 59 60 61 62 63 98 99 100 101 102 103 138 139 140 141 142 143"
+done
+for i in bsq bil bip; do
+    check "a window with bytes around frames of $i" is "$(band f$i 3 --window 1,1,1,1)" "33 33 33 0"
+    check "a window of whole lines with bytes around frames of $i" is "$(band f$i 3 --window 0,1,2,1)" "32 32.5 33 0"
+done
+sed 's/units=Meters}/units=Meters, rotation=30}/' geo.hdr >turned.hdr; cp geo.img turned.img
+check "a window of a rotated scene: runs" good pca turned.hdr same.hdr --window 1,2,3,3
+place() { sed -n 's/^map info = {\(.*\)}/\1/p' same.hdr | cut -d, -f"$1"; }
+check "a window of a rotated scene: its easting" near "$(place 4)" "500055.980762113533" 1e-7
+check "a window of a rotated scene: its northing" near "$(place 5)" "3999975.858983848622" 1e-7
+for v in 1,2,3 1,2,3,4,5 a,2,3,4 1,2,0,4 -1,2,3,4 1,2,3,4x 1.5,2,3,4; do
+    fails "--window=$v" 2 "--window: '$v' is no window" pca geo.hdr bad.hdr --window=$v
+done
+fails "a window that is too wide" 2 "--window: 4,0,3,5 is not within the 6 x 5 pixels of geo.hdr" pca geo.hdr bad.hdr --window 4,0,3,5
+fails "a window that is too far down" 2 "is not within" pca geo.hdr bad.hdr --window 0,5,1,1
+fails "a window far away" 2 "is not within" pca geo.hdr bad.hdr --window 2147483647,0,2147483647,1
+
+echo "== wavelengths and reflectance"
+bands_of() { "$program" info "$@" 2>err.txt | awk 'seen { printf "%s ", $1 } $1 == "band" { seen = 1 }'; }
+check "--wavelengths, two ranges" is "$(bands_of geo.hdr --wavelengths 400:500,2000:2500)" "1 4 "
+check "--wavelengths, ends included" is "$(bands_of geo.hdr --wavelengths 550.2:650.3)" "2 3 "
+check "--wavelengths and --bbl" is "$(bands_of geo.hdr --wavelengths 500:2500 --bbl)" "2 4 "
+check "--wavelengths: a pca" good pca geo.hdr same.hdr --wavelengths 400:700
+for v in 400 400:300 400: :400 400:500, a:b; do
+    fails "--wavelengths $v" 2 "--wavelengths: '$v' is no list" pca geo.hdr bad.hdr --wavelengths "$v"
+done
+fails "--wavelengths where nothing is" 1 "geo.hdr: wavelength: no band is within 3000:4000" pca geo.hdr bad.hdr --wavelengths 3000:4000
+fails "--wavelengths without any" 1 "bsq.hdr: wavelength: the key is missing" pca bsq.hdr bad.hdr --wavelengths 400:500
+fails "--wavelengths and --bands" 2 "--wavelengths: --bands says already" pca geo.hdr bad.hdr --wavelengths 400:500 --bands 1
+check "--reflectance" is "$("$program" info geo.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
+check "--reflectance: runs" good denoise geo.hdr same.hdr --components 1 --reflectance --precise --block 2
+check "--reflectance: the factor is used up" says_not same.hdr 'reflectance scale factor' 'data gain values'
+check "--reflectance: the values" is "$("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
+sed '$a data reflectance gain values = {1, 2, 3, 4}\ndata reflectance offset values = {0, 0, -1, 0}\ndata ignore value = 80' geo.hdr >gains.hdr; cp geo.img gains.img
+check "--reflectance by gains and offsets" is "$("$program" info gains.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5, $6 }')" "242 326 1"
+sed -i 's/^data ignore value.*/data ignore value = 1/' gains.hdr # as a stored value, not as a reflectance
+check "--reflectance: what is stored is missing" is "$("$program" info gains.hdr --reflectance --bands 1 | tail -n 1 | awk '{ print $3, $5, $6 }')" "0 29 1"
+fails "--reflectance without a factor" 1 "bsq.hdr: reflectance scale factor: the key is missing" pca bsq.hdr bad.hdr --reflectance
+for v in 0 -1 abc nan; do
+    sed "s/^reflectance scale.*/reflectance scale factor = $v/" geo.hdr >factor.hdr; cp geo.img factor.img
+    fails "--reflectance: the factor is $v" 1 "factor.hdr: reflectance scale factor: '$v' is not" pca factor.hdr bad.hdr --reflectance
+done
+
+echo "== a fit to some pixels"
+# Every second sample of every second line by itself: the same components.
+header step 80 60 100 12 bil 0
+good denoise scene_bil.hdr odd_lines.hdr --components 100 --type u16 --precise --interleave bip
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy' 2>/dev/null || python=$p; done
+if [ -n "$python" ]; then
+    $python -c 'import numpy; numpy.fromfile("odd_lines.img", "u2").reshape(120, 160, 100)[::2, ::2].transpose(0, 2, 1).tofile("step.img")'
+    check "--fit-step 2: runs" good pca odd_lines.hdr same.hdr --components 5 --precise --fit-step 2 --report step1.csv
+    check "--fit-step 2: all pixels are transformed" says same.hdr 'samples = 160'
+    check "the pixels by themselves" good pca step.hdr same2.hdr --components 5 --precise --report step2.csv
+    check "--fit-step 2: the same eigenvalues" awk -F, 'FNR > 1 { d = $2 - k[FNR]; e = 1e-6 * $2 }
+        NR == FNR { k[FNR] = $2; next } FNR > 1 && (d > e || d < -e) { bad = 1 } END { exit bad || NR != 12 }' step1.csv step2.csv
+else
+    skip "numpy is not here"
+fi
+for m in "ica --components 3" "mnf --components 3" "denoise --components 3" "denoise --components 3 --mnf"; do
+    check "$m --fit-step 3" run $m scene_bil.hdr same.hdr --bbl --fit-step 3 --block 7
+    check "$m --fit-step 3: fewer pixels" test "$(value_of pixels)" -lt 19200 -a "$(value_of pixels)" -gt 2000
+done
+
 echo "== independent components"
 ica="--bbl --components 5"
 check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv

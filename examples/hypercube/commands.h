@@ -17,8 +17,7 @@ static shs_pca_options pca_options(const settings *s) {
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j->s);
-    check_job(j, by_noise ? shs_mnf_fit(&j->ctx, &j->cube, &options, pca)
-                          : shs_pca_fit(&j->ctx, &j->cube, &options, pca));
+    check_job(j, by_noise ? shs_mnf_fit(&j->ctx, &j->fit, &options, pca) : shs_pca_fit(&j->ctx, &j->fit, &options, pca));
     progress_clear();
     if (by_noise)
         printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,
@@ -42,13 +41,10 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     job_close(j);
 }
 
-/* The output has the bands of the input that were in use, so it keeps their wavelengths. */
-static void keep_wavelengths(job *j) {
-    int i;
-    if (!j->in.wavelength) return;
-    j->out.wavelength = ALLOCATE(double, j->cube.band_count);
-    for (i = 0; i < j->cube.band_count; i++) j->out.wavelength[i] = j->in.wavelength[j->bands[i]];
-    j->out.units = joined(j->in.units, "");
+/* The output has the bands of the input that were in use. */
+static void keep_bands(job *j) {
+    j->out.kept = j->bands;
+    j->out.same_values = !j->s->rescale && !j->in.gain;
 }
 
 static void run_denoise(const settings *s, char **names) {
@@ -56,7 +52,7 @@ static void run_denoise(const settings *s, char **names) {
     shs_pca pca;
     fit_components(j, s->mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
-    keep_wavelengths(j);
+    keep_bands(j);
     check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
     progress_clear();
     output_show(j, "Band", j->bands);
@@ -94,7 +90,7 @@ static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
     job *j = job_open(s, ICA, names[0], names[1]);
     shs_ica ica;
-    check_job(j, shs_ica_fit(&j->ctx, &j->cube, &options, &ica));
+    check_job(j, shs_ica_fit(&j->ctx, &j->fit, &options, &ica));
     progress_clear();
     print_sources(&ica);
     output_start(j, ica.components, "Independent components of ");
@@ -130,11 +126,14 @@ static void run_rx(const settings *s, char **names) {
 /* ---- info -------------------------------------------------------------------------------------------------------- */
 
 static void print_about(const job *j) {
+    static const char *const places[] = {"map info", "acquisition time", "sensor type"};
     const cube_file *f = &j->in;
-    const char *comma = "";
-    int i;
+    const char *comma = "", *value;
+    int i, differs;
     printf("data file     %s\n", f->data_name);
     if (*f->description) printf("description   %s\n", f->description);
+    for (i = 0; i < 3; i++)
+        if ((value = header_find(&f->text, places[i], &differs)) != NULL) printf("%-13s %s\n", places[i], value);
     printf("size          %d samples x %d lines x %d bands\n", f->samples, f->lines, f->bands);
     printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_info(f->type)->name,
            interleaves[f->interleave], f->swap ? !host_byte_order() : host_byte_order(), f->offset);

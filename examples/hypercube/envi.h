@@ -95,10 +95,15 @@ static int host_byte_order(void) {
 
 enum { HEADER_BYTES = 1 << 26 }; /* no header is larger */
 
+typedef struct header_entry {
+    char *key, *value; /* the key in lower case, the value without its braces */
+    int braced;
+} header_entry;
+
 typedef struct header {
     const char *name;
     int count, room;
-    char **keys, **values; /* keys in lower case, values without their braces */
+    header_entry *entries;
 } header;
 
 static char *copy_text(const char *from, const char *to) {
@@ -119,33 +124,37 @@ static char *tidy_text(const char *from, const char *to, int lower) {
     return copy;
 }
 
-static void header_add(header *h, char *key, char *value) {
+static void header_add(header *h, char *key, char *value, int braced) {
+    header_entry *e;
     if (h->count == h->room) {
         h->room = 2 * h->room + 32;
-        h->keys = (char **)realloc(h->keys, (size_t)h->room * sizeof *h->keys);
-        h->values = (char **)realloc(h->values, (size_t)h->room * sizeof *h->values);
-        if (!h->keys || !h->values) fail(EXIT_ERROR, "%s: too large for the memory", h->name);
+        h->entries = (header_entry *)realloc(h->entries, (size_t)h->room * sizeof *h->entries);
+        if (!h->entries) fail(EXIT_ERROR, "%s: too large for the memory", h->name);
     }
-    h->keys[h->count] = key;
-    h->values[h->count++] = value;
+    e = &h->entries[h->count++];
+    e->key = key;
+    e->value = value;
+    e->braced = braced;
 }
 
 /* Takes `key = value ; comment` or `key = {value over several lines}` at `at` and returns where the next line begins. */
 static const char *header_line(header *h, const char *at) {
     const char *end = at + strcspn(at, "\r\n"), *equals = at + strcspn(at, "=\r\n"), *value, *brace;
     char *key;
+    int braced;
     at += strspn(at, " \t");
     if (*at == ';' || equals >= end) return end + strspn(end, "\r\n");
     key = tidy_text(at, equals, 1);
     value = equals + 1 + strspn(equals + 1, " \t");
-    if (*value != '{') end = value + strcspn(value, ";\r\n");
+    braced = *value == '{';
+    if (!braced) end = value + strcspn(value, ";\r\n");
     else {
         value++;
         brace = value + strcspn(value, "{}"); /* a second one that opens belongs to another key */
         if (*brace == '}') end = brace;
         else warn("%s: %s: the closing brace is missing: its first line is taken for the whole", h->name, key);
     }
-    header_add(h, key, tidy_text(value, end, 0));
+    header_add(h, key, tidy_text(value, end, 0), braced);
     end += strcspn(end, "\r\n");
     return end + strspn(end, "\r\n");
 }
@@ -174,11 +183,10 @@ static header header_read(const char *name) {
 
 static void header_free(header *h) {
     while (h->count > 0) {
-        free(h->keys[--h->count]);
-        free(h->values[h->count]);
+        free(h->entries[--h->count].key);
+        free(h->entries[h->count].value);
     }
-    free(h->keys);
-    free(h->values);
+    free(h->entries);
 }
 
 /* The value of a key, NULL where it is missing; whether it is there twice and differs. */
@@ -187,9 +195,9 @@ static const char *header_find(const header *h, const char *key, int *differs) {
     int i;
     *differs = 0;
     for (i = 0; i < h->count; i++) {
-        if (strcmp(h->keys[i], key)) continue;
-        *differs |= value && strcmp(value, h->values[i]);
-        value = h->values[i];
+        if (strcmp(h->entries[i].key, key)) continue;
+        *differs |= value && strcmp(value, h->entries[i].value);
+        value = h->entries[i].value;
     }
     return value;
 }
@@ -258,13 +266,23 @@ static void header_pair(const header *h, const char *key, uint64_t *pair) {
 typedef struct cube_file {
     char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
     FILE *file, *header_file;                                /* the latter of a cube that is written */
+    header text;                                             /* all that the header says */
     uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
-    shs_type type;
+    shs_type stored;            /* the values of the file, */
+    int stored_swap, stored_samples, stored_lines;
+    int left, top;       /* the window of it that is the cube, */
+    double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
+    void *raw;           /* room for values before that */
+    size_t raw_bytes;
+    shs_type type; /* the values of the cube */
     shs_interleave interleave;
     int samples, lines, bands, swap;
-    int has_nodata;
+    int has_nodata, stored_has_nodata; /* the latter where values are scaled: then the missing ones have become NaN */
     double nodata;
     double *wavelength, *good; /* bands values each, or NULL; good is bbl */
+    const struct cube_file *from; /* of a cube that is written: whose pixels these are; NULL: nobody's */
+    const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
+    int same_values;              /* and their values are as they were there */
     char *units, *description;
     int error; /* errno of a failed transfer; 0 where the file ended early */
     void *integers;        /* room for those that write_integers makes */
@@ -294,38 +312,48 @@ static uint64_t file_size(FILE *file, const char *name) {
     return (uint64_t)size;
 }
 
-/* Bytes of the values; UINT64_MAX where they do not fit. */
+/* Bytes of the values of the file; UINT64_MAX where they do not fit. */
 static uint64_t data_bytes(const cube_file *f) {
-    uint64_t pixels = (uint64_t)f->samples * (uint64_t)f->lines; /* each below 2^31 */
-    uint64_t pixel = (uint64_t)f->bands * shs_type_size(f->type);
+    uint64_t pixels = (uint64_t)f->stored_samples * (uint64_t)f->stored_lines; /* each below 2^31 */
+    uint64_t pixel = (uint64_t)f->bands * shs_type_size(f->stored);
     return pixels > UINT64_MAX / pixel ? UINT64_MAX : pixels * pixel;
 }
 
 /* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
 static uint64_t file_bytes(const cube_file *f) {
-    uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->lines);
+    uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->stored_lines);
     uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
     return values > UINT64_MAX - more ? UINT64_MAX : values + more;
 }
 
-/* Lines first .. first+lines-1 of all bands, into memory or from it: a piece of each band, or all at once, or each line where
-   other bytes stand between them. */
+/* Lines first .. first+lines-1 of all bands, into memory or from it, as they are stored. A piece is what lies together both in
+   the file and in memory: a line of a band at least, all lines at most. */
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
-    int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_line = !by_band && f->around[0] + f->around[1] > 0;
-    size_t pieces = by_band ? (size_t)f->bands : by_line ? (size_t)lines : 1, i;
-    size_t line = (size_t)f->samples * (by_band ? 1 : (size_t)f->bands) * shs_type_size(f->type);
-    size_t piece = by_line ? line : line * (size_t)lines, done;
-    uint64_t frame = (by_band ? (uint64_t)line * (uint64_t)f->lines : line) + f->around[0] + f->around[1];
-    uint64_t start = f->offset + f->around[0] + (uint64_t)first * (by_band ? line : frame);
+    int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_pixel = f->interleave == SHS_INTERLEAVE_BIP;
+    int whole_lines = f->samples == f->stored_samples, gaps = f->around[0] + f->around[1] > 0;
+    size_t pixel = shs_type_size(f->stored) * (by_pixel ? (size_t)f->bands : 1);
+    size_t piece = pixel * (size_t)f->samples, frames = by_band ? (size_t)f->bands : (size_t)lines, rows, i, j;
+    uint64_t row = (uint64_t)pixel * (uint64_t)f->stored_samples, line = row, frame, start;
+    rows = by_band ? (size_t)lines : by_pixel ? 1 : (size_t)f->bands; /* of a frame */
+    if (by_band) frame = row * (uint64_t)f->stored_lines;
+    else frame = row * (uint64_t)rows;
+    frame += f->around[0] + f->around[1];
+    if (!by_band) line = frame;
+    if (whole_lines) piece *= rows, rows = 1;
+    if (whole_lines && !by_band && !gaps) piece *= frames, frames = 1;
+    start = f->offset + f->around[0] + (uint64_t)(f->top + first) * line + (uint64_t)f->left * pixel;
     errno = 0;
-    for (i = 0; i < pieces; i++) {
-        if (seek_to(f->file, start + i * frame)) break;
-        done = into ? fread((char *)into + i * piece, 1, piece, f->file)
-                    : fwrite((const char *)from + i * piece, 1, piece, f->file);
-        if (done != piece) break;
-    }
-    f->error = i < pieces ? errno : 0;
-    return i < pieces;
+    for (i = 0; i < frames; i++)
+        for (j = 0; j < rows; j++) {
+            size_t at = (i * rows + j) * piece, done = 0;
+            if (!seek_to(f->file, start + i * frame + j * row))
+                done = into ? fread((char *)into + at, 1, piece, f->file) : fwrite((const char *)from + at, 1, piece, f->file);
+            if (done == piece) continue;
+            f->error = errno;
+            return 1;
+        }
+    f->error = 0;
+    return 0;
 }
 
 /* Whether it is finite in the file, but not in the sums: 1e300 where a shs_real is a float. */
@@ -335,10 +363,43 @@ static int is_nodata(const cube_file *f, double value) { return f->has_nodata &&
 
 static int is_missing(const cube_file *f, double value) { return !isfinite(value) || is_beyond(value) || is_nodata(f, value); }
 
+/* Where a value stands in a block of so many lines. */
+static size_t value_index(const cube_file *f, int lines, int line, int sample, int band) {
+    size_t w = (size_t)f->samples, h = (size_t)lines, n = (size_t)f->bands;
+    size_t x = (size_t)sample, y = (size_t)line, b = (size_t)band;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) return (b * h + y) * w + x;
+    if (f->interleave == SHS_INTERLEAVE_BIL) return (y * n + b) * w + x;
+    return (y * w + x) * n + b;
+}
+
+/* What is stored becomes value * gain + bias, and NaN where it is missing. */
+static void scale_lines(const cube_file *f, int lines, const void *raw, void *block) {
+    int x, y, b;
+    for (b = 0; b < f->bands; b++)
+        for (y = 0; y < lines; y++)
+            for (x = 0; x < f->samples; x++) {
+                size_t at = value_index(f, lines, y, x, b);
+                double value = get_value(raw, at, f->stored, f->stored_swap);
+                int missing = f->stored_has_nodata && value >= f->nodata && value <= f->nodata;
+                put_value(block, at, f->type, missing ? (double)NAN : value * f->gain[b] + f->bias[b]);
+            }
+}
+
+static void *raw_room(cube_file *f, size_t values) {
+    size_t bytes = values * shs_type_size(f->stored);
+    if (f->raw_bytes < bytes) {
+        free(f->raw);
+        f->raw = allocate(bytes, 1);
+        f->raw_bytes = bytes;
+    }
+    return f->raw;
+}
+
 static int read_lines(void *user, int first, int lines, void *block) {
     cube_file *f = (cube_file *)user;
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
-    int failed = transfer(f, first, lines, block, NULL);
+    int failed = transfer(f, first, lines, f->gain ? raw_room(f, count) : block, NULL);
+    if (f->gain && !failed) scale_lines(f, lines, f->raw, block);
     if (first == 0) f->beyond = 0;
     for (i = 0; i < count && !failed && f->type == SHS_TYPE_F64; i++) {
         double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
@@ -374,15 +435,6 @@ static const char *transfer_trouble(const cube_file *f) { return f->error ? stre
 static void must_read(cube_file *f, int first, int lines, void *block) {
     if (read_lines(f, first, lines, block))
         fail(EXIT_ERROR, "%s: reading it failed: %s", f->data_name, transfer_trouble(f));
-}
-
-/* Where a value stands in a block of so many lines. */
-static size_t value_index(const cube_file *f, int lines, int line, int sample, int band) {
-    size_t w = (size_t)f->samples, h = (size_t)lines, n = (size_t)f->bands;
-    size_t x = (size_t)sample, y = (size_t)line, b = (size_t)band;
-    if (f->interleave == SHS_INTERLEAVE_BSQ) return (b * h + y) * w + x;
-    if (f->interleave == SHS_INTERLEAVE_BIL) return (y * n + b) * w + x;
-    return (y * w + x) * n + b;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -551,7 +603,7 @@ static void header_nodata(const header *h, cube_file *f) {
 static void header_describe(const header *h, cube_file *f) {
     const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
     uint64_t minor[2];
-    f->swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
+    f->swap = f->stored_swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
     header_pair(h, "major frame offsets", f->around);
     header_pair(h, "minor frame offsets", minor);
     if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
@@ -568,17 +620,15 @@ static void header_describe(const header *h, cube_file *f) {
 /* The name is that of the header or of the data; data_name may be NULL. */
 static cube_file cube_open(const char *name, const char *data_name) {
     cube_file f = SHS_ZERO;
-    header h;
     uint64_t size, needed;
     f.header_name = find_header(name, &data_name);
-    h = header_read(f.header_name);
-    f.samples = (int)header_whole(&h, "samples", 1, INT_MAX);
-    f.lines = (int)header_whole(&h, "lines", 1, INT_MAX);
-    f.bands = (int)header_whole(&h, "bands", 1, INT_MAX);
-    f.type = header_type(&h);
-    f.interleave = header_interleave(&h);
-    header_describe(&h, &f);
-    header_free(&h);
+    f.text = header_read(f.header_name);
+    f.samples = f.stored_samples = (int)header_whole(&f.text, "samples", 1, INT_MAX);
+    f.lines = f.stored_lines = (int)header_whole(&f.text, "lines", 1, INT_MAX);
+    f.bands = (int)header_whole(&f.text, "bands", 1, INT_MAX);
+    f.type = f.stored = header_type(&f.text);
+    f.interleave = header_interleave(&f.text);
+    header_describe(&f.text, &f);
     needed = file_bytes(&f);
     f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);
     f.file = fopen(f.data_name, "rb");
@@ -597,6 +647,10 @@ static cube_file cube_open(const char *name, const char *data_name) {
 
 static void cube_close(cube_file *f) {
     if (f->file) fclose(f->file);
+    header_free(&f->text);
+    free(f->gain);
+    free(f->bias);
+    free(f->raw);
     free(f->header_name);
     free(f->data_name);
     free(f->part_name);

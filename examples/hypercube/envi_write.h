@@ -89,6 +89,9 @@ static FILE *create_part(const char *name) {
 
 /* Opens the files of a new cube, whose names, sizes, type and interleave are set. */
 static void cube_create(cube_file *f) {
+    f->stored = f->type;
+    f->stored_samples = f->samples;
+    f->stored_lines = f->lines;
     if (data_bytes(f) > INT64_MAX) fail(EXIT_ERROR, "%s: too large", f->data_name);
     f->file = create_part(f->part_name);
     f->header_file = create_part(f->part_header);
@@ -110,9 +113,201 @@ static void print_list(FILE *file, const char *key, const double *list, int coun
     fprintf(file, "}\n");
 }
 
-/* Bands are named "name 1", "name 2" ..., or by numbers (each one more than in the array) where given. */
-static void print_header(FILE *file, const cube_file *f, const char *name, const int *numbers) {
+/* ---- what the header of another cube says, carried over ---------------------------------------------------------- */
+
+enum key_flags {
+    KEY_WRITTEN = 1,   /* of the file: what is written says it anew */
+    KEY_PLACE = 2,     /* where the pixels are: moves with the window */
+    KEY_OF_BANDS = 4,  /* holds where the bands are still those, */
+    KEY_OF_VALUES = 8, /* and where their values are as they were, too */
+    KEY_LIST = 16,     /* an item for each band */
+    KEY_NUMBERS = 32,  /* of bands */
+    KEY_UNKNOWN = 64
+};
+
+static int flags_of_key(const char *key) {
+    static const struct {
+        const char *key;
+        int flags;
+    } known[] = {
+        {"description", KEY_WRITTEN},
+        {"samples", KEY_WRITTEN},
+        {"lines", KEY_WRITTEN},
+        {"bands", KEY_WRITTEN},
+        {"header offset", KEY_WRITTEN},
+        {"major frame offsets", KEY_WRITTEN},
+        {"minor frame offsets", KEY_WRITTEN},
+        {"file compression", KEY_WRITTEN},
+        {"file type", KEY_WRITTEN},
+        {"data type", KEY_WRITTEN},
+        {"interleave", KEY_WRITTEN},
+        {"byte order", KEY_WRITTEN},
+        {"data ignore value", KEY_WRITTEN},
+        {"band names", KEY_WRITTEN},
+        {"map info", KEY_PLACE},
+        {"geo points", KEY_PLACE},
+        {"rpc info", KEY_PLACE},
+        {"x start", KEY_PLACE},
+        {"y start", KEY_PLACE},
+        {"coordinate system string", 0}, /* such lists are not of the bands, however many items they have */
+        {"projection info", 0},
+        {"pixel size", 0},
+        {"wavelength", KEY_OF_BANDS | KEY_LIST},
+        {"fwhm", KEY_OF_BANDS | KEY_LIST},
+        {"bbl", KEY_OF_BANDS | KEY_LIST},
+        {"wavelength units", KEY_OF_BANDS},
+        {"default bands", KEY_OF_BANDS | KEY_NUMBERS},
+        {"data gain values", KEY_OF_VALUES | KEY_LIST},
+        {"data offset values", KEY_OF_VALUES | KEY_LIST},
+        {"data reflectance gain values", KEY_OF_VALUES | KEY_LIST},
+        {"data reflectance offset values", KEY_OF_VALUES | KEY_LIST},
+        {"reflectance scale factor", KEY_OF_VALUES},
+        {"default stretch", KEY_OF_VALUES},
+        {"z plot range", KEY_OF_VALUES},
+        {"z plot titles", KEY_OF_VALUES},
+        {"z plot average", KEY_OF_VALUES},
+        {"classes", KEY_OF_VALUES},
+        {"class names", KEY_OF_VALUES},
+        {"class lookup", KEY_OF_VALUES},
+    };
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(key, known[i].key)) return known[i].flags;
+    return KEY_UNKNOWN;
+}
+
+/* The items of a list, divided by commas; free_items frees them. */
+static char **split_items(const char *value, int *count) {
+    char *copy = joined(value, ""), *at = copy, **items;
+    size_t length;
+    for (*count = 1; *at; at++) *count += *at == ',';
+    items = ALLOCATE(char *, *count);
+    for (*count = 0, at = copy;; at += length + 1) {
+        char *item = at + strspn(at, " ");
+        length = strcspn(at, ",");
+        items[*count] = tidy_text(item, at + length > item ? at + length : item, 0);
+        ++*count;
+        if (!at[length]) break;
+    }
+    free(copy);
+    return items;
+}
+
+static void free_items(char **items, int count) {
+    while (count > 0) free(items[--count]);
+    free(items);
+}
+
+/* In no more digits than say the same number. */
+static char *number_text(double number) {
+    char text[40];
+    sprintf(text, "%.15g", number);
+    if (strtod(text, NULL) < number || strtod(text, NULL) > number) sprintf(text, "%.17g", number);
+    return joined(text, "");
+}
+
+/* Number `at` of a list grows; what is no number stays. */
+static void move_item(char **items, int count, int at, double by) {
+    char *end;
+    double number;
+    if (at >= count) return;
+    number = strtod(items[at], &end);
+    if (end == items[at] || *end) return;
+    free(items[at]);
+    items[at] = number_text(number + by);
+}
+
+/* Coordinates are those of a pixel of the window's own: what was that of the reference pixel moves to the one that has its
+   number now. With a rotation lines and columns run askew, as GDAL reads it. */
+static void move_map(const cube_file *f, char **items, int count) {
+    double turn = 0, dx, dy, x = f->left, y = f->top;
     int i;
+    if (count < 7) return;
+    for (i = 7; i < count; i++)
+        if (!strncmp(items[i], "rotation=", 9)) turn = strtod(items[i] + 9, NULL) * 3.14159265358979323846 / 180;
+    dx = strtod(items[5], NULL);
+    dy = strtod(items[6], NULL);
+    move_item(items, count, 3, x * dx * cos(turn) + y * dx * sin(turn));
+    move_item(items, count, 4, x * dy * sin(turn) - y * dy * cos(turn));
+}
+
+static void move_place(const cube_file *f, const char *key, char **items, int count) {
+    int i;
+    if (!strcmp(key, "map info")) move_map(f, items, count);
+    if (!strcmp(key, "x start")) move_item(items, count, 0, f->left);
+    if (!strcmp(key, "y start")) move_item(items, count, 0, f->top);
+    if (!strcmp(key, "rpc info")) move_item(items, count, 0, -f->top), move_item(items, count, 1, -f->left);
+    for (i = 0; i + 3 < count && !strcmp(key, "geo points"); i += 4) {
+        move_item(items, count, i, -f->left);
+        move_item(items, count, i + 1, -f->top);
+    }
+}
+
+static void print_items(FILE *file, const header_entry *e, char *const *items, int count, const int *which) {
+    int i;
+    fprintf(file, e->braced ? "%s = {" : "%s = ", e->key);
+    for (i = 0; i < count; i++)
+        fprintf(file, "%s%s%s", i ? "," : "", i % 8 || count <= 16 ? i ? " " : "" : "\n  ", items[which ? which[i] : i]);
+    fprintf(file, e->braced ? "}\n" : "\n");
+}
+
+/* The numbers that bands have here; whether all of them are kept. */
+static int renumber_items(const cube_file *f, char **items, int count) {
+    int i, b;
+    for (i = 0; i < count; i++) {
+        long band = strtol(items[i], NULL, 10);
+        for (b = 0; b < f->bands && f->kept[b] != band - 1; b++) {}
+        if (b == f->bands) return 0;
+        free(items[i]);
+        items[i] = number_text(b + 1);
+    }
+    return 1;
+}
+
+static void print_carried(FILE *file, const cube_file *f, const header_entry *e) {
+    int flags = flags_of_key(e->key), count, holds = 1;
+    char **items = split_items(e->value, &count);
+    if (flags == KEY_UNKNOWN && e->braced && count == f->from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
+    if (flags & KEY_WRITTEN) holds = 0;
+    if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->kept && (f->same_values || !(flags & KEY_OF_VALUES));
+    if (flags & KEY_LIST) holds = holds && count == f->from->bands;
+    if (flags & KEY_NUMBERS) holds = holds && renumber_items(f, items, count);
+    if ((flags & KEY_PLACE) && f->from->left + f->from->top > 0) move_place(f->from, e->key, items, count);
+    if (holds && (flags & KEY_LIST)) print_items(file, e, items, f->bands, f->kept);
+    else if (holds && (flags & (KEY_NUMBERS | KEY_PLACE))) print_items(file, e, items, count, NULL);
+    else if (holds) fprintf(file, e->braced ? "%s = {%s}\n" : "%s = %s\n", e->key, e->value);
+    free_items(items, count);
+}
+
+/* The last entry of each key. */
+static void print_all_carried(FILE *file, const cube_file *f) {
+    const header *h = &f->from->text;
+    int i, j;
+    for (i = 0; i < h->count; i++) {
+        for (j = i + 1; j < h->count && strcmp(h->entries[i].key, h->entries[j].key); j++) {}
+        if (j == h->count) print_carried(file, f, &h->entries[i]);
+    }
+}
+
+/* ---- the header that is written ----------------------------------------------------------------------------------- */
+
+/* Bands have the names of those that they are, else "name 1", "name 2" ..., or the numbers (each one more than in the array)
+   where given. */
+static void print_band_names(FILE *file, const cube_file *f, const char *name, const int *numbers) {
+    int i, count = 0, differs;
+    const char *list = f->from && f->kept ? header_find(&f->from->text, "band names", &differs) : NULL;
+    char **items = list ? split_items(list, &count) : NULL;
+    fprintf(file, "band names = {");
+    for (i = 0; i < f->bands; i++) {
+        fprintf(file, "%s\n  ", i ? "," : "");
+        if (items && count == f->from->bands) fprintf(file, "%s", items[f->kept[i]]);
+        else fprintf(file, "%s %d", name, (numbers ? numbers[i] : i) + 1);
+    }
+    fprintf(file, "}\n");
+    free_items(items, count);
+}
+
+static void print_header(FILE *file, const cube_file *f, const char *name, const int *numbers) {
     fprintf(file, "ENVI\n");
     print_value(file, "description", f->description);
     fprintf(file, "samples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n", f->samples,
@@ -120,9 +315,8 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     fprintf(file, "data type = %d\ninterleave = %s\nbyte order = %d\n", type_info(f->type)->code,
             interleaves[f->interleave], host_byte_order());
     if (f->has_nodata) fprintf(file, "data ignore value = %.17g\n", f->nodata);
-    fprintf(file, "band names = {");
-    for (i = 0; i < f->bands; i++) fprintf(file, "%s\n  %s %d", i ? "," : "", name, (numbers ? numbers[i] : i) + 1);
-    fprintf(file, "}\n");
+    print_band_names(file, f, name, numbers);
+    if (f->from) print_all_carried(file, f);
     if (f->wavelength && f->units && *f->units) fprintf(file, "wavelength units = %s\n", f->units);
     print_list(file, "wavelength", f->wavelength, f->bands);
     print_list(file, "bbl", f->good, f->bands);

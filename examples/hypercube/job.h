@@ -12,10 +12,11 @@ typedef struct job {
     enum mode mode;
     cube_file in, out, truth;
     shs_context ctx;
-    shs_cube cube;
+    shs_cube cube, fit; /* what is transformed, and what is fitted to: the same pixels or fewer */
     shs_sink sink;
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
+    unsigned char *fit_mask;
     double start, fitted, written;
 } job;
 
@@ -49,16 +50,39 @@ static int listed_bands(const char *text, int count, int *bands) {
     return used;
 }
 
+/* Whether it is within one of the ranges 400:900,1500:1750. */
+static int within_ranges(const char *text, double value) {
+    const char *at;
+    int inside = 0;
+    for (at = text;; at++) {
+        char *end, *last;
+        double low = strtod(at, &end), high = *end == ':' ? strtod(end + 1, &last) : 0;
+        if (end == at || *end != ':' || last == end + 1 || (*last && *last != ',') || !(low <= high))
+            fail(EXIT_USAGE, "--wavelengths: '%s' is no list like 400:900,1500:1750", text);
+        inside |= value >= low && value <= high;
+        at = last;
+        if (!*at) return inside;
+    }
+}
+
 static void select_bands(job *j) {
+    const settings *s = j->s;
     int i, used = 0;
     j->bands = ALLOCATE(int, j->in.bands);
-    if (j->s->band_text && j->s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
-    if (j->s->bbl && !j->in.good)
+    if (s->band_text && s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
+    if (s->band_text && s->wavelengths) fail(EXIT_USAGE, "--wavelengths: --bands says already which bands to use");
+    if (s->bbl && !j->in.good)
         fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
-    if (j->s->band_text) used = listed_bands(j->s->band_text, j->in.bands, j->bands);
+    if (s->wavelengths && !j->in.wavelength)
+        fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and --wavelengths needs it", j->in.header_name);
+    if (s->band_text) used = listed_bands(s->band_text, j->in.bands, j->bands);
     else
         for (i = 0; i < j->in.bands; i++)
-            if (!j->s->bbl || j->in.good[i] > 0) j->bands[used++] = i;
+            if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.wavelength[i])) && (!s->bbl || j->in.good[i] > 0))
+                j->bands[used++] = i;
+    if (!used && s->wavelengths)
+        fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s", j->in.header_name, s->bbl ? "that is good " : "",
+             s->wavelengths);
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;
@@ -76,9 +100,62 @@ static void select_nodata(cube_file *in, const char *text) {
     in->has_nodata = isfinite(in->nodata) != 0;
 }
 
+static void select_window(cube_file *in, const char *text) {
+    int window[4];
+    if (!text) return;
+    chosen_window("--window", text, window);
+    if (window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
+        fail(EXIT_USAGE, "--window: %s is not within the %d x %d pixels of %s", text, in->samples, in->lines, in->header_name);
+    in->left = window[0];
+    in->top = window[1];
+    in->samples = window[2];
+    in->lines = window[3];
+}
+
+/* From what the file stores to reflectance: by the gains and offsets for it, else by the factor that it was scaled by. */
+static void scale_to_reflectance(cube_file *in) {
+    const char *factor = header_value(&in->text, "reflectance scale factor");
+    double scale;
+    char *end;
+    int b;
+    in->gain = header_list(&in->text, "data reflectance gain values", in->bands);
+    in->bias = header_list(&in->text, "data reflectance offset values", in->bands);
+    if (!in->gain && !factor)
+        fail(EXIT_ERROR,
+             "%s: reflectance scale factor: the key is missing (data reflectance gain values, too), and --reflectance "
+             "needs it",
+             in->header_name);
+    if (!in->gain) {
+        scale = strtod(factor, &end);
+        if (end == factor || *end || !(scale > 0) || !isfinite(scale))
+            fail(EXIT_ERROR, "%s: reflectance scale factor: '%s' is not a number above 0", in->header_name, factor);
+        in->gain = ALLOCATE(double, in->bands);
+        for (b = 0; b < in->bands; b++) in->gain[b] = 1 / scale;
+    }
+    if (!in->bias) in->bias = ALLOCATE(double, in->bands);
+    in->type = in->stored == SHS_TYPE_F64 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    in->swap = 0;
+    in->stored_has_nodata = in->has_nodata;
+    in->has_nodata = 0;
+}
+
+/* Every step-th sample of every step-th line, and for MNF the sample to the right of each, the difference to which is noise. */
+static void select_fit(job *j) {
+    int step = j->s->fit_step, x, y, next = j->mode == MNF || j->s->mnf;
+    unsigned char *mask;
+    j->fit = j->cube;
+    if (step <= 1) return;
+    mask = j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
+    for (y = 0; y < j->in.lines; y += step)
+        for (x = 0; x < j->in.samples; x++) mask[(size_t)y * (size_t)j->in.samples + (size_t)x] = x % step <= next;
+    j->fit.mask = mask;
+}
+
 /* Whole below 1 GB, unless --block wishes otherwise. */
 static void load_or_stream(job *j) {
-    uint64_t bytes = data_bytes(&j->in);
+    const cube_file *in = &j->in;
+    uint64_t line = (uint64_t)in->samples * (uint64_t)in->bands * shs_type_size(in->type); /* below 2^65 / 2 */
+    uint64_t bytes = line > UINT64_MAX / (uint64_t)in->lines ? UINT64_MAX : line * (uint64_t)in->lines;
     if (j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2) {
         j->cube.read_fn = read_lines;
         j->cube.read_user = &j->in;
@@ -161,13 +238,19 @@ static void prepare_output(job *j) {
     j->sink.write_fn = write_integers;
 }
 
-static cube_file truth_open(const char *name, const cube_file *like) {
-    cube_file truth = cube_open(name, NULL);
-    if (truth.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, truth.bands);
-    if (truth.samples != like->samples || truth.lines != like->lines)
-        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, truth.samples, truth.lines, like->header_name,
-             like->samples, like->lines);
-    return truth;
+/* A file of one band that says something of each pixel of the cube: of its window, or of all that the window is cut from. */
+static cube_file beside_open(const char *name, const cube_file *like) {
+    cube_file f = cube_open(name, NULL);
+    if (f.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, f.bands);
+    if (f.samples == like->samples && f.lines == like->lines) return f;
+    if (f.samples != like->stored_samples || f.lines != like->stored_lines)
+        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, f.samples, f.lines, like->header_name,
+             like->stored_samples, like->stored_lines);
+    f.left = like->left;
+    f.top = like->top;
+    f.samples = like->samples;
+    f.lines = like->lines;
+    return f;
 }
 
 /* No file of the job may be another one's. */
@@ -176,7 +259,7 @@ static void name_files(job *j, const char *out_name) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     if (s->truth) {
-        j->truth = truth_open(s->truth, &j->in);
+        j->truth = beside_open(s->truth, &j->in);
         will_read(j->truth.header_name);
         will_read(j->truth.data_name);
     }
@@ -193,9 +276,11 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->start = wall_clock();
     check_options(j);
     j->in = cube_open(name, s->data);
+    select_window(&j->in, s->window);
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
+    if (s->reflectance) scale_to_reflectance(&j->in);
     j->ctx = example_context(s->threads, s->device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;
@@ -208,6 +293,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     if (out_name) {
         prepare_output(j);
         load_or_stream(j);
+        select_fit(j);
     }
     return j;
 }
@@ -292,11 +378,20 @@ static void check_job(job *j, shs_status status) {
     check(status, j->in.header_name);
 }
 
+/* The output's words, then those of the input. */
+static char *described(const char *what, const cube_file *in) {
+    char *named = joined(what, in->header_name), *with = joined(named, ": "), *both = joined(with, in->description);
+    char *text = *in->description ? both : named;
+    free(with);
+    free(*in->description ? named : both);
+    return text;
+}
+
 /* The fit is done: so many bands are to come, described by `what`. */
 static void output_start(job *j, int bands, const char *what) {
     j->fitted = wall_clock();
     j->out.bands = bands;
-    j->out.description = joined(what, j->in.header_name);
+    j->out.description = described(what, &j->in);
 }
 
 static void tell_beyond(const cube_file *in) {
@@ -310,6 +405,7 @@ static void tell_beyond(const cube_file *in) {
 static void output_finish(job *j, const char *band_name, const int *band_numbers) {
     const cube_file *out = &j->out;
     const value_type *type = type_info(out->type);
+    j->out.from = &j->in;
     cube_finish(&j->out, band_name, band_numbers);
     tell_beyond(&j->in);
     if (out->clamped)
@@ -326,6 +422,7 @@ static void job_close(job *j) {
     cube_close(&j->out);
     cube_close(&j->truth);
     free(j->pixels);
+    free(j->fit_mask);
     free(j->bands);
     free(j);
 }

@@ -2,17 +2,17 @@
 #ifndef HYPERCUBE_OPTIONS
 #define HYPERCUBE_OPTIONS
 
-#include "../example.h"
+#include "envi.h"
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef struct settings {
-    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands,
-        plain_steps, restarts;
+    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
+        restarts, reflectance, fit_step;
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data;
+        *data, *wavelengths, *window;
 } settings;
 
 enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
@@ -50,8 +50,8 @@ static const struct {
     int modes;
     option o;
 } option_table[] = {
-    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1,
-            "how many components (ica: or --threshold; denoise: needed)"}},
+    {MAPS,
+     {"--components", "K", OPTION_COUNT, &given.components, 1, "how many components (ica: or --threshold; denoise: needed)"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
     {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
@@ -63,11 +63,15 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
+    {FITS | DENOISE, {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
     {READS, {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
     {READS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
     {READS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
+    {READS, {"--wavelengths", "LIST", OPTION_TEXT, (void *)&given.wavelengths, 0, "these only: 400:900,1500:1750"}},
+    {READS, {"--window", "X,Y,W,H", OPTION_TEXT, (void *)&given.window, 0, "these samples and lines only, X and Y from 0"}},
+    {READS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
     {READS, {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
     {READS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
     {MAPS, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
@@ -129,7 +133,8 @@ static const mode_text *parse(int argc, char **argv) {
         fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
              mode->names == 1 ? "one name" : "two names, IN.hdr and OUT.hdr", names);
     if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
-        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", argv[names]);
+        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
+             is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
     return mode;
 }
 
@@ -147,6 +152,20 @@ static shs_type chosen_type(const char *text, shs_type otherwise) {
         if (!strcmp(text, value_types[i].name)) return value_types[i].type;
     if (text) fail(EXIT_USAGE, "--type: %s is unknown", text);
     return otherwise;
+}
+
+/* X,Y,W,H: whole numbers, the last two above 0. */
+static void chosen_window(const char *option_name, const char *text, int *window) {
+    const char *at = text;
+    int i;
+    for (i = 0; i < 4; i++) {
+        char *end;
+        long number = strtol(at, &end, 10);
+        if (end == at || !isdigit((unsigned char)*at) || *end != (i < 3 ? ',' : 0) || number > INT_MAX || number < i / 2)
+            fail(EXIT_USAGE, "%s: '%s' is no window X,Y,W,H", option_name, text);
+        window[i] = (int)number;
+        at = end + 1;
+    }
 }
 
 static shs_interleave chosen_interleave(const char *text) {

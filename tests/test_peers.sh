@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# make test-peers: what hypercube writes, read and computed by other programs: GDAL's geotransform, projection and lists of each
+# output are those of its input, Spectral Python opens it, numpy computes the same. From the project's root:
+#
+#     tests/test_peers.sh build/hypercube build/hypercube-double
+[ $# -eq 2 ] && [ -x "$1" ] && [ -x "$2" ] || { echo "usage: $0 PROGRAM PROGRAM_IN_DOUBLE" >&2; exit 2; }
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+double=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+data=${SHS_DATA:-../shared/data}
+[ -d "$data" ] && data=$(cd "$data" && pwd)
+. "$here/programs.sh"
+
+python=
+for p in python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy, spectral' 2>/dev/null || python=$p
+done
+if [ -z "$python" ] || ! command -v gdalinfo >/dev/null; then
+    skip "GDAL or Spectral Python is not here: make peers-deps installs them"
+    the_end
+    exit
+fi
+# peers CHECK ARGUMENTS...: a function of peers.py
+peers() { "$python" "$here/peers.py" "$@"; }
+
+# The cubes: a synthetic one with a place on Earth, upright and rotated, and the real ones where they are.
+good synthesise scene.hdr --noise 0.01
+for turn in 0 30; do
+    cp scene.img "place$turn.img"; cp scene.hdr "place$turn.hdr"
+    printf '%s\n' "map info = {UTM, 1.5, 2.5, 583485.25, 4507215.5, 15.4, 15.5, 18, North, WGS-84, units=Meters, rotation=$turn}" \
+        'coordinate system string = {PROJCS["WGS_1984_UTM_Zone_18N",GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["False_Easting",500000.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",-75.0],PARAMETER["Scale_Factor",0.9996],PARAMETER["Latitude_Of_Origin",0.0],UNIT["Meter",1.0]]}' \
+        'sensor type = AVIRIS' 'acquisition time = 2013-09-16T15:31:00Z' >>"place$turn.hdr"
+done
+cubes="place0.hdr place30.hdr"
+for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
+    [ -f "$data/cubes/$cube.hdr" ] && cubes="$cubes $data/cubes/$cube.hdr" || skip "$cube: not in \$SHS_DATA"
+done
+
+for cube in $cubes; do
+    name=$(basename "$cube" .hdr)
+    for mode in pca mnf rx "ica --components 4" "denoise --components 5"; do
+        # shellcheck disable=SC2086 # several words
+        check "$name: $mode" run ${mode%% *} "$cube" out.hdr $([ "$mode" = "${mode#* }" ] || echo "${mode#* }")
+        check "$name: $mode: the geography is the input's" peers same_place "$cube" out.hdr
+        check "$name: $mode: SPy opens it" peers opens out.hdr
+    done
+    check "$name: pca of a window" run pca "$cube" out.hdr --window 10,20,30,25
+    check "$name: pca of a window: its geography is the input's, moved" peers same_place "$cube" out.hdr 10 20
+    check "$name: the lists of some bands" run denoise "$cube" out.hdr --components 3 --bands 3,10-20
+    check "$name: the lists of some bands are cut" peers same_lists "$cube" out.hdr 3,10-20
+done
+for cube in $cubes; do
+    name=$(basename "$cube" .hdr)
+    program=$double
+    check "$name: pca in double" run pca "$cube" out.hdr --components 10 --type f64
+    check "$name: pca in double: as numpy" peers pca "$cube" out.hdr 10
+    check "$name: rx in double" run rx "$cube" out.hdr --type f64
+    check "$name: rx in double: as numpy" peers rx "$cube" out.hdr
+    check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
+    check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
+done
+the_end
