@@ -50,7 +50,8 @@
 #define ITEMS SHS__CL_MAP_ITEMS
 #define ALL (ITEMS * PIXELS)
 #define BLOCKS (OUTPUTS / 4)
-#define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together */
+#define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together, */
+#define FETCHED 8                      /* and words of BIP */
 typedef VECTOR(ELEM, 4) VEC4;
 
 /* Value (p, b) stands place(p) + row(b) values from `from` on. */
@@ -80,61 +81,94 @@ typedef VECTOR(ELEM, 4) VEC4;
 #define LESS_CENTRE(v, c) (v)
 #endif
 
-/* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels change places in local memory. A row
-   there is an odd number of words long, so that the items that write the bands of a pixel find different banks. */
+/* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels go through local memory, where a pixel's
+   stand in words of TOGETHER bands, an odd number of words from the next pixel's, so that neighbours find different banks. */
 #if DIRECT && FROM == 2
 #define TRANSPOSED 1
 #define DEEP SHS__CL_MAP_DEEP
-#define PITCH SHS__CL_MAP_PITCH(ALL, BYTES)
+#define TOGETHER SHS__CL_MAP_TOGETHER(BYTES)
+#define PITCH SHS__CL_MAP_PITCH(BYTES)
+#define PLACES (ALL * PITCH)
 #else
 #define TRANSPOSED 0
 #define DEEP 32
+#define TOGETHER 1
 #define PITCH 1
+#define PLACES 1
+#endif
+#if TOGETHER == 4
+typedef VECTOR(VALUE, 4) WORD;
+#elif TOGETHER == 2
+typedef VECTOR(VALUE, 2) WORD;
+#else
+typedef VALUE WORD;
 #endif
 
 #define LOCAL                                                                                                         \
     __local VEC4 deep[DEEP * BLOCKS];                                                                                 \
     __local WORK centre[DEEP];                                                                                        \
     __local ulong rows[DEEP];                                                                                         \
-    __local VALUE tile[DEEP * PITCH]
+    __local WORD tile[PLACES]
 
 /* y[j * BLOCKS + o] = matrix (x - centre) of this item's pixel j for the block's outputs 4 o .. 4 o + 3; matrix: bands x `padded`
-   outputs. All items of a group must come here. */
+   outputs. All items of a group must come here. Behind the last band stands the last again, which is multiplied by 0. */
 inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local VEC4 *deep, __local WORK *centre,
-                    __local ulong *rows, __local VALUE *tile, VEC4 *y) {
+                    __local ulong *rows, __local WORD *tile, VEC4 *y) {
     const int i = (int)get_local_id(0);
     const size_t group = get_group_id(0) * (size_t)ALL;
     size_t place[PIXELS];
-    int b0, b, o, e, j;
-    for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)(j * ITEMS + i) : PLACE(group + (size_t)(j * ITEMS + i));
+    int b0, b, o, e, j, k;
+    for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)((j * ITEMS + i) * PITCH) : PLACE(group + (size_t)(j * ITEMS + i));
     for (o = 0; o < PIXELS * BLOCKS; o++) y[o] = (VEC4)(0);
     for (b0 = 0; b0 < used; b0 += DEEP) {
-        const int depth = min(DEEP, used - b0);
+        const int depth = min(DEEP, used - b0), rounded = (depth + TOGETHER - 1) / TOGETHER * TOGETHER;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (e = i; e < depth * OUTPUTS; e += ITEMS)
-            ((__local ELEM *)deep)[e] = matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)];
-        if (i < depth) centre[i] = CENTRE(b0 + i), rows[i] = TRANSPOSED ? (ulong)(i * PITCH) : ROW(b0 + i);
-        for (e = i; TRANSPOSED && e < DEEP * ALL; e += ITEMS)
-            if (e % DEEP < depth) tile[e % DEEP * PITCH + e / DEEP] = FROM_HERE[PLACE(group + (size_t)(e / DEEP)) + ROW(b0 + e % DEEP)];
+        for (e = i; e < rounded * OUTPUTS; e += ITEMS)
+            ((__local ELEM *)deep)[e] =
+                e < depth * OUTPUTS ? matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)] : (ELEM)0;
+        if (i < rounded) centre[i] = CENTRE(b0 + min(i, depth - 1)), rows[i] = ROW(b0 + min(i, depth - 1));
+#if TRANSPOSED
+        {
+            const int word = i % (DEEP / TOGETHER); /* of a pixel, the same for all pixels of this item */
+            size_t row[TOGETHER];
+            for (k = 0; k < TOGETHER; k++) row[k] = ROW(b0 + min(word * TOGETHER + k, depth - 1));
+#if !IS_CPU
+#pragma unroll FETCHED
+#endif
+            for (e = i / (DEEP / TOGETHER); e < ALL; e += ITEMS / (DEEP / TOGETHER)) {
+                __global const VALUE *from = FROM_HERE + PLACE(group + (size_t)e);
+                WORD w;
+#pragma unroll
+                for (k = 0; k < TOGETHER; k++) ((VALUE *)&w)[k] = from[row[k]];
+                tile[e * PITCH + word] = w;
+            }
+        }
+#endif
         barrier(CLK_LOCAL_MEM_FENCE);
 #if !IS_CPU /* which says at length that it could not */
-#pragma unroll UNROLLED
+#pragma unroll (UNROLLED / TOGETHER)
 #endif
-        for (b = 0; b < depth; b++) {
-            ELEM x[PIXELS];
+        for (b = 0; b < rounded; b += TOGETHER) {
+            WORD word[PIXELS];
 #pragma unroll
             for (j = 0; j < PIXELS; j++) {
 #if TRANSPOSED
-                x[j] = LESS_CENTRE(tile[rows[b] + place[j]], centre[b]);
+                word[j] = tile[place[j] + (size_t)(b / TOGETHER)];
 #else
-                x[j] = LESS_CENTRE(FROM_HERE[rows[b] + place[j]], centre[b]);
+                word[j] = FROM_HERE[rows[b] + place[j]];
 #endif
             }
 #pragma unroll
-            for (o = 0; o < BLOCKS; o++) {
-                const VEC4 m = deep[b * BLOCKS + o];
+            for (k = 0; k < TOGETHER; k++) {
+                ELEM x[PIXELS];
 #pragma unroll
-                for (j = 0; j < PIXELS; j++) y[j * BLOCKS + o] += m * x[j];
+                for (j = 0; j < PIXELS; j++) x[j] = LESS_CENTRE(((const VALUE *)(word + j))[k], centre[b + k]);
+#pragma unroll
+                for (o = 0; o < BLOCKS; o++) {
+                    const VEC4 m = deep[(b + k) * BLOCKS + o];
+#pragma unroll
+                    for (j = 0; j < PIXELS; j++) y[j * BLOCKS + o] += m * x[j];
+                }
             }
         }
     }
@@ -172,7 +206,7 @@ void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *
 
 /* value[j * VALUES + o]: output `first + o` of pixel j, or its squared length, in wide. */
 inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded, int first,
-                   __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local VALUE *tile, wide *value) {
+                   __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local WORD *tile, wide *value) {
     VEC4 block[PIXELS * BLOCKS];
     const ELEM *y = (const ELEM *)block;
     int o, j;
