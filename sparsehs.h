@@ -1635,18 +1635,8 @@ SHS__PUBLIC void shs_arena_attach(shs_arena *arena, shs_context *ctx) {
 }
 
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
-    switch (type) {
-    case SHS_TYPE_REAL: return sizeof(shs_real);
-    case SHS_TYPE_U8: return 1;
-    case SHS_TYPE_I16: return 2;
-    case SHS_TYPE_U16: return 2;
-    case SHS_TYPE_I32: return 4;
-    case SHS_TYPE_U32: return 4;
-    case SHS_TYPE_F32: return 4;
-    case SHS_TYPE_F64: return 8;
-    case SHS_TYPE_COUNT: break;
-    }
-    return 0;
+    static const unsigned char sizes[SHS_TYPE_COUNT] = {sizeof(shs_real), 1, 2, 2, 4, 4, 4, 8}; /* in the enumeration's order */
+    return (unsigned)type < SHS_TYPE_COUNT ? sizes[type] : 0;
 }
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
@@ -3628,39 +3618,26 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
 #undef SHS__MADD
 #endif
 
-/* What an instance has, by its name; 0 and NULL for the rest. */
+/* What an instance has; 0 and NULL for the rest. */
+SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 #ifdef SHS__WORDS_BYTES
-#define SHS__WORDS_SHAPE SHS__WL, SHS__WC, SHS__WV
+    SHS__WL, SHS__WC, SHS__WV,
 #else
-#define SHS__WORDS_SHAPE 0, 0, 0
+    0, 0, 0,
 #endif
 #ifdef SHS__PMADD
-#define SHS__WORDS_PAIRS SHS__IN(pack_pairs), SHS__IN(sum_pairs), SHS__IN(gram_pairs)
+    SHS__IN(pack_pairs), SHS__IN(sum_pairs), SHS__IN(gram_pairs),
 #else
-#define SHS__WORDS_PAIRS NULL, NULL, NULL
+    NULL, NULL, NULL,
 #endif
 #ifdef SHS__VNNI
-#define SHS__WORDS_VNNI SHS__IN(gram_pairs_vnni)
+    SHS__IN(gram_pairs_vnni), 0, SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads),
+#elif defined(SHS__SDOT)
+    NULL, 1, SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads),
 #else
-#define SHS__WORDS_VNNI NULL
+    NULL, 0, NULL, NULL, NULL,
 #endif
-#if defined(SHS__VNNI) || defined(SHS__SDOT)
-#define SHS__WORDS_QUADS SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads)
-#else
-#define SHS__WORDS_QUADS NULL, NULL, NULL
-#endif
-#ifdef SHS__SDOT
-#define SHS__FOURS_SIGNED 1
-#else
-#define SHS__FOURS_SIGNED 0
-#endif
-SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
-    SHS__WORDS_SHAPE, SHS__WORDS_PAIRS, SHS__WORDS_VNNI, SHS__FOURS_SIGNED, SHS__WORDS_QUADS,
 };
-#undef SHS__WORDS_SHAPE
-#undef SHS__WORDS_PAIRS
-#undef SHS__WORDS_VNNI
-#undef SHS__WORDS_QUADS
 
 /* ---- kernels: contrasts ---------------------------------------------------------------------------- >>k_contrasts */
 
@@ -3927,7 +3904,6 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__VNNI
 #undef SHS__PMADD
 #undef SHS__SDOT
-#undef SHS__FOURS_SIGNED
 #undef SHS__WC
 #undef SHS__WV
 #if defined(SHS__SIMD) && !defined(__clang__)
@@ -9263,47 +9239,33 @@ SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
     return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
 }
 
-/* Half of a and half of b change places. */
-#define SHS__TRADE(a, b, bits, mask)                                                                                   \
+/* Of rows that lie `half` apart, the high bits of one and the low bits of the other change places, pair by pair. */
+#define SHS__TRADE(pair)                                                                                               \
     do {                                                                                                               \
-        uint64_t t_ = (((a) >> (bits)) ^ (b)) & (mask);                                                                \
-        (a) ^= t_ << (bits);                                                                                           \
-        (b) ^= t_;                                                                                                     \
+        uint64_t *a_ = x + (pair) / half * 2 * half + (pair) % half, *b_ = a_ + half;                                  \
+        uint64_t t_ = ((*a_ >> bits) ^ *b_) & mask;                                                                    \
+        *a_ ^= t_ << bits, *b_ ^= t_;                                                                                  \
     } while (0)
-#define SHS__TRADE_4(a, b) SHS__TRADE(a, b, 32, (uint64_t)0xffffffff)
-#define SHS__TRADE_2(a, b) SHS__TRADE(a, b, 16, (uint64_t)0xffff * 0x100000001)
-#define SHS__TRADE_1(a, b) SHS__TRADE(a, b, 8, (uint64_t)0xff * 0x1000100010001)
+SHS__INLINE void shs__px_trade(int pairs, int half, int bits, uint64_t mask, uint64_t *x) {
+    SHS__TRADE(0);
+    SHS__TRADE(1);
+    if (pairs == 2) return;
+    SHS__TRADE(2);
+    SHS__TRADE(3);
+}
 
 /* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
    the highest: then the words are taken from last to first: rows and columns are both reversed, and the result is the same. */
-SHS__PRIVATE void shs__px_transpose_bytes(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
+SHS__INLINE void shs__px_transpose_square(int rows, const unsigned char *from, const ptrdiff_t *row, unsigned char *to,
+                                          size_t ld) {
     static const uint16_t one = 1;
-    int last = *(const unsigned char *)&one ? 0 : 7, i;
+    int last = *(const unsigned char *)&one ? 0 : rows - 1, i;
     uint64_t x[8];
-    for (i = 0; i < 8; i++) memcpy(x + (i ^ last), from + row[i], 8);
-    SHS__TRADE_4(x[0], x[4]);
-    SHS__TRADE_4(x[1], x[5]);
-    SHS__TRADE_4(x[2], x[6]);
-    SHS__TRADE_4(x[3], x[7]);
-    for (i = 0; i < 8; i += 4) {
-        SHS__TRADE_2(x[i], x[i + 2]);
-        SHS__TRADE_2(x[i + 1], x[i + 3]);
-        SHS__TRADE_1(x[i], x[i + 1]);
-        SHS__TRADE_1(x[i + 2], x[i + 3]);
-    }
-    for (i = 0; i < 8; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
-}
-
-SHS__PRIVATE void shs__px_transpose_pairs(const unsigned char *from, const ptrdiff_t *row, unsigned char *to, size_t ld) {
-    static const uint16_t one = 1;
-    int last = *(const unsigned char *)&one ? 0 : 3, i;
-    uint64_t x[4];
-    for (i = 0; i < 4; i++) memcpy(x + (i ^ last), from + 2 * row[i], 8);
-    SHS__TRADE_4(x[0], x[2]);
-    SHS__TRADE_4(x[1], x[3]);
-    SHS__TRADE_2(x[0], x[1]);
-    SHS__TRADE_2(x[2], x[3]);
-    for (i = 0; i < 4; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
+    for (i = 0; i < rows; i++) memcpy(x + (i ^ last), from + 8 / rows * row[i], 8);
+    shs__px_trade(rows / 2, rows / 2, 32, (uint64_t)0xffffffff, x);
+    shs__px_trade(rows / 2, rows / 4, 16, (uint64_t)0xffff * 0x100000001, x);
+    if (rows == 8) shs__px_trade(4, 1, 8, (uint64_t)0xff * 0x1000100010001, x);
+    for (i = 0; i < rows; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
 }
 
 /* `count` pixels of a line from `from` on, of any interleave, to spectra one after the other. */
@@ -9315,8 +9277,8 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
             unsigned char *corner = to + (size_t)k * ld + (size_t)b * size;
-            if (size == 1) shs__px_transpose_bytes(from + k, r->offsets + b, corner, ld);
-            else shs__px_transpose_pairs(from + 2 * k, r->offsets + b, corner, ld);
+            if (size == 1) shs__px_transpose_square(8, from + k, r->offsets + b, corner, ld);
+            else shs__px_transpose_square(4, from + 2 * k, r->offsets + b, corner, ld);
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
