@@ -688,6 +688,57 @@ for m in "ica --components 3" "mnf --components 3" "denoise --components 3" "den
     check "$m --fit-step 3: fewer pixels" test "$(value_of pixels)" -lt 19200 -a "$(value_of pixels)" -gt 2000
 done
 
+echo "== only these pixels"
+# A mask of the scene, of three types: 1 where x + y is below 100, as text for awk and as a cube.
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "%c", x + y < 100 ? 65 : 66 }' >half.ab
+tr AB '\003\000' <half.ab >half.img; header half 160 120 1 1 bsq 0
+tr AB '\001\002' <half.ab >classes.img; header classes 160 120 1 1 bsq 0 'file type = ENVI Classification'
+half=$(tr -dc A <half.ab | wc -c)
+check "--mask: runs" good pca scene_bil.hdr masked.hdr --bbl --components 4 --precise --mask half.hdr --report masked.csv
+check "--mask: its pixels" is "$(value_of pixels)" "$half"
+check "--mask: the others are missing" is "$(band masked 2 | cut -d' ' -f4)" $((19200 - half))
+for how in "--class classes.hdr --id 1" "--mask half.hdr --block 7" "--class classes.hdr --id 1 --mask half.hdr --exclude-zero"; do
+    # shellcheck disable=SC2086 # several words
+    check "$how: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise $how
+    check "$how: the same pixels and components" cmp same.img masked.img
+done
+check "--class, the others: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --class classes.hdr --id 2
+check "--class, the others: as many as are left" is "$(value_of pixels)" $((19200 - half))
+check "--class 0: a class as others are" good pca scene_bil.hdr same.hdr --bbl --components 4 --class half.hdr --id 0
+check "--fit-only: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise --mask half.hdr --fit-only --report same.csv
+check "--fit-only: fitted to the same" cmp same.csv masked.csv
+check "--fit-only: none is missing" is "$(band same 2 | cut -d' ' -f4)" 0
+check "--roi: runs" good denoise geo.hdr same.hdr --components 4 --precise --type u8 --roi 2,1,3,2
+check "--roi: its pixels, and 0 for the others" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-30)" \
+    "0 0 0 0 0 0 0 0 8 9 10 0 0 0 14 15 16 0 0 0 0 0 0 0 0 0 0 0 0 0"
+check "--roi: what is missing is said" says same.hdr 'data ignore value = 0'
+check "--roi in a window counts from the file" good denoise geo.hdr same2.hdr --components 4 --precise --type u8 --window 1,1,5,4 --roi 2,1,3,2
+check "--roi in a window: its pixels" is "$(od -An -tu1 -v same2.img | xargs | cut -d' ' -f1-12)" "0 8 9 10 0 0 14 15 16 0 0 0"
+check "a mask for a window, as large as the file" good pca scene_bil.hdr same.hdr --bbl --components 4 --mask half.hdr --window 0,0,50,40
+check "a mask for a window, as large as that" bash -c "head -c 2000 half.img >small.img; sed 's/160/50/; s/lines = 120/lines = 40/' half.hdr >small.hdr
+    '$program' pca scene_bil.hdr same2.hdr --bbl --components 4 --mask small.hdr --window 0,0,50,40"
+check "info of a region" is "$("$program" info geo.hdr --roi 2,1,3,2 --bands 1 | tail -n 1 | awk '{ print $3, $4, $5 }')" "8 12 16"
+check "--exclude-zero: runs" good pca geo.hdr same.hdr --exclude-zero --bands 1
+check "--exclude-zero: the first pixel is 0" is "$(value_of pixels)" 29
+check "--exclude-zero: in all bands" good pca geo.hdr same.hdr --exclude-zero
+check "--exclude-zero: in all bands: none is" is "$(value_of pixels)" 30
+for m in "ica --components 3" mnf rx "denoise --components 3"; do
+    # shellcheck disable=SC2086 # several words
+    check "${m%% *} of masked pixels" run $m scene_bil.hdr same.hdr --bbl --mask half.hdr
+    check "${m%% *} of masked pixels: as many" is "$(value_of pixels)" "$half"
+done
+fails "a mask of another size" 1 "u8.hdr: 4 x 1 pixels, but scene_bil.hdr has 160 x 120" pca scene_bil.hdr bad.hdr --mask u8.hdr
+fails "a mask of three bands" 1 "bsq.hdr: bands: 3, but a mask has 1" pca scene_bil.hdr bad.hdr --mask bsq.hdr
+fails "a mask that is not there" 1 "nowhere.hdr" pca scene_bil.hdr bad.hdr --mask nowhere.hdr
+fails "a mask that is the output" 2 "the output would replace the input" pca scene_bil.hdr half.hdr --mask half.hdr
+fails "a class without its number" 2 "--class: --id K says which" pca scene_bil.hdr bad.hdr --class classes.hdr
+fails "a number without its class" 2 "--id: needs --class" pca scene_bil.hdr bad.hdr --id 1
+fails "a class that is nowhere" 1 "scene_bil.hdr: pixels: none is left by --class classes.hdr" pca scene_bil.hdr bad.hdr --class classes.hdr --id 3
+fails "nothing left" 1 "pixels: none is left by --mask half.hdr --roi" pca scene_bil.hdr bad.hdr --mask half.hdr --roi 150,110,5,5
+fails "a region that is no such" 2 "--roi: '1,2' is no window" pca scene_bil.hdr bad.hdr --roi 1,2
+fails "a region outside" 2 "--roi: 150,0,11,5 is not within" pca scene_bil.hdr bad.hdr --roi 150,0,11,5
+fails "--fit-only without anything" 2 "--fit-only: needs" pca scene_bil.hdr bad.hdr --fit-only
+
 echo "== independent components"
 ica="--bbl --components 5"
 check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv

@@ -10,13 +10,13 @@
 typedef struct job {
     const settings *s;
     enum mode mode;
-    cube_file in, out, truth;
+    cube_file in, out, truth, mask_file, class_file;
     shs_context ctx;
     shs_cube cube, fit; /* what is transformed, and what is fitted to: the same pixels or fewer */
     shs_sink sink;
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
-    unsigned char *fit_mask;
+    unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
     double start, fitted, written;
 } job;
 
@@ -139,16 +139,89 @@ static void scale_to_reflectance(cube_file *in) {
     in->has_nodata = 0;
 }
 
+/* Leaves out pixels where the file says 0, or is missing; with an id, where it is not that. */
+static void mask_by_file(job *j, cube_file *f, int id) {
+    char *line = ALLOCATE(char, (size_t)f->samples *shs_type_size(f->type));
+    int x, y;
+    for (y = 0; y < f->lines; y++) {
+        unsigned char *mask = j->mask + (size_t)y * (size_t)f->samples;
+        must_read(f, y, 1, line);
+        for (x = 0; x < f->samples; x++) {
+            double value = get_value(line, (size_t)x, f->type, f->swap);
+            mask[x] &= !is_missing(f, value) && (id < 0 ? value > 0 || value < 0 : value >= id && value <= id);
+        }
+    }
+    free(line);
+}
+
+/* X and Y count from the first pixel of the file, as those of --window do. */
+static void mask_by_region(job *j) {
+    const cube_file *in = &j->in;
+    int roi[4], x, y;
+    chosen_window("--roi", j->s->roi, roi);
+    roi[0] -= in->left;
+    roi[1] -= in->top;
+    if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
+        fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->roi, in->header_name);
+    for (y = 0; y < in->lines; y++)
+        for (x = 0; x < in->samples; x++)
+            j->mask[(size_t)y * (size_t)in->samples + (size_t)x] &=
+                x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
+}
+
+/* Leaves out pixels that are 0 in every band in use. */
+static void mask_zeros(job *j) {
+    cube_file *in = &j->in;
+    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    int x, y, i;
+    for (y = 0; y < in->lines; y++) {
+        must_read(in, y, 1, line);
+        for (x = 0; x < in->samples; x++) {
+            int zero = 1;
+            for (i = 0; i < j->cube.band_count && zero; i++) {
+                double value = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
+                zero = value >= 0 && value <= 0;
+            }
+            if (zero) j->mask[(size_t)y * (size_t)in->samples + (size_t)x] = 0;
+        }
+    }
+    free(line);
+}
+
+/* Which pixels count, where not all of them do. */
+static void select_pixels(job *j) {
+    const settings *s = j->s;
+    size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
+    if (s->fit_only && !s->mask && !s->roi && !s->classes && !s->exclude_zero)
+        fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
+    if (!s->mask && !s->roi && !s->classes && !s->exclude_zero) return;
+    j->mask = ALLOCATE(unsigned char, count);
+    memset(j->mask, 1, count);
+    if (s->mask) mask_by_file(j, &j->mask_file, -1);
+    if (s->classes) mask_by_file(j, &j->class_file, s->id);
+    if (s->roi) mask_by_region(j);
+    if (s->exclude_zero) mask_zeros(j);
+    if (!memchr(j->mask, 1, count))
+        fail(EXIT_ERROR, "%s: pixels: none is left by%s%s%s%s%s%s", j->in.header_name, s->mask ? " --mask " : "",
+             s->mask ? s->mask : "", s->roi ? " --roi" : "", s->classes ? " --class " : "", s->classes ? s->classes : "",
+             s->exclude_zero ? " --exclude-zero" : "");
+    if (!s->fit_only) j->cube.mask = j->mask;
+}
+
 /* Every step-th sample of every step-th line, and for MNF the sample to the right of each, the difference to which is noise. */
 static void select_fit(job *j) {
     int step = j->s->fit_step, x, y, next = j->mode == MNF || j->s->mnf;
-    unsigned char *mask;
+    size_t at;
     j->fit = j->cube;
+    j->fit.mask = j->mask;
     if (step <= 1) return;
-    mask = j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
+    j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);
     for (y = 0; y < j->in.lines; y += step)
-        for (x = 0; x < j->in.samples; x++) mask[(size_t)y * (size_t)j->in.samples + (size_t)x] = x % step <= next;
-    j->fit.mask = mask;
+        for (x = 0; x < j->in.samples; x++) {
+            at = (size_t)y * (size_t)j->in.samples + (size_t)x;
+            j->fit_mask[at] = x % step <= next && (!j->mask || j->mask[at]);
+        }
+    j->fit.mask = j->fit_mask;
 }
 
 /* Whole below 1 GB, unless --block wishes otherwise. */
@@ -176,6 +249,8 @@ static void check_options(const job *j) {
     if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
     if (j->mode == ICA && !s->components && !(s->threshold > 0))
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
+    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
+    if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
     if (j->mode == DENOISE && !s->components) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & FITS) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
@@ -188,7 +263,7 @@ static void output_nodata(job *j, cube_file *out) {
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
-    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type);
+    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || j->cube.mask;
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
     j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
@@ -242,6 +317,8 @@ static void prepare_output(job *j) {
 static cube_file beside_open(const char *name, const cube_file *like) {
     cube_file f = cube_open(name, NULL);
     if (f.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, f.bands);
+    will_read(f.header_name);
+    will_read(f.data_name);
     if (f.samples == like->samples && f.lines == like->lines) return f;
     if (f.samples != like->stored_samples || f.lines != like->stored_lines)
         fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, f.samples, f.lines, like->header_name,
@@ -258,11 +335,7 @@ static void name_files(job *j, const char *out_name) {
     const settings *s = j->s;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->truth) {
-        j->truth = beside_open(s->truth, &j->in);
-        will_read(j->truth.header_name);
-        will_read(j->truth.data_name);
-    }
+    if (s->truth) j->truth = beside_open(s->truth, &j->in);
     cube_name(&j->out, out_name);
     if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
     if (s->report) will_write(s->report);
@@ -277,6 +350,8 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     check_options(j);
     j->in = cube_open(name, s->data);
     select_window(&j->in, s->window);
+    if (s->mask) j->mask_file = beside_open(s->mask, &j->in);
+    if (s->classes) j->class_file = beside_open(s->classes, &j->in);
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
@@ -290,6 +365,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->cube.swap_bytes = j->in.swap;
     j->cube.has_nodata = j->in.has_nodata;
     j->cube.nodata = (shs_wide)j->in.nodata;
+    select_pixels(j);
     if (out_name) {
         prepare_output(j);
         load_or_stream(j);
@@ -304,13 +380,15 @@ typedef struct band_summary {
     double low, high, sum, count, missing;
 } band_summary;
 
-static void summarise_line(const job *j, const void *block, int lines, int line, band_summary *summaries) {
+static void summarise_line(const job *j, const void *block, int lines, int first, int line, band_summary *summaries) {
+    const unsigned char *mask = j->mask ? j->mask + (size_t)(first + line) * (size_t)j->in.samples : NULL;
     int i, x;
     for (i = 0; i < j->cube.band_count; i++) {
         band_summary *b = &summaries[i];
         for (x = 0; x < j->in.samples; x++) {
             size_t at = value_index(&j->in, lines, line, x, j->bands[i]);
             double value = get_value(block, at, j->in.type, j->in.swap);
+            if (mask && !mask[x]) continue;
             if (is_missing(&j->in, value)) {
                 b->missing++;
                 continue;
@@ -334,7 +412,7 @@ static band_summary *summarise(job *j) {
     for (first = 0; first < j->in.lines; first += lines) {
         if (lines > j->in.lines - first) lines = j->in.lines - first;
         must_read(&j->in, first, lines, block);
-        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, summaries);
+        for (i = 0; i < lines; i++) summarise_line(j, block, lines, first, i, summaries);
     }
     free(block);
     return summaries;
@@ -421,7 +499,10 @@ static void job_close(job *j) {
     cube_close(&j->in);
     cube_close(&j->out);
     cube_close(&j->truth);
+    cube_close(&j->mask_file);
+    cube_close(&j->class_file);
     free(j->pixels);
+    free(j->mask);
     free(j->fit_mask);
     free(j->bands);
     free(j);

@@ -8,11 +8,11 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only;
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window;
+        *data, *wavelengths, *window, *mask, *roi, *classes;
 } settings;
 
 enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
@@ -74,6 +74,12 @@ static const struct {
     {READS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
     {READS, {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
     {READS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
+    {READS, {"--mask", "FILE", OPTION_TEXT, (void *)&given.mask, 0, "a cube of one band: only pixels where it is not 0"}},
+    {READS, {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
+    {READS, {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels where it is"}},
+    {READS, {"--id", "K", OPTION_COUNT, &given.id, 0, "this"}},
+    {READS, {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
+    {FITS | DENOISE, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "such pixels for the fit; all are transformed"}},
     {MAPS, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
     {MAPS, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
@@ -125,6 +131,7 @@ static const mode_text *parse(int argc, char **argv) {
         given.seed = 1;
     } else {
         given.restarts = 3;
+        given.id = -1;
     }
     argv[1] = argv[0];
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
