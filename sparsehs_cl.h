@@ -256,7 +256,10 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 
 /* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
 #define SHS__CL_ITEMS 256           /* of a group */
-#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */
+#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, and of one partial sum of products */
+#define SHS__CL_SWEEP_ITEMS 128     /* of a group of sweep.cl, */
+#define SHS__CL_SWEEP_PIXELS 4096   /* and its pixels */
+#define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */
 #define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
 #define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
 #define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */
@@ -529,7 +532,10 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "\n",
     "/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */\n",
     "#define SHS__CL_ITEMS 256           /* of a group */\n",
-    "#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */\n",
+    "#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, and of one partial sum of products */\n",
+    "#define SHS__CL_SWEEP_ITEMS 128     /* of a group of sweep.cl, */\n",
+    "#define SHS__CL_SWEEP_PIXELS 4096   /* and its pixels */\n",
+    "#define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */\n",
     "#define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */\n",
     "#define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */\n",
     "#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */\n",
@@ -2510,26 +2516,64 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
-    "/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.\n",
+    "/* sweep.cl - one FastICA sweep: for c directions w sums over pixels of z g(w'z) and g'(w'z); and what sources are rated by.\n",
     "\n",
-    "   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in\n",
-    "   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).\n",
-    "   Missing pixels have z = -0 (map.cl): they add nothing to that, and by the sign they are left out of the sums of g'.\n",
+    "   Whitened pixels are read once, and nothing but sums is written. An item takes PIXELS neighbouring pixels at a time,\n",
+    "   which it keeps in registers with the sums of a block of ROWS components and DIRECTIONS directions:\n",
     "\n",
-    "   W: m x c, a direction a column. The textbook twin is shs_ica_naive. */\n",
+    "            z (ROWS)  g'     Sums of an item are of few pixels, so they may be real. The group adds them up in local\n",
+    "       w  +---------+---+    memory, 16 items at a time, and they are wide from there on. It writes a partial sum of\n",
+    "       s  | sum z g | s |    each of its VALUES, those of all groups side by side; totals.cl gathers them. The same\n",
+    "          +---------+---+    bits in every run.\n",
+    "\n",
+    "   With few components a block has all of them. Of many it has some, and forms w'z from the planes as they go by.\n",
+    "   Missing pixels have z = -0 (map.cl): they add nothing to sums of z g, and their sign keeps them out of those of g'.\n",
+    "\n",
+    "   W: M x c, a direction a column. The textbook twin is shs_ica_naive. */\n",
     "\n",
     "\n",
     "\n",
     "/* CONTRAST_name, a name of SHS_CONTRAST_LIST: which g; none: the program rates sources. */\n",
-    "#define ITEMS SHS__CL_ITEMS\n",
-    "#define EACH (SHS__CL_CHUNK_PIXELS / ITEMS)\n",
+    "#ifndef M\n",
+    "#define M 10 /* components */\n",
+    "#endif\n",
+    "#ifndef ROWS\n",
+    "#define ROWS M\n",
+    "#endif\n",
+    "#ifndef DIRECTIONS\n",
+    "#define DIRECTIONS M\n",
+    "#endif\n",
+    "#ifndef PIXELS\n",
+    "#define PIXELS 2 /* 1, 2 or 4 */\n",
+    "#endif\n",
+    "\n",
+    "#define ITEMS SHS__CL_SWEEP_ITEMS\n",
+    "#define GROUP SHS__CL_SWEEP_PIXELS\n",
+    "#if REAL_BITS == 64\n",
+    "#define LOG2E M_LOG2E\n",
+    "#else\n",
+    "#define LOG2E M_LOG2E_F\n",
+    "#endif\n",
+    "#define TOGETHER 16 /* sums that a group makes at a time, each from LANES of its items */\n",
+    "#define LANES (ITEMS / TOGETHER)\n",
+    "#define PITCH (ITEMS + LANES) /* so that the items of a warp find different banks */\n",
+    "#if PIXELS == 1\n",
+    "typedef real vec;\n",
+    "#else\n",
+    "typedef VECTOR(real, PIXELS) vec;\n",
+    "#endif\n",
     "\n",
     "#if defined(CONTRAST_pow3)\n",
     "#define CONTRAST\n",
     "inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }\n",
     "#elif defined(CONTRAST_tanh)\n",
     "#define CONTRAST\n",
-    "inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }\n",
+    "/* tanh y = 1 - 2 / (1 + exp 2y), to the rounding of 1, which is also that of y: in half the time of tanh(). */\n",
+    "inline real contrast_of(real y, real *slope) {\n",
+    "    real g = 1 - 2 / (1 + exp2(2 * LOG2E * y));\n",
+    "    *slope = 1 - g * g;\n",
+    "    return g;\n",
+    "}\n",
     "#elif defined(CONTRAST_gauss)\n",
     "#define CONTRAST\n",
     "inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }\n",
@@ -2538,12 +2582,14 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }\n",
     "#endif\n",
     "\n",
-    "inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {\n",
-    "    real y = 0;\n",
-    "    int a;\n",
-    "    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];\n",
-    "    return y;\n",
-    "}\n",
+    "#ifdef CONTRAST\n",
+    "#define EACH (ROWS + 1) /* sums of a direction: z g of the rows, g' */\n",
+    "#define ROW_BLOCKS ((M + ROWS - 1) / ROWS)\n",
+    "#else\n",
+    "#define EACH 2 /* y^4, log cosh y */\n",
+    "#define ROW_BLOCKS 1\n",
+    "#endif\n",
+    "#define VALUES (DIRECTIONS * EACH)\n",
     "\n",
     "/* By the bits, since -0 == 0. */\n",
     "inline int present(real z) {\n",
@@ -2554,63 +2600,111 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "#endif\n",
     "}\n",
     "\n",
-    "/* The sum of x over the group, valid in item 0. */\n",
-    "inline wide group_sum(wide x, __local wide *add) {\n",
-    "    const int i = (int)get_local_id(0);\n",
-    "    int span;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    add[i] = x;\n",
-    "    for (span = ITEMS / 2; span > 0; span >>= 1) {\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        if (i < span) add[i] += add[i + span];\n",
-    "    }\n",
-    "    return add[0];\n",
+    "/* What direction d of the block, y = w'z, adds to its sums for one pixel: row r of z stands at z[r * PIXELS]. */\n",
+    "inline void add(real y, const real *z, int here, real *sum) {\n",
+    "#ifdef CONTRAST\n",
+    "    real slope, g = contrast_of(y, &slope);\n",
+    "    int r;\n",
+    "#pragma unroll\n",
+    "    for (r = 0; r < ROWS; r++) sum[r] += g * z[r * PIXELS];\n",
+    "    sum[ROWS] += here ? slope : 0;\n",
+    "#else\n",
+    "    real a = fabs(y); /* log cosh y = |y| + log(1 + exp(-2|y|)) - log 2 */\n",
+    "    sum[0] += (y * y) * (y * y);\n",
+    "    sum[1] += a > 0 ? a + log1p(exp(-2 * a)) - log((real)2) : 0;\n",
+    "#endif\n",
     "}\n",
     "\n",
-    "#ifdef CONTRAST\n",
-    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
-    "void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,\n",
-    "              __global wide *slopes) {\n",
-    "    __local wide add[ITEMS];\n",
-    "    int d, e;\n",
-    "    for (d = 0; d < c; d++) {\n",
-    "        wide slopes_here = 0;\n",
-    "        for (e = 0; e < EACH; e++) {\n",
-    "            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);\n",
-    "            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);\n",
-    "            if (present(Z[from + p])) slopes_here += (wide)slope;\n",
-    "            G[(size_t)d * ld + p] = g;\n",
+    "/* The group's sums from those of its items: partial[(block * VALUES + v) * groups + group]. */\n",
+    "inline void add_items(const real *sum, __local real *room, __local wide *parts, __global wide *partial) {\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    int v, k, l;\n",
+    "#pragma unroll\n",
+    "    for (v = 0; v < VALUES; v += TOGETHER) {\n",
+    "        real x = 0;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#pragma unroll\n",
+    "        for (k = 0; k < TOGETHER; k++)\n",
+    "            if (v + k < VALUES) room[k * PITCH + i] = sum[v + k];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        k = i / LANES, l = i % LANES;\n",
+    "        if (v + k < VALUES) {\n",
+    "            for (int e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];\n",
+    "            parts[(v + k) * (LANES + 1) + l] = (wide)x;\n",
     "        }\n",
-    "        slopes_here = group_sum(slopes_here, add);\n",
-    "        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (v = i; v < VALUES; v += ITEMS) {\n",
+    "        wide total = 0;\n",
+    "        for (l = 0; l < LANES; l++) total += parts[v * (LANES + 1) + l];\n",
+    "        partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_num_groups(0) + get_group_id(0)] = total;\n",
     "    }\n",
     "}\n",
-    "#else\n",
-    "/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */\n",
-    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
-    "void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {\n",
-    "    __local wide add[ITEMS];\n",
-    "    int d, e;\n",
-    "    for (d = 0; d < m; d++) {\n",
-    "        wide fourth = 0, negentropy = 0;\n",
-    "        for (e = 0; e < EACH; e++) {\n",
-    "            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);\n",
-    "            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);\n",
-    "            fourth += (wide)(y * y) * (wide)(y * y);\n",
-    "            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));\n",
-    "        }\n",
-    "        fourth = group_sum(fourth, add);\n",
-    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;\n",
-    "        negentropy = group_sum(negentropy, add);\n",
-    "        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;\n",
-    "    }\n",
-    "}\n",
+    "\n",
+    "/* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global const real *Z, ulong from, ulong ldz,\n",
+    "                                                                       ulong padded, __global const real *W, int c,\n",
+    "                                                                       __global wide *partial) {\n",
+    "    __local real room[TOGETHER * PITCH];\n",
+    "    __local wide parts[VALUES * (LANES + 1)];\n",
+    "    const int i = (int)get_local_id(0), block = (int)get_group_id(1);\n",
+    "    const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;\n",
+    "    const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);\n",
+    "    ulong p;\n",
+    "    real sum[VALUES];\n",
+    "    int v, a, d, j;\n",
+    "#if ROWS == M\n",
+    "    __local real w[DIRECTIONS * M];\n",
+    "    for (v = i; v < DIRECTIONS * M; v += ITEMS) w[v] = first * M + v < c * M ? W[first * M + v] : 0;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
     "#endif\n",
+    "#pragma unroll\n",
+    "    for (v = 0; v < VALUES; v++) sum[v] = 0;\n",
+    "    for (p = get_group_id(0) * (ulong)GROUP + (ulong)(i * PIXELS); p < end; p += ITEMS * PIXELS) {\n",
+    "        __global const real *at = Z + from + p;\n",
+    "        vec rows[ROWS];\n",
+    "        const real *z = (const real *)rows;\n",
+    "        int here[PIXELS];\n",
+    "#if ROWS == M\n",
+    "#pragma unroll\n",
+    "        for (a = 0; a < M; a++) rows[a] = *(__global const vec *)(at + (ulong)a * ldz);\n",
+    "#pragma unroll\n",
+    "        for (j = 0; j < PIXELS; j++) here[j] = present(z[j]);\n",
+    "#pragma unroll\n",
+    "        for (d = 0; d < DIRECTIONS; d++) {\n",
+    "            vec y = (vec)(0);\n",
+    "#pragma unroll\n",
+    "            for (a = 0; a < M; a++) y += w[d * M + a] * rows[a];\n",
+    "#pragma unroll\n",
+    "            for (j = 0; j < PIXELS; j++) add(((const real *)&y)[j], z + j, here[j], sum + d * EACH);\n",
+    "        }\n",
+    "#else\n",
+    "        vec y[DIRECTIONS];\n",
+    "        rows[0] = *(__global const vec *)at;\n",
+    "#pragma unroll\n",
+    "        for (j = 0; j < PIXELS; j++) here[j] = present(z[j]);\n",
+    "#pragma unroll\n",
+    "        for (d = 0; d < DIRECTIONS; d++) y[d] = (vec)(0);\n",
+    "        for (a = 0; a < M; a++) {\n",
+    "            const vec x = *(__global const vec *)(at + (ulong)a * ldz);\n",
+    "#pragma unroll\n",
+    "            for (d = 0; d < DIRECTIONS; d++) y[d] += W[min(first + d, c - 1) * M + a] * x;\n",
+    "        }\n",
+    "#pragma unroll\n",
+    "        for (a = 0; a < ROWS; a++)\n",
+    "            rows[a] = row + a < M ? *(__global const vec *)(at + (ulong)(row + a) * ldz) : (vec)(0);\n",
+    "#pragma unroll\n",
+    "        for (d = 0; d < DIRECTIONS; d++)\n",
+    "            for (j = 0; j < PIXELS; j++) add(((const real *)(y + d))[j], z + j, here[j], sum + d * EACH);\n",
+    "#endif\n",
+    "    }\n",
+    "    add_items(sum, room, parts, partial);\n",
+    "}\n",
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_totals[] = {
-    "/* totals.cl - adds partial sums in their order, in double, or as a sum and its rounding errors: of products (moments.cl, bytes.cl),\n",
-    "   bands (pixels.cl), slopes and rates (sweep.cl). */\n",
+    "/* totals.cl - adds partial sums in a fixed order, in double, or as a sum and its rounding errors: of products (moments.cl,\n",
+    "   bytes.cl) and bands (pixels.cl), of which there are many elements; of sweeps, of which there are many partial sums. */\n",
     "\n",
     "\n",
     "\n",
@@ -2618,8 +2712,7 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
     "#define ELEM real /* of the partial sums: real, wide or int */\n",
     "#endif\n",
     "\n",
-    "/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. Without\n",
-    "   doubles lost holds what rounding took away (Knuth's two-sum), and total + lost is the sum. */\n",
+    "/* Without doubles rest holds what rounding took away (Knuth's two-sum), and sum + rest is the sum. */\n",
     "inline void add(wide *sum, wide *rest, wide x) {\n",
     "#if HAS_DOUBLE\n",
     "    *sum += x;\n",
@@ -2630,6 +2723,7 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
     "#endif\n",
     "}\n",
     "\n",
+    "/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. */\n",
     "__kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,\n",
     "                         __global wide *lost) {\n",
     "    const size_t i = get_global_id(0);\n",
@@ -2645,6 +2739,28 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
     "    }\n",
     "    for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);\n",
     "    total[first + i] = sum, lost[first + i] = rest;\n",
+    "}\n",
+    "\n",
+    "#define ITEMS SHS__CL_ADD_ITEMS\n",
+    "\n",
+    "/* One group an element: total[i] = the sum of its `count` partial sums, which are neighbours, and with `more` of itself. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void gather(__global const ELEM *partial, int count, int more, __global wide *total, __global wide *lost) {\n",
+    "    __local wide sums[ITEMS], rests[ITEMS];\n",
+    "    const int i = (int)get_local_id(0);\n",
+    "    const size_t element = get_group_id(0);\n",
+    "    int c, span;\n",
+    "    wide sum = 0, rest = 0;\n",
+    "    partial += element * (size_t)count;\n",
+    "    for (c = i; c < count; c += ITEMS) add(&sum, &rest, (wide)partial[c]);\n",
+    "    if (i == 0 && more) add(&sum, &rest, total[element]), rest += lost[element];\n",
+    "    for (span = ITEMS / 2; span > 0; span >>= 1) {\n",
+    "        sums[i] = sum, rests[i] = rest;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (i < span) add(&sum, &rest, sums[i + span]), rest += rests[i + span];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    if (i == 0) total[element] = sum, lost[element] = rest;\n",
     "}\n",
     NULL};
 
@@ -4905,7 +5021,8 @@ enum {
 };
 
 typedef struct shs__cl_slice {
-    cl_mem raw, z; /* z: whitened pixels, m planes of `padded` pixels; NULL: not kept */
+    cl_mem raw, z;     /* z: whitened pixels, m planes, which it may share with its neighbours; NULL: not kept */
+    size_t z_at, z_ld; /* where in a plane its pixels begin, and a plane's length */
     int first_line, lines, loaded;
     size_t pixels, padded;
     size_t origin, plane; /* where in raw it begins, and the distance of BSQ bands there; in values */
@@ -5004,13 +5121,19 @@ typedef struct shs__cl_totals {
     size_t size;
 } shs__cl_totals;
 
-SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_t size, shs__cl_totals *t) {
+SHS__PRIVATE shs_status shs__cl_totals_room(shs__cl_pixels *px, int room, size_t size, shs__cl_totals *t) {
     size_t bytes = size * shs__cl_wide_size(px->cl);
     shs_status status = shs__cl_room(px, room, bytes, &t->total);
     if (status == SHS_OK) status = shs__cl_room(px, room + 1, bytes, &t->lost);
+    t->size = size;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_totals_begin(shs__cl_pixels *px, int room, size_t size, shs__cl_totals *t) {
+    size_t bytes = size * shs__cl_wide_size(px->cl);
+    shs_status status = shs__cl_totals_room(px, room, size, t);
     if (status == SHS_OK) status = shs__cl_clear(px->cl, 0, t->total, 0, bytes);
     if (status == SHS_OK) status = shs__cl_clear(px->cl, 0, t->lost, 0, bytes);
-    t->size = size;
     return status;
 }
 
@@ -5028,6 +5151,15 @@ SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_tot
     shs__cl_pass_buffer(&call, partial), shs__cl_pass_size(&call, size), shs__cl_pass_int(&call, (int)count);
     shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
     return shs__cl_launch(&call, shs__ctx_chunks(size, 64), 64, 1, 1, "accumulate");
+}
+
+/* The same of few values with many partial sums, which lie value by value, in wide; `more`: to what the totals hold. */
+SHS__PRIVATE shs_status shs__cl_totals_gather(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count,
+                                              int more) {
+    shs__cl_call call = shs__cl_begin(px->cl, shs__cl_source_totals, " -D ELEM=wide", "gather");
+    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)count), shs__cl_pass_int(&call, more);
+    shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
+    return shs__cl_launch(&call, t->size, SHS__CL_ADD_ITEMS, 1, 1, "gather");
 }
 
 SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_totals *t, shs_wide *sums) {
@@ -5326,9 +5458,10 @@ SHS__PRIVATE size_t shs__cl_pad(size_t pixels) {
     return (pixels + SHS__CL_CHUNK_PIXELS - 1) / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
 }
 
-SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_bytes) {
+/* Whole chunks of at most so many pixels, of what the budget allows. */
+SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_bytes, size_t pixels) {
     size_t most = px->budget / pixel_bytes / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
-    return shs__zmin(shs__cl_pad(px->slices[0].pixels), shs__zmax(most, SHS__CL_CHUNK_PIXELS));
+    return shs__zmin(shs__cl_pad(pixels), shs__zmax(most, SHS__CL_CHUNK_PIXELS));
 }
 
 SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
@@ -5434,7 +5567,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
     if (pass->precise && elem != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     pass->build = shs__cl_load_build(px, pass);
     if (!pass->direct) pass->pixel_bytes += (size_t)px->view.used * elem;
-    pass->ld = shs__cl_panel_pixels(px, pass->pixel_bytes);
+    pass->ld = shs__cl_panel_pixels(px, pass->pixel_bytes, px->slices[0].pixels);
     status = shs__cl_bring(px, 0); /* on its way while memory is found */
     if (status == SHS_OK && !pass->direct)
         status = shs__cl_room(px, SHS__CL_ROOM_PANEL, pass->ld * (size_t)px->view.used * elem, &pass->X);
@@ -5456,6 +5589,15 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
 
 /* ---- open and close ----------------------------------------------------------------------------------------------- */
 
+/* Whitened pixels that were kept; the first slice in a buffer releases it. */
+SHS__PRIVATE void shs__cl_drop_white(shs__cl_pixels *px) {
+    int i;
+    for (i = 0; px->slices && i < px->slice_count; i++) {
+        if (px->slices[i].z_at == 0) shs__cl_release(px->cl, &px->slices[i].z);
+        px->slices[i].z = NULL;
+    }
+}
+
 SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs_cl *cl = px->cl;
@@ -5463,10 +5605,8 @@ SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     shs__cl_finish(cl, 1); /* the caller's pixels are read until then */
     shs__cl_finish(cl, 0);
     for (i = 0; i < SHS__CL_ROOMS; i++) shs__cl_release(cl, px->room + i);
-    for (i = 0; px->slices && i < px->slice_count; i++) {
-        if (!px->whole) shs__cl_release(cl, &px->slices[i].raw);
-        shs__cl_release(cl, &px->slices[i].z);
-    }
+    shs__cl_drop_white(px);
+    for (i = 0; px->slices && i < px->slice_count && !px->whole; i++) shs__cl_release(cl, &px->slices[i].raw);
     shs__cl_release(cl, &px->whole);
     for (i = 0; i < 2; i++) {
         shs__cl_release(cl, px->slot + i);
@@ -6076,8 +6216,8 @@ SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     shs__cl_call call;
     shs_status status = SHS_OK;
     z.buffer = s->z;
-    z.from = s->z ? at : 0;
-    z.ld = s->z ? s->padded : pass->ld;
+    z.from = s->z ? s->z_at + at : 0;
+    z.ld = s->z ? s->z_ld : pass->ld;
     z.rows = px->m;
     if (!z.buffer) status = shs__cl_room(px, SHS__CL_ROOM_Z, pass->ld * (size_t)px->m * sizeof(shs_real), &z.buffer);
     if (status != SHS_OK) return status;
@@ -6116,38 +6256,46 @@ SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *
     return status;
 }
 
-/* The same from what was kept, or anew. */
+/* The same from what was kept, all slices of a buffer together, or anew. */
 SHS__PRIVATE shs_status shs__cl_white_run(shs__cl_pixels *px, size_t pixel_bytes, shs__cl_white_fn use, void *job,
                                           shs_wide *count) {
-    size_t step = shs__cl_panel_pixels(px, shs__zmax(pixel_bytes, 1)), at;
     shs__cl_map_job map;
     shs__cl_planes z;
     shs_status status = SHS_OK;
+    size_t step;
     int i;
     memset(&map, 0, sizeof map);
     if (!px->z_kept) return shs__cl_white_pass(px, &map, pixel_bytes, use, job, count);
     z.rows = px->m;
-    for (i = 0; i < px->slice_count; i++)
-        for (at = 0; at < px->slices[i].padded && status == SHS_OK; at += step) {
-            z.buffer = px->slices[i].z, z.from = at, z.ld = px->slices[i].padded;
-            status = use(px, job, &z, shs__zmin(step, px->slices[i].padded - at));
-        }
+    for (i = 0; i < px->slice_count; i++) {
+        if (px->slices[i].z_at > 0) continue;
+        z.buffer = px->slices[i].z, z.ld = px->slices[i].z_ld;
+        step = shs__cl_panel_pixels(px, pixel_bytes, z.ld);
+        for (z.from = 0; z.from < z.ld && status == SHS_OK; z.from += step)
+            status = use(px, job, &z, shs__zmin(step, z.ld - z.from));
+    }
     return status;
 }
 
-/* Room for all whitened pixels, if there is any: half of what is free may go to it. */
+/* Room for all whitened pixels, if there is any: half of what is free may go to it. Slices share buffers: few kernels have much
+   to do, many little. */
 SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
     shs_cl *cl = px->cl;
-    size_t each = (size_t)px->m * sizeof(shs_real), need = 0;
-    int i;
-    for (i = 0; i < px->slice_count; i++) {
-        shs__cl_release(cl, &px->slices[i].z);
-        need += px->slices[i].padded * each;
-    }
+    size_t each = (size_t)px->m * sizeof(shs_real), need = 0, ld = 0;
+    int i, first, end;
+    shs__cl_drop_white(px);
+    for (i = 0; i < px->slice_count; i++) need += px->slices[i].padded * each;
     px->z_kept = need <= (cl->limit - shs__zmin(cl->in_use, cl->limit)) / 2;
-    for (i = 0; i < px->slice_count && px->z_kept; i++)
-        if (shs__cl_buffer(cl, px->slices[i].padded * each, &px->slices[i].z) != SHS_OK) px->z_kept = 0;
-    for (i = 0; i < px->slice_count && !px->z_kept; i++) shs__cl_release(cl, &px->slices[i].z);
+    for (first = 0; first < px->slice_count && px->z_kept; first = end) {
+        cl_mem z = NULL;
+        for (end = first, ld = 0; end < px->slice_count; end++) {
+            if (end > first && (ld + px->slices[end].padded) * each > cl->max_alloc) break;
+            px->slices[end].z_at = ld, ld += px->slices[end].padded;
+        }
+        px->z_kept = shs__cl_buffer(cl, ld * each, &z) == SHS_OK;
+        for (i = first; i < end; i++) px->slices[i].z = z, px->slices[i].z_ld = ld;
+    }
+    if (!px->z_kept) shs__cl_drop_white(px);
 }
 
 SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
@@ -6191,88 +6339,115 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
 
 /* ---- sweeps and ratings ------------------------------------------------------------------------------------------- */
 
+/* Sums over whitened pixels for c directions. A block of them has `each` sums of each of its `directions`: of `rows` components
+   and of slopes, or two ratings. */
 typedef struct shs__cl_sweep_job {
-    shs__cl_tiling tiling;
-    shs__cl_totals totals, slopes;
-    cl_mem W;
-    int directions;
     shs__cl_build build;
+    shs__cl_totals totals;
+    cl_mem W;
+    int c, rows, row_blocks, directions, each, begun;
+    shs_wide *sums; /* block by block */
 } shs__cl_sweep_job;
+
+/* Rows, directions and pixels of an item, which has registers for 132 floats: the sums, and pixels that it takes at once, as
+   many as leave room for three directions or all. contrast: NULL for ratings. */
+SHS__PRIVATE void shs__cl_sweep_shape(const shs__cl_pixels *px, const char *contrast, int c, shs__cl_sweep_job *job) {
+    int room = sizeof(shs_real) == 8 ? 66 : 132, most = room / 4, m = px->m, pixels = 4, fit, blocks;
+    memset(job, 0, sizeof *job);
+    job->c = c;
+    job->row_blocks = (m + most - 1) / most;
+    job->rows = (m + job->row_blocks - 1) / job->row_blocks;
+    job->each = contrast ? job->rows + 1 : 2;
+    while (pixels > 1 && (room - pixels * job->rows) / job->each < shs__imin(c, 3)) pixels /= 2;
+    fit = shs__imin((room - pixels * job->rows) / job->each, contrast ? c : 8);
+    blocks = (c + fit - 1) / fit;
+    job->directions = (c + blocks - 1) / blocks;
+    shs__cl_define(&job->build, "M", (size_t)m);
+    shs__cl_define(&job->build, "ROWS", (size_t)job->rows);
+    shs__cl_define(&job->build, "DIRECTIONS", (size_t)job->directions);
+    shs__cl_define(&job->build, "PIXELS", (size_t)pixels);
+    if (contrast) shs__cl_define_name(&job->build, "CONTRAST_", contrast);
+    else job->row_blocks = 1;
+}
+
+SHS__PRIVATE size_t shs__cl_sweep_blocks(const shs__cl_sweep_job *job) {
+    return shs__ctx_chunks((size_t)job->c, (size_t)job->directions) * (size_t)job->row_blocks;
+}
+
+/* The sum of direction d and row r; behind that of a block's last row stands the one of slopes. */
+SHS__PRIVATE const shs_wide *shs__cl_sweep_sum(const shs__cl_sweep_job *job, int d, int r) {
+    int block = d / job->directions * job->row_blocks + r / job->rows;
+    return job->sums + (size_t)(block * job->directions + d % job->directions) * (size_t)job->each + r % job->rows;
+}
 
 SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
     shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
-    size_t groups = padded / SHS__CL_CHUNK_PIXELS;
-    cl_mem slopes = NULL;
-    shs__cl_planes g;
+    size_t groups = shs__ctx_chunks(padded, SHS__CL_SWEEP_PIXELS);
+    cl_mem partial = NULL;
     shs__cl_call call;
-    shs_status status =
-        shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->directions * sizeof(shs_real), &g.buffer);
-    g.from = 0, g.ld = padded, g.rows = job->directions;
-    if (status == SHS_OK)
-        status = shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * (size_t)job->directions * shs__cl_wide_size(px->cl), &slopes);
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, groups * job->totals.size * shs__cl_wide_size(px->cl), &partial);
     if (status != SHS_OK) return status;
-    call = shs__cl_begin(px->cl, shs__cl_source_sweep, job->build.text, "contrast");
+    call = shs__cl_begin(px->cl, shs__cl_source_sweep, job->build.text, "sweep");
     shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
-    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_int(&call, job->directions);
-    shs__cl_pass_buffer(&call, g.buffer), shs__cl_pass_size(&call, g.ld), shs__cl_pass_buffer(&call, slopes);
-    status = shs__cl_launch(&call, groups, SHS__CL_ITEMS, 1, 1, "sweep");
-    if (status == SHS_OK)
-        status = shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, slopes, groups, SHS__CL_WIDES);
-    return status == SHS_OK ? shs__cl_products(px, &job->tiling, z, &g, padded, 0, job->tiling.tiles, &job->totals) : status;
+    shs__cl_pass_size(&call, padded), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_int(&call, job->c);
+    shs__cl_pass_buffer(&call, partial);
+    status = shs__cl_launch(&call, groups, SHS__CL_SWEEP_ITEMS, shs__cl_sweep_blocks(job), 1, "sweep");
+    if (status == SHS_OK) status = shs__cl_totals_gather(px, &job->totals, partial, groups, job->begun);
+    job->begun = 1;
+    return status;
 }
 
-SHS__PRIVATE shs_status shs__cl_write_directions(shs__cl_pixels *px, size_t cells, const shs_wide *W, cl_mem *buffer) {
-    shs_status status = shs__cl_room(px, SHS__CL_ROOM_DIRECTIONS, cells * sizeof(shs_real), buffer);
-    return status == SHS_OK ? shs__cl_write_values(px, *buffer, cells, W, sizeof(shs_real)) : status;
+/* The sums into job->sums, which the caller frees whatever comes back. Directions go up while nobody waits for them. */
+SHS__PRIVATE shs_status shs__cl_sweep_run(shs__cl_pixels *px, shs__cl_sweep_job *job, const shs_wide *W) {
+    shs_cl *cl = px->cl;
+    size_t cells = (size_t)px->m * (size_t)job->c, size = shs__cl_sweep_blocks(job) * (size_t)(job->directions * job->each), i;
+    shs_real *directions = (shs_real *)shs__cl_alloc(cl, cells * sizeof *directions);
+    shs_status status = SHS_OK;
+    job->sums = (shs_wide *)shs__cl_alloc(cl, size * sizeof *job->sums);
+    if (!directions || !job->sums) status = SHS_NO_MEMORY;
+    for (i = 0; i < cells && status == SHS_OK; i++) directions[i] = (shs_real)W[i];
+    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_DIRECTIONS, cells * sizeof *directions, &job->W);
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, job->W, 0, cells * sizeof *directions, directions);
+    if (status == SHS_OK) status = shs__cl_totals_room(px, SHS__CL_ROOM_PRODUCTS, size, &job->totals);
+    if (status == SHS_OK)
+        status = shs__cl_white_run(px, size * shs__cl_wide_size(cl) / SHS__CL_SWEEP_PIXELS + 1, shs__cl_sweep_panel, job,
+                                   &px->white_count);
+    if (status == SHS_OK) status = shs__cl_totals_end(px, &job->totals, job->sums);
+    if (status != SHS_OK) (void)shs__cl_finish(cl, 0); /* the directions are read until then */
+    shs__cl_free(cl, directions);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W,
                                              shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_sweep_job job;
-    size_t bytes;
-    shs_status status = shs__cl_write_directions(px, (size_t)px->m * (size_t)c, W, &job.W);
-    job.build.text[0] = 0;
-    shs__cl_define_name(&job.build, "CONTRAST_", shs_contrast_name(contrast));
-    job.directions = c;
-    job.tiling = shs__cl_tiling_of(px->cl, 0, 0, px->m, c);
-    bytes = (size_t)c * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling);
-    if (status == SHS_OK)
-        status = shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&job.tiling), &job.totals);
-    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_LEAST, (size_t)c, &job.slopes);
-    if (status == SHS_OK) status = shs__cl_white_run(px, bytes, shs__cl_sweep_panel, &job, &px->white_count);
-    if (status == SHS_OK) status = shs__cl_totals_end(px, &job.slopes, sums + 1);
-    if (status == SHS_OK) status = shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + c);
-    if (status != SHS_OK) return status;
-    sums[0] = px->white_count;
-    return SHS_OK;
-}
-
-SHS__PRIVATE shs_status shs__cl_rate_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
-    shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
-    size_t groups = padded / SHS__CL_CHUNK_PIXELS;
-    cl_mem rates = NULL;
-    shs__cl_call call;
-    shs_status status =
-        shs__cl_room(px, SHS__CL_ROOM_CHUNK_SUMS, groups * job->slopes.size * shs__cl_wide_size(px->cl), &rates);
-    if (status != SHS_OK) return status;
-    call = shs__cl_begin(px->cl, shs__cl_source_sweep, "", "rate");
-    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
-    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_buffer(&call, rates);
-    status = shs__cl_launch(&call, groups, SHS__CL_ITEMS, 1, 1, "rate");
-    if (status != SHS_OK) return status;
-    return shs__cl_totals_add(px, &job->slopes, 0, job->slopes.size, rates, groups, SHS__CL_WIDES);
+    shs_status status;
+    int d, a;
+    shs__cl_sweep_shape(px, shs_contrast_name(contrast), c, &job);
+    status = shs__cl_sweep_run(px, &job, W);
+    for (d = 0; d < c && status == SHS_OK; d++) {
+        sums[1 + d] = shs__cl_sweep_sum(&job, d, 0)[job.rows];
+        for (a = 0; a < px->m; a++) sums[1 + c + d * px->m + a] = *shs__cl_sweep_sum(&job, d, a);
+    }
+    if (status == SHS_OK) sums[0] = px->white_count;
+    shs__cl_free(px->cl, job.sums);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_sweep_job job;
-    size_t m = (size_t)px->m;
-    shs_status status = shs__cl_write_directions(px, m * m, W, &job.W);
-    if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_LEAST, 2 * m, &job.slopes);
-    if (status == SHS_OK) status = shs__cl_white_run(px, 1, shs__cl_rate_panel, &job, &px->white_count);
-    if (status == SHS_OK) status = shs__cl_totals_end(px, &job.slopes, sums + 1);
+    shs_status status;
+    int d;
+    shs__cl_sweep_shape(px, NULL, px->m, &job);
+    status = shs__cl_sweep_run(px, &job, W);
+    for (d = 0; d < px->m && status == SHS_OK; d++) {
+        sums[1 + d] = shs__cl_sweep_sum(&job, d, 0)[0];
+        sums[1 + px->m + d] = shs__cl_sweep_sum(&job, d, 0)[1];
+    }
     if (status == SHS_OK) sums[0] = px->white_count;
+    shs__cl_free(px->cl, job.sums);
     return status;
 }
 

@@ -40,7 +40,10 @@
 
 /* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
 #define SHS__CL_ITEMS 256           /* of a group */
-#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, contrast and rate, and of one partial sum of products */
+#define SHS__CL_CHUNK_PIXELS 1024   /* of a group of load, and of one partial sum of products */
+#define SHS__CL_SWEEP_ITEMS 128     /* of a group of sweep.cl, */
+#define SHS__CL_SWEEP_PIXELS 4096   /* and its pixels */
+#define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */
 #define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
 #define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
 #define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */

@@ -1,23 +1,61 @@
-/* sweep.cl - one FastICA sweep: G = g(W'z) and the sums of g'(W'z); and what sources are rated by.
+/* sweep.cl - one FastICA sweep: for c directions w sums over pixels of z g(w'z) and g'(w'z); and what sources are rated by.
 
-   A work-group takes 1024 pixels, an item four of them, one direction d after another; sums within the group by a tree in
-   local memory, between groups in order (accumulate). G (planes of ld pixels) then meets z in moments.cl: sum z g(w'z).
-   Missing pixels have z = -0 (map.cl): they add nothing to that, and by the sign they are left out of the sums of g'.
+   Whitened pixels are read once, and nothing but sums is written. An item takes PIXELS neighbouring pixels at a time,
+   which it keeps in registers with the sums of a block of ROWS components and DIRECTIONS directions:
 
-   W: m x c, a direction a column. The textbook twin is shs_ica_naive. */
+            z (ROWS)  g'     Sums of an item are of few pixels, so they may be real. The group adds them up in local
+       w  +---------+---+    memory, 16 items at a time, and they are wide from there on. It writes a partial sum of
+       s  | sum z g | s |    each of its VALUES, those of all groups side by side; totals.cl gathers them. The same
+          +---------+---+    bits in every run.
+
+   With few components a block has all of them. Of many it has some, and forms w'z from the planes as they go by.
+   Missing pixels have z = -0 (map.cl): they add nothing to sums of z g, and their sign keeps them out of those of g'.
+
+   W: M x c, a direction a column. The textbook twin is shs_ica_naive. */
 
 #include "device.cl"
 
 /* CONTRAST_name, a name of SHS_CONTRAST_LIST: which g; none: the program rates sources. */
-#define ITEMS SHS__CL_ITEMS
-#define EACH (SHS__CL_CHUNK_PIXELS / ITEMS)
+#ifndef M
+#define M 10 /* components */
+#endif
+#ifndef ROWS
+#define ROWS M
+#endif
+#ifndef DIRECTIONS
+#define DIRECTIONS M
+#endif
+#ifndef PIXELS
+#define PIXELS 2 /* 1, 2 or 4 */
+#endif
+
+#define ITEMS SHS__CL_SWEEP_ITEMS
+#define GROUP SHS__CL_SWEEP_PIXELS
+#if REAL_BITS == 64
+#define LOG2E M_LOG2E
+#else
+#define LOG2E M_LOG2E_F
+#endif
+#define TOGETHER 16 /* sums that a group makes at a time, each from LANES of its items */
+#define LANES (ITEMS / TOGETHER)
+#define PITCH (ITEMS + LANES) /* so that the items of a warp find different banks */
+#if PIXELS == 1
+typedef real vec;
+#else
+typedef VECTOR(real, PIXELS) vec;
+#endif
 
 #if defined(CONTRAST_pow3)
 #define CONTRAST
 inline real contrast_of(real y, real *slope) { *slope = 3 * y * y; return y * y * y; }
 #elif defined(CONTRAST_tanh)
 #define CONTRAST
-inline real contrast_of(real y, real *slope) { real g = tanh(y); *slope = 1 - g * g; return g; }
+/* tanh y = 1 - 2 / (1 + exp 2y), to the rounding of 1, which is also that of y: in half the time of tanh(). */
+inline real contrast_of(real y, real *slope) {
+    real g = 1 - 2 / (1 + exp2(2 * LOG2E * y));
+    *slope = 1 - g * g;
+    return g;
+}
 #elif defined(CONTRAST_gauss)
 #define CONTRAST
 inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope = (1 - y * y) * e; return y * e; }
@@ -26,12 +64,14 @@ inline real contrast_of(real y, real *slope) { real e = exp(-y * y / 2); *slope 
 inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }
 #endif
 
-inline real direction(__global const real *Z, ulong from, ulong ldz, int m, __global const real *w, size_t p) {
-    real y = 0;
-    int a;
-    for (a = 0; a < m; a++) y += w[a] * Z[from + (ulong)a * ldz + p];
-    return y;
-}
+#ifdef CONTRAST
+#define EACH (ROWS + 1) /* sums of a direction: z g of the rows, g' */
+#define ROW_BLOCKS ((M + ROWS - 1) / ROWS)
+#else
+#define EACH 2 /* y^4, log cosh y */
+#define ROW_BLOCKS 1
+#endif
+#define VALUES (DIRECTIONS * EACH)
 
 /* By the bits, since -0 == 0. */
 inline int present(real z) {
@@ -42,55 +82,103 @@ inline int present(real z) {
 #endif
 }
 
-/* The sum of x over the group, valid in item 0. */
-inline wide group_sum(wide x, __local wide *add) {
-    const int i = (int)get_local_id(0);
-    int span;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    add[i] = x;
-    for (span = ITEMS / 2; span > 0; span >>= 1) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (i < span) add[i] += add[i + span];
-    }
-    return add[0];
+/* What direction d of the block, y = w'z, adds to its sums for one pixel: row r of z stands at z[r * PIXELS]. */
+inline void add(real y, const real *z, int here, real *sum) {
+#ifdef CONTRAST
+    real slope, g = contrast_of(y, &slope);
+    int r;
+#pragma unroll
+    for (r = 0; r < ROWS; r++) sum[r] += g * z[r * PIXELS];
+    sum[ROWS] += here ? slope : 0;
+#else
+    real a = fabs(y); /* log cosh y = |y| + log(1 + exp(-2|y|)) - log 2 */
+    sum[0] += (y * y) * (y * y);
+    sum[1] += a > 0 ? a + log1p(exp(-2 * a)) - log((real)2) : 0;
+#endif
 }
 
-#ifdef CONTRAST
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void contrast(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, int c, __global real *G, ulong ld,
-              __global wide *slopes) {
-    __local wide add[ITEMS];
-    int d, e;
-    for (d = 0; d < c; d++) {
-        wide slopes_here = 0;
-        for (e = 0; e < EACH; e++) {
-            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);
-            real slope, g = contrast_of(direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), &slope);
-            if (present(Z[from + p])) slopes_here += (wide)slope;
-            G[(size_t)d * ld + p] = g;
+/* The group's sums from those of its items: partial[(block * VALUES + v) * groups + group]. */
+inline void add_items(const real *sum, __local real *room, __local wide *parts, __global wide *partial) {
+    const int i = (int)get_local_id(0);
+    int v, k, l;
+#pragma unroll
+    for (v = 0; v < VALUES; v += TOGETHER) {
+        real x = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (k = 0; k < TOGETHER; k++)
+            if (v + k < VALUES) room[k * PITCH + i] = sum[v + k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        k = i / LANES, l = i % LANES;
+        if (v + k < VALUES) {
+            for (int e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];
+            parts[(v + k) * (LANES + 1) + l] = (wide)x;
         }
-        slopes_here = group_sum(slopes_here, add);
-        if (get_local_id(0) == 0) slopes[get_group_id(0) * (size_t)c + (size_t)d] = slopes_here;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (v = i; v < VALUES; v += ITEMS) {
+        wide total = 0;
+        for (l = 0; l < LANES; l++) total += parts[v * (LANES + 1) + l];
+        partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_num_groups(0) + get_group_id(0)] = total;
     }
 }
-#else
-/* rates[c * 2 m + d]: sum of y^4 of source d, then, m further, of log cosh y = |y| + log(1 + exp(-2|y|)) - log 2. */
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void rate(__global const real *Z, ulong from, ulong ldz, int m, __global const real *W, __global wide *rates) {
-    __local wide add[ITEMS];
-    int d, e;
-    for (d = 0; d < m; d++) {
-        wide fourth = 0, negentropy = 0;
-        for (e = 0; e < EACH; e++) {
-            size_t p = get_group_id(0) * (size_t)(ITEMS * EACH) + (size_t)(e * ITEMS) + get_local_id(0);
-            real y = direction(Z, from, ldz, m, W + (size_t)d * (size_t)m, p), a = fabs(y);
-            fourth += (wide)(y * y) * (wide)(y * y);
-            if (a > 0) negentropy += (wide)(a + log1p(exp(-2 * a)) - log((real)2));
-        }
-        fourth = group_sum(fourth, add);
-        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)d] = fourth;
-        negentropy = group_sum(negentropy, add);
-        if (get_local_id(0) == 0) rates[get_group_id(0) * (size_t)(2 * m) + (size_t)(m + d)] = negentropy;
-    }
-}
+
+/* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global const real *Z, ulong from, ulong ldz,
+                                                                       ulong padded, __global const real *W, int c,
+                                                                       __global wide *partial) {
+    __local real room[TOGETHER * PITCH];
+    __local wide parts[VALUES * (LANES + 1)];
+    const int i = (int)get_local_id(0), block = (int)get_group_id(1);
+    const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;
+    const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);
+    ulong p;
+    real sum[VALUES];
+    int v, a, d, j;
+#if ROWS == M
+    __local real w[DIRECTIONS * M];
+    for (v = i; v < DIRECTIONS * M; v += ITEMS) w[v] = first * M + v < c * M ? W[first * M + v] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
 #endif
+#pragma unroll
+    for (v = 0; v < VALUES; v++) sum[v] = 0;
+    for (p = get_group_id(0) * (ulong)GROUP + (ulong)(i * PIXELS); p < end; p += ITEMS * PIXELS) {
+        __global const real *at = Z + from + p;
+        vec rows[ROWS];
+        const real *z = (const real *)rows;
+        int here[PIXELS];
+#if ROWS == M
+#pragma unroll
+        for (a = 0; a < M; a++) rows[a] = *(__global const vec *)(at + (ulong)a * ldz);
+#pragma unroll
+        for (j = 0; j < PIXELS; j++) here[j] = present(z[j]);
+#pragma unroll
+        for (d = 0; d < DIRECTIONS; d++) {
+            vec y = (vec)(0);
+#pragma unroll
+            for (a = 0; a < M; a++) y += w[d * M + a] * rows[a];
+#pragma unroll
+            for (j = 0; j < PIXELS; j++) add(((const real *)&y)[j], z + j, here[j], sum + d * EACH);
+        }
+#else
+        vec y[DIRECTIONS];
+        rows[0] = *(__global const vec *)at;
+#pragma unroll
+        for (j = 0; j < PIXELS; j++) here[j] = present(z[j]);
+#pragma unroll
+        for (d = 0; d < DIRECTIONS; d++) y[d] = (vec)(0);
+        for (a = 0; a < M; a++) {
+            const vec x = *(__global const vec *)(at + (ulong)a * ldz);
+#pragma unroll
+            for (d = 0; d < DIRECTIONS; d++) y[d] += W[min(first + d, c - 1) * M + a] * x;
+        }
+#pragma unroll
+        for (a = 0; a < ROWS; a++)
+            rows[a] = row + a < M ? *(__global const vec *)(at + (ulong)(row + a) * ldz) : (vec)(0);
+#pragma unroll
+        for (d = 0; d < DIRECTIONS; d++)
+            for (j = 0; j < PIXELS; j++) add(((const real *)(y + d))[j], z + j, here[j], sum + d * EACH);
+#endif
+    }
+    add_items(sum, room, parts, partial);
+}

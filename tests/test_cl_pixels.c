@@ -588,6 +588,103 @@ static void test_ica_of_golden_cube(void **state) {
     cube_free(&cube);
 }
 
+/* ---- sweeps ------------------------------------------------------------------------------------------------------- */
+
+/* g(y), or, of no contrast, y^4; and g'(y), or log cosh y. */
+static double sweep_value(int contrast, double y, double *slope) {
+    double e = exp(-y * y / 2), a = fabs(y);
+    if (contrast == SHS_CONTRAST_COUNT) return *slope = a + log1p(exp(-2 * a)) - log(2), y * y * y * y;
+    if (contrast == SHS_CONTRAST_POW3) return *slope = 3 * y * y, y * y * y;
+    if (contrast == SHS_CONTRAST_TANH) return *slope = 1 - tanh(y) * tanh(y), tanh(y);
+    if (contrast == SHS_CONTRAST_GAUSS) return *slope = (1 - y * y) * e, y * e;
+    return *slope = 2 * y, y * y;
+}
+
+/* The sums of a sweep, or of a rating, of m components for c directions, added up in double one after another. Returns whether
+   the whitened pixels stayed on the device. */
+static int check_sweep(shs_cl *cl, const shs_context *ctx, int lines, int samples, int m, int c, int contrast, int how) {
+    plain_cube p = random_values(SHS_TYPE_F32, lines, samples, m, (uint64_t)(m + c));
+    int rating = contrast == SHS_CONTRAST_COUNT, d, a, i, present, kept;
+    size_t pixels = pixels_of(&p), q, count = 1 + (size_t)c * (size_t)(rating ? 2 : m + 1);
+    shs_wide *identity = NEW(shs_wide, m * m), *W = NEW(shs_wide, m * c), *sums = NEW(shs_wide, count),
+             *again = NEW(shs_wide, count);
+    double *right = NEW(double, count), *size = NEW(double, count);
+    shs_pixel_map map = SHS_ZERO;
+    dressed it;
+    void *session;
+    shs_real *w = new_normal((size_t)(m * c), 5);
+    for (q = 0; q < values_of(&p); q++) p.x[q] = (double)(float)(p.x[q] / 100); /* of about 1 */
+    for (i = 0; i < m * c; i++) w[i] = (shs_real)((double)w[i] / sqrt(m)), W[i] = (shs_wide)w[i];
+    for (a = 0; a < m; a++) identity[a * m + a] = 1;
+    dress(&it, &p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, how);
+    map.bands = map.outputs = m, map.matrix = identity;
+    for (q = 0; q < pixels; q++) {
+        const float *z = (const float *)it.memory.pixels + q * (size_t)m;
+        for (present = !it.mask || it.mask[q], a = 0; a < m; a++)
+            if (!isfinite(z[a]) || (it.memory.has_nodata && z[a] == 7)) present = 0;
+        right[0] += present, size[0] = 0;
+        for (d = 0; d < c && present; d++) {
+            double y = 0, g, slope;
+            for (a = 0; a < m; a++) y += (double)W[d * m + a] * (double)z[a];
+            g = sweep_value(contrast, y, &slope);
+            right[1 + d] += slope, size[1 + d] += fabs(slope);
+            if (rating) right[1 + c + d] += slope, right[1 + d] += g - slope, size[1 + c + d] += slope, size[1 + d] += g;
+            for (a = 0; a < m && !rating; a++) {
+                right[1 + c + d * m + a] += g * (double)z[a];
+                size[1 + c + d * m + a] += fabs(g * (double)z[a]);
+            }
+        }
+    }
+    assert_ok_cl(shs__cl_pixels_open(cl, ctx, &it.cube, &session));
+    assert_ok_cl(shs__cl_pixels_whiten(session, &map, 0, sums));
+    for (i = 0; i < 2; i++) {
+        shs_wide *to = i ? again : sums;
+        assert_ok_cl(rating ? shs__cl_pixels_rate(session, W, to)
+                            : shs__cl_pixels_sweep(session, (shs_contrast)contrast, c, W, to));
+    }
+    for (q = 0; q < count; q++)
+        if (!(fabs((double)sums[q] - right[q]) <= BY_TYPE(2e-6, 1e-13) * size[q] + BY_TYPE(1e-6, 1e-13)))
+            fail_msg("%d x %d pixels, m %d, c %d, contrast %d: sum %d is %.9g, not %.9g", lines, samples, m, c, contrast,
+                     (int)q, (double)sums[q], right[q]);
+    assert_memory_equal(sums, again, count * sizeof *sums);
+    kept = ((const shs__cl_pixels *)session)->z_kept;
+    shs__cl_pixels_close(session);
+    undress(&it);
+    free(identity), free(W), free(sums), free(again), free(right), free(size), free(w), free(p.x);
+    return kept;
+}
+
+/* One component, blocks of directions and of components that end in the middle, missing pixels, one pixel and many groups. */
+static void test_sweeps(void **state) {
+    static const struct {
+        int m, c;
+    } shapes[] = {{1, 1}, {2, 2}, {3, 1}, {10, 10}, {10, 1}, {13, 13}, {31, 5}, {34, 3}, {47, 47}, {71, 1}};
+    static const int sizes[][2] = {{1, 1}, {3, 5}, {23, 31}, {97, 131}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        int k = (int)i, few = shapes[i].m * shapes[i].c < 500;
+        const int *size = sizes[few ? k % 4 : 2], m = shapes[i].m, c = shapes[i].c;
+        check_sweep(device, &on_device, size[0], size[1], m, c, k % SHS_CONTRAST_COUNT, k & 1 ? MASKED | SPOILT : 0);
+        if (few) check_sweep(device, &on_device, 97, 131, m, c, (k + 1) % SHS_CONTRAST_COUNT, k & 1 ? 0 : NODATA | STREAMED);
+        if (c == m) check_sweep(device, &on_device, size[0], size[1], m, c, SHS_CONTRAST_COUNT, MASKED);
+    }
+}
+
+/* Whitened pixels of all slices in one buffer, of two each, of one each, and such that are not kept at all. */
+static void test_sweeps_in_parts(void **state) {
+    static const size_t limits[][3] = {{3000000, 3000000, 1}, {3000000, 200000, 1}, {3000000, 100000, 1}, {700000, 700000, 0}};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof limits / sizeof *limits; i++) {
+        shs_context ctx;
+        shs_cl *cl = open_device(limits[i][0], &ctx);
+        cl->max_alloc = limits[i][1] * sizeof(shs_real) / 4;
+        assert_int_equal(check_sweep(cl, &ctx, 300, 61, 6, 6, SHS_CONTRAST_TANH, MASKED | SPOILT), (int)limits[i][2]);
+        shs_cl_destroy(cl);
+    }
+}
+
 /* ---- short runs --------------------------------------------------------------------------------------------------- */
 
 enum { SHORT_LINES = 21, SHORT_SAMPLES = 17, SHORT_OUTPUTS = 3 };
@@ -1094,6 +1191,8 @@ int main(void) {
         UNIT(test_ways_of_components),
         UNIT(test_options_of_sources),
         UNIT(test_ways_of_sources),
+        UNIT(test_sweeps),
+        UNIT(test_sweeps_in_parts),
         UNIT(test_without_doubles),
         UNIT(test_golden_cubes),
         UNIT(test_mnf_and_rx),
