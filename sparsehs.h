@@ -162,7 +162,6 @@ typedef double shs_wide;
 #define shs_omp_ex SHS__LINK(omp_ex)
 #define shs_omp_workspace SHS__LINK(omp_workspace)
 #define shs_omp_gram SHS__LINK(omp_gram)
-#define shs_omp_gram_workspace SHS__LINK(omp_gram_workspace)
 #define shs_omp_one SHS__LINK(omp_one)
 #define shs_omp_one_workspace SHS__LINK(omp_one_workspace)
 #define shs_omp_one_direct SHS__LINK(omp_one_direct)
@@ -565,6 +564,7 @@ typedef struct shs_codes {
     int *used;       /* m */
     int *atoms;      /* m x stride */
     shs_real *coefs; /* m x stride */
+    void *block;     /* what shs_codes_create took; NULL where the arrays are the caller's own */
 } shs_codes;
 
 /* Allocates the three arrays, zeroed: no signal uses an atom yet. m and stride positive. */
@@ -637,7 +637,7 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
-/* Bytes of scratch that shs_omp_ex takes for these sizes; SIZE_MAX where they overflow. */
+/* Bytes of scratch that shs_omp_ex or, with p = 0, shs_omp_gram takes for these sizes; SIZE_MAX where they overflow. */
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* Codes m signals of which only D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) are
@@ -645,7 +645,6 @@ SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m,
    errors2 and report, as above, want norms2 too; the report's rmse, which takes the length of a signal, is 0. */
 SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
                                 const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
-SHS_API size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of
@@ -5880,34 +5879,24 @@ SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, 
 
 SHS__PUBLIC shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride, shs_codes *codes) {
     shs_codes made = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
-    size_t cells = shs__layout_product(m, (size_t)shs__imax(stride, 0), 1);
     if (status != SHS_OK) return status;
     if (m < 1) return SHS_BAD_M;
     if (stride < 1) return SHS_BAD_STRIDE;
     if (!codes) return SHS_BAD_CODES;
-    if (shs__layout_overflows(cells, sizeof(shs_real))) return SHS_TOO_LARGE;
-    made.m = m;
-    made.stride = stride;
-    made.used = (int *)shs__ctx_alloc(ctx, m * sizeof(int));
-    made.atoms = (int *)shs__ctx_alloc(ctx, cells * sizeof(int));
-    made.coefs = (shs_real *)shs__ctx_alloc(ctx, cells * sizeof(shs_real));
-    if (!made.used || !made.atoms || !made.coefs) {
-        shs_codes_free(ctx, &made);
-        return SHS_NO_MEMORY;
-    }
-    memset(made.used, 0, m * sizeof(int));
-    memset(made.atoms, 0, cells * sizeof(int));
-    memset(made.coefs, 0, cells * sizeof(shs_real));
+    while (shs__layout_next(ctx, &l, &status)) shs__codes_layout(&l, &made, m, stride);
+    if (status != SHS_OK) return status;
+    SHS__UNPOISON(l.base, l.size);
+    memset(l.base, 0, l.size);
+    made.block = l.block;
     *codes = made;
     return SHS_OK;
 }
 
 SHS__PUBLIC void shs_codes_free(const shs_context *ctx, shs_codes *codes) {
     if (!codes) return;
-    shs__ctx_free(ctx, codes->coefs);
-    shs__ctx_free(ctx, codes->atoms);
-    shs__ctx_free(ctx, codes->used);
+    shs__ctx_free(ctx, codes->block);
     memset(codes, 0, sizeof *codes);
 }
 
@@ -6107,11 +6096,10 @@ typedef struct shs__omp_signal {
 
 /* Whether a rule of choice asks for the distances of all atoms. */
 SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
-#define SHS__CASE(name, distances)                                                                                     \
-    if (selection == SHS_SELECT_##name) return distances;
-    SHS_SELECTION_LIST(SHS__CASE)
-#undef SHS__CASE
-    return 0;
+#define SHS__ROW(name, distances) distances,
+    static const unsigned char asks[] = {SHS_SELECTION_LIST(SHS__ROW)};
+#undef SHS__ROW
+    return asks[selection];
 }
 
 /* n values, such as the rows of the Gram matrix, filled up with zeros to whole vectors. */
@@ -6810,22 +6798,13 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
 
-SHS__OUTLINE size_t shs__coder_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
-                                         const shs_omp_options *options) {
-    shs__coder c;
-    shs__layout l = SHS_ZERO;
-    if (n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
-    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
-    return shs__layout_query(&l);
-}
-
 SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
                                      const shs_omp_options *options) {
-    return p < 1 ? SIZE_MAX : shs__coder_workspace(ctx, p, n, m, stride, options);
-}
-
-SHS__PUBLIC size_t shs_omp_gram_workspace(const shs_context *ctx, int n, size_t m, int stride, const shs_omp_options *options) {
-    return shs__coder_workspace(ctx, 0, n, m, stride, options);
+    shs__coder c;
+    shs__layout l = SHS_ZERO;
+    if (p < 0 || n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
+    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
+    return shs__layout_query(&l);
 }
 
 SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
@@ -6864,26 +6843,35 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     return status;
 }
 
-/* Whether the CPU is to code; otherwise the engine has, or *status says why not. */
+/* Whether the CPU is to code; otherwise the engine has, or *status says why not. No engine codes by D'Y alone. */
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
-    const shs_engine *e = ctx ? ctx->engine : NULL;
+    const shs_engine *e = ctx && c->over.p ? ctx->engine : NULL;
+    int here;
     *status = e ? shs__omp_engine_code(ctx, c, report) : SHS_OK;
-    return shs__ctx_cpu_takes_over(e, *status);
+    here = shs__ctx_cpu_takes_over(e, *status);
+    if (here) *status = SHS_OK;
+    return here;
 }
 
-SHS__OUTLINE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
-    const int p = c->over.p;
+/* All that is left when a form's own arguments were checked. */
+SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    const shs__omp_dictionary *d = &c->over;
+    shs_omp_report own = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = SHS_OK;
-    while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
-    if (status != SHS_OK) return status;
-    if (!shs__all_finite(ctx, p ? p : c->over.n, c->m, c->Y, c->ldy, c->flags))
-        status = p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
-    else {
-        shs__coder_dictionary(ctx, c, c->over.D, c->over.ldd);
-        status = shs__coder_run(ctx, c, "coding", report);
+    shs_status status;
+    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (c->options->gram && !shs__finite_columns(d->n, (size_t)d->n, c->options->gram, c->options->ldg)) return SHS_BAD_GRAM;
+    if (shs__codes_here(ctx, c, &own, &status)) {
+        while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
+        if (status == SHS_OK && !shs__all_finite(ctx, d->p ? d->p : d->n, c->m, c->Y, c->ldy, c->flags))
+            status = d->p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+        if (status == SHS_OK) {
+            shs__coder_dictionary(ctx, c, d->D, d->ldd);
+            status = shs__coder_run(ctx, c, "coding", &own);
+        }
+        shs__layout_release(ctx, &l);
     }
-    shs__layout_release(ctx, &l);
+    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
     return status;
 }
 
@@ -6891,25 +6879,18 @@ SHS__OUTLINE shs_status shs__omp_cpu_code(const shs_context *ctx, shs__coder *c,
 SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                                   int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                   shs_omp_report *report) {
-    shs_omp_report own = SHS_ZERO;
     shs__coder c;
     shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, p, n, m, codes->stride, options);
-    if (status != SHS_OK) return status;
-    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    if (c.options->gram && !shs__finite_columns(n, (size_t)n, c.options->gram, c.options->ldg)) return SHS_BAD_GRAM;
     c.over.D = D, c.over.ldd = ldd, c.Y = Y, c.ldy = ldy, c.codes = codes, c.errors2 = errors2;
-    if (shs__codes_here(ctx, &c, &own, &status)) status = shs__omp_cpu_code(ctx, &c, &own);
-    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
-    return status;
+    return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
                                     const shs_real *norms2, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                     shs_omp_report *report) {
-    shs_omp_report own = SHS_ZERO;
     shs__coder c;
     size_t i;
     shs_status status = shs__ctx_check(ctx);
@@ -6921,12 +6902,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     status = shs__coder_open(&c, 0, n, m, codes->stride, options);
     for (i = 0; i < m && status == SHS_OK; i++)
         status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, shs__omp_tolerance_of(&c, i), errors2 || report);
-    if (status != SHS_OK) return status;
-    if (!shs__finite_columns(n, (size_t)n, options->gram, options->ldg)) return SHS_BAD_GRAM;
     c.Y = dty, c.ldy = ldt, c.norms2 = norms2, c.codes = codes, c.errors2 = errors2;
-    status = shs__omp_cpu_code(ctx, &c, &own);
-    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
-    return status;
+    return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
 }
 
 #endif /* SHS__ALL_PARTS */
@@ -6942,10 +6919,10 @@ typedef struct shs__omp_one {
 } shs__omp_one;
 
 SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
-    const int direct = one->over.p > 0, distances = shs__omp_distances(one->o.selection);
-    shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, direct ? 1 + (size_t)distances : 1, 0,
-                          &one->w);
-    if (distances) one->over.diagonal = SHS__CARVE(&one->l, shs_real, (size_t)shs__omp_padded(one->over.n));
+    const int direct = one->over.p > 0, columns = direct ? shs__omp_columns(1, one->o.selection) : 1;
+    shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, (size_t)columns, 0, &one->w);
+    if (shs__omp_distances(one->o.selection))
+        one->over.diagonal = SHS__CARVE(&one->l, shs_real, (size_t)shs__omp_padded(one->over.n));
 }
 
 /* Checks the options and counts what they take of memory. p = 0: by the Gram matrix alone. */
@@ -6962,9 +6939,20 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     return one->l.overflow ? SHS_TOO_LARGE : SHS_OK;
 }
 
+SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
+    shs__omp_one one;
+    return n < 1 || shs__omp_one_open(&one, 0, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
+}
+
+SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
+    shs__omp_one one;
+    return p < 1 || n < 1 || shs__omp_one_open(&one, p, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
+}
+
 /* Carves the caller's memory; the dictionary is in place. */
 SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, size_t size, int *atoms, shs_real *coefs,
-                                           shs_wide norm2) {
+                                           const int *used, shs_wide norm2) {
+    if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!workspace || size < shs__layout_size(&one->l)) return SHS_BAD_WORKSPACE;
     shs__layout_begin(&one->l, workspace);
     shs__omp_one_layout(one);
@@ -6980,11 +6968,6 @@ SHS__PRIVATE void shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error
     SHS__UNPOISON(one->l.base, one->l.size);
 }
 
-SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
-    shs__omp_one one;
-    return n < 1 || shs__omp_one_open(&one, 0, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
-}
-
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                    const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                    shs_real *coefs, int *used, shs_real *error2) {
@@ -6994,13 +6977,10 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (!gram || ldg < n) return SHS_BAD_GRAM;
     if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
     status = shs__omp_one_open(&one, 0, n, options);
-    if (status != SHS_OK) return status;
-    if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
-    status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
-    if (status != SHS_OK) return status;
+    if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
     one.over.G = gram, one.over.ldg = (size_t)ldg;
-    status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, (shs_wide)norm2);
+    if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
     shs__omp_choose(&one.w);
@@ -7010,11 +6990,6 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     return SHS_OK;
 }
 
-SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
-    shs__omp_one one;
-    return p < 1 || n < 1 || shs__omp_one_open(&one, p, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
-}
-
 SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
                                           const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                           shs_real *coefs, int *used, shs_real *error2) {
@@ -7022,14 +6997,11 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     shs_status status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!y) return SHS_BAD_SIGNALS;
-    status = shs__omp_one_open(&one, p, n, options);
-    if (status != SHS_OK) return status;
-    if (!used || !atoms || !coefs) return SHS_BAD_OUTPUT;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
-    one.over.D = D, one.over.ldd = ldd;
-    status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, shs__la_norm2(p, y));
+    status = shs__omp_one_open(&one, p, n, options);
+    one.over.D = D, one.over.ldd = ldd, one.w.y = y;
+    if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
-    one.w.y = y;
     shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
     shs__omp_one_end(&one, used, error2);
     return SHS_OK;

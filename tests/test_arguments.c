@@ -38,7 +38,7 @@ static void test_contexts(void **state) {
     shs_real A[16] = {1}, one[1] = {1};
     shs_wide mu[1] = {1};
     int used[4] = {0}, atoms[4] = {0};
-    shs_codes codes = {4, 1, NULL, NULL, NULL};
+    shs_codes codes = {4, 1, NULL, NULL, NULL, NULL};
     shs_omp_options o = SHS_ZERO;
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
@@ -194,7 +194,7 @@ static void test_workspaces_of_coding(void **state) {
     shs_omp_options o = SHS_ZERO;
     shs_real gram[1] = {1};
     (void)state;
-    assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, &o) == SIZE_MAX);
+    assert_true(shs_omp_workspace(NULL, -1, 1, 1, 1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 1, 0, 1, 1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 1, 1, 1, -1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 1, 1, 1, 1, NULL) == shs_omp_workspace(NULL, 1, 1, 1, 1, &o));
@@ -202,14 +202,14 @@ static void test_workspaces_of_coding(void **state) {
     assert_true(shs_omp_one_direct_workspace(0, 1, LIMITS(1, 0)) == SIZE_MAX &&
                 shs_omp_one_direct_workspace(1, 0, LIMITS(1, 0)) == SIZE_MAX);
     assert_true(shs_omp_one_direct_workspace(1, 1, LIMITS(-1, 0)) == SIZE_MAX);
-    assert_true(shs_omp_gram_workspace(NULL, 1, 1, 1, NULL) == SIZE_MAX);
-    assert_true(shs_omp_gram_workspace(NULL, 1, 1, 1, &o) == SIZE_MAX); /* no Gram matrix */
+    assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, NULL) == SIZE_MAX);
+    assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, &o) == SIZE_MAX); /* no Gram matrix */
     o.gram = gram, o.ldg = 1;
-    assert_true(shs_omp_gram_workspace(NULL, 0, 1, 1, &o) == SIZE_MAX);
-    assert_true(shs_omp_gram_workspace(NULL, 1, 1, -1, &o) == SIZE_MAX);
-    assert_true(shs_omp_gram_workspace(NULL, 1, 1, 1, &o) < 65536);
+    assert_true(shs_omp_workspace(NULL, 0, 0, 1, 1, &o) == SIZE_MAX);
+    assert_true(shs_omp_workspace(NULL, 0, 1, 1, -1, &o) == SIZE_MAX);
+    assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, &o) < 65536);
     o.sparsity = -1;
-    assert_true(shs_omp_gram_workspace(NULL, 1, 1, 1, &o) == SIZE_MAX);
+    assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 1, 1, 1, 1, &o) == SIZE_MAX);
     o.sparsity = 0;
     assert_true(shs_ksvd_workspace(NULL, 1, 1, 1, NULL) < 65536);

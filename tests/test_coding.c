@@ -1440,7 +1440,7 @@ static void test_workspace_of_gram_form(void **state) {
     (void)state;
     o.gram = q.gram, o.ldg = 50;
     ctx.threads = 2;
-    query = shs_omp_gram_workspace(&ctx, 50, 33, 6, &o);
+    query = shs_omp_workspace(&ctx, 0, 50, 33, 6, &o);
     memory = malloc(query);
     shs_arena_init(&arena, memory, query);
     shs_arena_attach(&arena, &ctx);

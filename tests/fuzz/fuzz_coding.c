@@ -189,7 +189,7 @@ static void code_by_correlations(input *in, world *w) {
     }
     codes.m = m, codes.stride = stride;
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
-    must(shs_omp_gram_workspace(&w->ctx, q.n, m, stride, &o) > 0);
+    must(shs_omp_workspace(&w->ctx, 0, q.n, m, stride, &o) > 0);
     status = shs_omp_gram(&w->ctx, q.n, m, dty, ldt, norms2, &o, &codes, NULL, NULL);
     check_world(w, status, 0);
     if (status == SHS_OK)
@@ -241,7 +241,7 @@ static void queries(input *in, world *w) {
     world counted = *w;
     o.sparsity = any_int(in), o.signals_per_group = huge ? SIZE_MAX : 3, o.gram_mode = (shs_gram_mode)(byte(in) % 4);
     (void)shs_omp_workspace(&w->ctx, a, b, m, c, &o);
-    (void)shs_omp_gram_workspace(&w->ctx, b, m, c, &o);
+    (void)shs_omp_workspace(&w->ctx, 0, b, m, c, &o);
     (void)shs_omp_one_workspace(a, &o);
     (void)shs_omp_one_direct_workspace(a, b, &o);
     counted.ctx.alloc_user = &counted;
