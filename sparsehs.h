@@ -2527,17 +2527,14 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
    That is why the results do not depend on the cutting.
 
    The sums are variables of their own, made by macros: compilers put an array of them into memory. */
-#if !defined(SHS__VECTOR_BYTES) || SHS__VECTOR_BYTES == 32
-#define SHS__TILE_VECTORS 3 /* 12 of 16 registers hold sums */
-#define SHS__NR 4
-#elif SHS__VECTOR_BYTES == 64
-#define SHS__TILE_VECTORS 3 /* 24 of 32 */
-#define SHS__NR 8
-#elif defined(__x86_64__) || defined(__i386__) || defined(__arm__)
-#define SHS__TILE_VECTORS 2 /* 8 of 16, and a product needs one of its own */
-#define SHS__NR 4
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(__x86_64__) || defined(__i386__) || defined(__arm__))
+#define SHS__TILE_VECTORS 2 /* 8 of 16 registers hold sums, and a product needs one of its own */
 #else
-#define SHS__TILE_VECTORS 3
+#define SHS__TILE_VECTORS 3 /* 12 of 16, or 24 of 32 */
+#endif
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
+#define SHS__NR 8
+#else
 #define SHS__NR 4
 #endif
 #define SHS__TILE_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
@@ -2667,12 +2664,6 @@ SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element
     SHS__FOUR_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
     SHS__FOUR_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
 }
-#else
-SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
-    size_t i, j;
-    for (i = 0; i < 4; i++)
-        for (j = 0; j < 4; j++) d[i * ldd + j] = scale * s[j * lds + i];
-}
 #endif
 
 /* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
@@ -2684,8 +2675,11 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs
     for (begin = 0; begin < m; begin = end) {
         end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
         for (j = 0; j + 4 <= n; j += 4) {
-            for (i = begin; i + 4 <= end; i += 4)
+            i = begin;
+#ifdef SHS__VECTOR_BYTES
+            for (; i + 4 <= end; i += 4)
                 SHS__IN(transpose_four)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
+#endif
             for (; i < end; i++) {
                 shs__element *d = SHS__AT(D, ldd, j, i);
                 d[0] = scale * *SHS__AT(S, lds, i, j);
@@ -3410,13 +3404,7 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
    (16 bits each) or of four (8 bits). Sums of 32 bits go to shs_wide before they can overflow: after `most` words. */
 #ifdef SHS__WORDS_BYTES
 #define SHS__WL (SHS__WORDS_BYTES / 4)
-#if SHS__WORDS_BYTES == 64
-#define SHS__WC 8 /* columns of a tile: within one vector */
-#define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#else
-#define SHS__WC 4
-#define SHS__WORD_COLUMNS(X) X(0) X(1) X(2) X(3)
-#endif
+#define SHS__WC (SHS__WORDS_BYTES == 64 ? 8 : 4) /* columns of a tile: within one vector */
 #if SHS__WORDS_BYTES == 64 || defined(SHS__SDOT) /* 32 registers */
 #define SHS__WV 3
 #else
@@ -3436,20 +3424,15 @@ typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__WLANES),
 #ifdef SHS__PMADD
 typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 
-/* sum + the two products of 16 bits in each word */
+/* In each word the sum of two products of 16 bits. */
 #if SHS__WORDS_BYTES == 16
-#define SHS__MADD(sum, a, b)                                                                                           \
-    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd128((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#define SHS__MADD(a, b) __builtin_ia32_pmaddwd128(a, b)
 #elif SHS__WORDS_BYTES == 32
-#define SHS__MADD(sum, a, b)                                                                                           \
-    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd256((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#define SHS__MADD(a, b) __builtin_ia32_pmaddwd256(a, b)
 #elif defined(__clang__)
-#define SHS__MADD(sum, a, b)                                                                                           \
-    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd512((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#define SHS__MADD(a, b) __builtin_ia32_pmaddwd512(a, b)
 #else
-#define SHS__MADD(sum, a, b)                                                                                           \
-    ((sum) + (SHS__IN(words))__builtin_ia32_pmaddwd512_mask((SHS__IN(halves))(a), (SHS__IN(halves))(b),                \
-                                                            (__extension__(SHS__IN(words)){0}), 0xffff))
+#define SHS__MADD(a, b) __builtin_ia32_pmaddwd512_mask(a, b, (__extension__(SHS__IN(words)){0}), 0xffff)
 #endif
 
 /* Stores one word for two spectra at x and y; *most becomes the largest |x - shift| so far, lane by lane. */
@@ -3501,7 +3484,7 @@ enum { SHS__IN(PAIRS), SHS__IN(PAIRS_VNNI), SHS__IN(QUADS) };
 
 SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(int how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
 #ifdef SHS__PMADD
-    if (how == SHS__IN(PAIRS)) return SHS__MADD(sum, a, b);
+    if (how == SHS__IN(PAIRS)) return sum + (SHS__IN(words))SHS__MADD((SHS__IN(halves))a, (SHS__IN(halves))b);
 #endif
 #if defined(SHS__VNNI)
     if (how == SHS__IN(PAIRS_VNNI)) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
@@ -3532,14 +3515,16 @@ SHS__INLINE void SHS__IN(sum_words)(int how, int32_t ones, int bands, int words,
 
 #define SHS__WORD_BEGIN(j) SHS__IN(words) c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__WORD_STEP(j)                                                                                              \
-    bj = zero + b[j];                                                                                                  \
-    c0##j = SHS__IN(word_dot)(how, c0##j, a0, bj);                                                                     \
-    if (vectors > 1) c1##j = SHS__IN(word_dot)(how, c1##j, a1, bj);                                                    \
-    if (vectors > 2) c2##j = SHS__IN(word_dot)(how, c2##j, a2, bj);
+    if (SHS__WC > j) {                                                                                                 \
+        bj = zero + b[j];                                                                                              \
+        c0##j = SHS__IN(word_dot)(how, c0##j, a0, bj);                                                                 \
+        if (vectors > 1) c1##j = SHS__IN(word_dot)(how, c1##j, a1, bj);                                                \
+        if (vectors > 2) c2##j = SHS__IN(word_dot)(how, c2##j, a2, bj);                                                \
+    }
 #define SHS__WORD_END(j)                                                                                               \
-    SHS__WORDS_SET(sums + j * SHS__WL, c0##j);                                                                         \
-    if (vectors > 1) SHS__WORDS_SET(sums + (SHS__WC + j) * SHS__WL, c1##j);                                            \
-    if (vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
+    if (SHS__WC > j) SHS__WORDS_SET(sums + j * SHS__WL, c0##j);                                                        \
+    if (SHS__WC > j && vectors > 1) SHS__WORDS_SET(sums + (SHS__WC + j) * SHS__WL, c1##j);                             \
+    if (SHS__WC > j && vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
 
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
 SHS__INLINE void SHS__IN(word_tile)(int how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
@@ -3547,14 +3532,14 @@ SHS__INLINE void SHS__IN(word_tile)(int how, int vectors, int depth, int most, c
     while (depth > 0) {
         int words = depth < most ? depth : most;
         SHS__IN(words) zero = {0}, a0, a1 = zero, a2 = zero, bj;
-        SHS__WORD_COLUMNS(SHS__WORD_BEGIN)
+        SHS__TILE_COLUMNS(SHS__WORD_BEGIN)
         for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {
             a0 = SHS__WORDS(a);
             if (vectors > 1) a1 = SHS__WORDS(a + apart);
             if (vectors > 2) a2 = SHS__WORDS(a + 2 * apart);
-            SHS__WORD_COLUMNS(SHS__WORD_STEP)
+            SHS__TILE_COLUMNS(SHS__WORD_STEP)
         }
-        SHS__WORD_COLUMNS(SHS__WORD_END)
+        SHS__TILE_COLUMNS(SHS__WORD_END)
         for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)
             SHS__WSTORE(C + words, SHS__WLOAD(C + words) + SHS__CAST(SHS__PX_AT(words_part, sums + words), shs__wvec));
     }
@@ -3613,7 +3598,6 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
     }
 }
 #endif
-#undef SHS__WORD_COLUMNS
 #undef SHS__MADD
 #endif
 
@@ -3903,7 +3887,6 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__VNNI
 #undef SHS__PMADD
 #undef SHS__SDOT
-#undef SHS__WC
 #undef SHS__WV
 #if defined(SHS__SIMD) && !defined(__clang__)
 #pragma GCC pop_options
