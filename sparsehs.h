@@ -514,7 +514,7 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
    and, unless vectors is NULL, the eigenvectors that go with them as the columns of vectors (n x k): orthonormal, the entry of
    largest magnitude positive (the first of equals). Always in shs_wide. A is tridiagonalised by blocked Householder
    reflections; all pairs come from divide and conquer (QL for small blocks and for values alone), few from bisection and
-   inverse iteration. Accurate to
+   twisted factorisations. Accurate to
    ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
@@ -1900,7 +1900,7 @@ SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
 /* 3  RANDOM NUMBERS                                                                                         >>random */
 /* ================================================================================================================== */
 
-/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 5, 7, 8 and 11 call
+/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 7, 8 and 11 call
    it for start vectors, start dictionaries and the choice of patches and signals. The same seed gives the same numbers
    everywhere, so that tests may rely on them. */
 
@@ -4922,14 +4922,14 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 /* ================================================================================================================== */
 
 /* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: products; scratch; the matrix in and the
-   results out; the three stages; the driver; the naive twin. It calls sections 2 and 3, the kernels and shs__la_round_up.
+   results out; the three stages; the driver; the naive twin. It calls section 2, the kernels and shs__la_round_up.
    Sections 8 and 10 call shs_eigh; nothing else here is for others. */
 
 /* A = V diag(lambda) V' in three stages:
 
        1  A = Q T Q'          T tridiagonal, by n - 2 Householder reflections, SHS__REFLECTIONS of them at a time
        2  T = S diag(lambda) S', all eigenpairs: divide and conquer over small blocks that implicit QL solves;
-          few: bisection and inverse iteration; values only: QL
+          few: bisection and twisted factorisations; values only: QL
        3  V = Q S, the reflections applied to S
 
    Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
@@ -5006,7 +5006,7 @@ typedef struct shs__eigh {
     shs_wide *S;            /* n x n: the eigenvectors of T */
     shs_wide *X;            /* n x n: scratch, then the eigenvectors of A transposed */
     shs_wide *U;            /* n x n: the eigenvectors of two merged blocks */
-    shs_wide *merge;        /* 5 n: scratch of a merge, or the factors of T - lambda I */
+    shs_wide *merge;        /* 5 n: scratch of a merge, or the pivots of T - lambda I */
     int *order;             /* 3 n */
 } shs__eigh;
 
@@ -5017,8 +5017,8 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
     return (lines | 1) * SHS__WALIGN;
 }
 
-/* Whether bisection and inverse iteration are faster than all eigenpairs. Time for k of n eigenpairs over that of all, random
-   matrices and covariances of a decaying spectrum, AVX-512:
+/* Whether bisection and twisted factorisations are faster than all eigenpairs. Time for k of n eigenpairs over that of all,
+   random matrices and covariances of a decaying spectrum, AVX-512:
 
        n      k = n/20     n/10         3n/20        n/5          n/4          2n/5
        32     1.6, 1.7     1.6, 1.8     1.6, 1.8     1.7, 1.9     1.8, 1.9     1.9, 2.1
@@ -5520,7 +5520,7 @@ SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
     return status;
 }
 
-/* ---- stage 2, few eigenpairs: bisection and inverse iteration ---------------------------------------- >>bisection */
+/* ---- stage 2, few eigenpairs: bisection and twisted factorisations ------------------------------------ >>bisection */
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
    divisions of one shift wait for each other, those of different shifts do not. */
@@ -5573,49 +5573,6 @@ SHS__OUTLINE void shs__eigh_bisect(shs__eigh *w, int k) {
     }
 }
 
-/* T - lambda I = P L U with row exchanges; a vanishing pivot becomes `least`: the solution then points along the
-   eigenvector, which is all that is wanted. lu: three diagonals of U, the factors of L, and whether rows were
-   exchanged. */
-SHS__PRIVATE void shs__eigh_shifted_lu(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, shs_wide least,
-                                       shs_wide *lu, int ld) {
-    shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
-    shs_wide p = d[0] - lambda, q = e[0]; /* the row that is being reduced */
-    int i;
-    for (i = 0; i < n - 1; i++) {
-        shs_wide under = e[i], diagonal = d[i + 1] - lambda, over = e[i + 1];
-        exchanged[i] = shs__wabs(under) > shs__wabs(p) ? (shs_wide)1 : (shs_wide)0;
-        if (exchanged[i] > 0) {
-            u0[i] = under;
-            u1[i] = diagonal;
-            u2[i] = over;
-            factor[i] = p / under;
-            p = q - factor[i] * diagonal;
-            q = -factor[i] * over;
-        } else {
-            u0[i] = shs__wabs(p) < least ? least : p;
-            u1[i] = q;
-            u2[i] = 0;
-            factor[i] = under / u0[i];
-            p = diagonal - factor[i] * q;
-            q = over;
-        }
-    }
-    u0[n - 1] = shs__wabs(p) < least ? least : p;
-    u1[n - 1] = u2[n - 1] = 0;
-}
-
-/* Solves with them in place; y[n] and y[n+1] are zeros of the border. */
-SHS__PRIVATE void shs__eigh_shifted_solve(int n, const shs_wide *lu, int ld, shs_wide *y) {
-    const shs_wide *u0 = lu, *u1 = u0 + ld, *u2 = u1 + ld, *factor = u2 + ld, *exchanged = factor + ld;
-    int i;
-    for (i = 0; i < n - 1; i++) {
-        shs_wide upper = y[i], lower = y[i + 1];
-        y[i] = exchanged[i] > 0 ? lower : upper;
-        y[i + 1] = exchanged[i] > 0 ? upper - factor[i] * lower : lower - factor[i] * upper;
-    }
-    for (i = n - 1; i >= 0; i--) y[i] = (y[i] - u1[i] * y[i + 1] - u2[i] * y[i + 2]) / u0[i];
-}
-
 /* ||T y - lambda y||^2 */
 SHS__PRIVATE shs_wide shs__eigh_residual2(int n, const shs_wide *d, const shs_wide *e, shs_wide lambda, const shs_wide *y) {
     shs_wide sum = 0;
@@ -5627,45 +5584,43 @@ SHS__PRIVATE shs_wide shs__eigh_residual2(int n, const shs_wide *d, const shs_wi
     return sum;
 }
 
-/* Scales y to unit length; false where that is not possible. The largest entry goes first, so that no square
-   overflows. */
-SHS__PRIVATE int shs__eigh_unit(const shs__eigh_kernels *kernels, int n, shs_wide *y) {
-    shs_wide largest = 0;
-    int i;
-    for (i = 0; i < n; i++) largest = shs__wabs(y[i]) > largest ? shs__wabs(y[i]) : largest;
-    if (!(largest > SHS__WMIN && largest < 1 / SHS__WMIN)) return 0;
-    kernels->combine(n, 1 / largest, y, 0, y);
-    kernels->combine(n, 1 / SHS__WSQRT(kernels->dot(n, y, y)), y, 0, y);
-    return 1;
-}
-
-/* Eigenvector j of T by inverse iteration, orthogonal to those before it. All of them, not only the near ones: that
-   needs no notion of a cluster and costs k^2 n in all. Where eigenvalues crowd, one solution may lie almost in the
-   span of the vectors before it; then rounding dominates what is left, the residual shows it, and another iteration
-   starts from there. */
-SHS__OUTLINE int shs__eigh_inverse_iteration(shs__eigh *w, int j, shs_wide norm) {
-    shs_wide *y = SHS__AT(w->S, w->ld, 0, j), lambda = w->values[j], enough = norm * SHS__WIDE_EPS * (shs_wide)w->n;
-    shs_random r;
-    int i, step, pass;
-    shs_random_seed(&r, (uint64_t)j);
-    for (i = 0; i < w->n; i++) y[i] = shs_random_uniform(&r) + SHS__WIDE_EPS;
-    shs__eigh_shifted_lu(w->n, w->d, w->e, lambda, SHS__WIDE_EPS * norm, w->merge, w->ld);
-    for (step = 0; step < 10; step++) {
-        shs__eigh_shifted_solve(w->n, w->merge, w->ld, y);
-        if (!shs__eigh_unit(w->kernels, w->n, y)) return 0;
-        for (pass = 0; pass < 2; pass++) {
-            memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
-            w->kernels->dots(w->n, j, w->S, w->ld, y, w->x);
-            memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
-            w->kernels->minus(w->n, j, w->S, w->ld, w->x, y);
-            if (!shs__eigh_unit(w->kernels, w->n, y)) return 0;
-        }
-        if (step > 0 && shs__eigh_residual2(w->n, w->d, w->e, lambda, y) <= enough * enough) return 1;
+/* Eigenvector j of T from a twisted factorisation (Parlett, Dhillon 1997). Elimination in T - lambda I from the top leaves the
+   pivots `down`, from the bottom `up`. With y_r = 1 the rows above r follow from those and the rows below from these: then all
+   equations hold but the one of row r, which is off by down_r + up_r - (d_r - lambda), and r is where that is smallest. After
+   that y is made orthogonal to the vectors before it, to all of them: that needs no notion of a cluster and costs k^2 n in all.
+   False where eigenvalues crowd: y lies in the span of those vectors, or so near it that rounding is left as a residual. */
+SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
+    const shs_wide *d = w->d, *e = w->e, lambda = w->values[j], enough = norm * SHS__WIDE_EPS * (shs_wide)w->n;
+    shs_wide *y = SHS__AT(w->S, w->ld, 0, j), *down = w->merge, *up = down + w->ld;
+    shs_wide tiny = SHS__WIDE_EPS * SHS__WIDE_EPS, smallest = 0, off, before = 0, norm2;
+    int n = w->n, r = n - 1, i, pass;
+    for (i = 0; i < n; before = e[i] * e[i] / down[i], i++) {
+        down[i] = d[i] - lambda - before;
+        if (shs__wabs(down[i]) < tiny * norm) down[i] = tiny * norm;
     }
-    return 0;
+    for (i = n - 1, before = 0; i >= 0; i--) {
+        up[i] = d[i] - lambda - before;
+        if (shs__wabs(up[i]) < tiny * norm) up[i] = tiny * norm;
+        off = shs__wabs(down[i] - before);
+        if (i == n - 1 || off < smallest) smallest = off, r = i;
+        before = i > 0 ? e[i - 1] * e[i - 1] / up[i] : 0;
+    }
+    y[r] = 1; /* the rest is zero, and stays so beyond what counts: subnormal numbers are slow */
+    for (i = r - 1; i >= 0 && shs__wabs(y[i + 1]) > tiny; i--) y[i] = -e[i] * y[i + 1] / down[i];
+    for (i = r + 1; i < n && shs__wabs(y[i - 1]) > tiny; i++) y[i] = -e[i - 1] * y[i - 1] / up[i];
+    for (pass = 0; pass < 3; pass++) { /* the first gives y its length */
+        memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
+        if (pass > 0) w->kernels->dots(n, j, w->S, w->ld, y, w->x);
+        memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
+        w->kernels->minus(n, j, w->S, w->ld, w->x, y);
+        norm2 = w->kernels->dot(n, y, y);
+        if (!(norm2 > SHS__WIDE_EPS)) return 0;
+        w->kernels->combine(n, 1 / SHS__WSQRT(norm2), y, 0, y);
+    }
+    return shs__eigh_residual2(n, d, e, lambda, y) <= enough * enough;
 }
 
-/* The k largest eigenvalues, and their vectors into S; false where an iteration failed. */
+/* The k largest eigenvalues, and their vectors into S; false where one of these failed. */
 SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
     shs_wide norm = shs__eigh_gershgorin(w->n, w->d, w->e);
     int j;
@@ -5673,7 +5628,7 @@ SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
     if (!want_vectors) return 1;
     shs__eigh_clear(w->S, w->ld, k);
     for (j = 0; j < k; j++)
-        if (!shs__eigh_inverse_iteration(w, j, norm > 0 ? norm : 1)) return 0;
+        if (!shs__eigh_twisted(w, j, norm > 0 ? norm : 1)) return 0;
     return 1;
 }
 
@@ -5727,7 +5682,7 @@ SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs
     return SHS_OK;
 }
 
-/* Stages 1 to 3 and the results, scaled back. Should inverse iteration fail, all are computed. */
+/* Stages 1 to 3 and the results, scaled back. Where few pairs fail, all are computed. */
 SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
     shs_status status = SHS_OK;
     int few, j;
