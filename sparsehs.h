@@ -472,7 +472,8 @@ SHS_API shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n
                             int incx);
 
 /* C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n, C m x n. Packed panels and a register-blocked micro-kernel;
-   takes its scratch from ctx (shs_gemm_workspace bytes). */
+   takes its scratch from ctx (shs_gemm_workspace bytes). ctx's engine makes this product, and that of shs_syrk, where it can:
+   the matrices go there and back, which pays where there is much to multiply for each value. */
 SHS_API shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                             const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 /* C = A B for A (m x k), B (k x n), C (m x n), close together; then the same with every argument. */
@@ -1218,6 +1219,19 @@ typedef struct shs_atom_group {
     int want_residual; /* E is used again */
 } shs_atom_group;
 
+/* C = alpha op(A) op(B) + beta C, all in the caller's memory. Sizes have been checked; m, n, k are positive, alpha is not 0. */
+typedef struct shs_product_job {
+    int version;   /* 0 */
+    int symmetric; /* B is A and op(B) the transpose of op(A): only the triangle `uplo` of C is read and written */
+    shs_uplo uplo;
+    shs_trans transa, transb;
+    int m, n, k;
+    shs_real alpha, beta; /* beta = 0: C is not read */
+    const shs_real *A, *B;
+    shs_real *C; /* untouched where the engine cannot, or has too little memory */
+    int lda, ldb, ldc;
+} shs_product_job;
+
 /* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
    (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
    which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
@@ -1262,6 +1276,9 @@ typedef struct shs_engine {
     /* For the m sources W'z: count, m sums of y^4, m of log cosh y. */
     shs_status (*pixels_rate)(void *session, const shs_wide *W, shs_wide *sums);
     void (*pixels_close)(void *session);
+
+    /* shs_gemm and shs_syrk: no session. */
+    shs_status (*product)(void *user, const shs_context *ctx, const shs_product_job *job);
 } shs_engine;
 
 #ifdef __cplusplus
@@ -4557,16 +4574,29 @@ SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, i
     return SHS_OK;
 }
 
+/* The product here, or on the context's engine. */
+SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_product_job *job) {
+    const shs_engine *e = ctx ? ctx->engine : NULL;
+    int asked = e && job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
+    shs_status status = asked ? e->product ? e->product(e->user, ctx, job) : SHS_UNSUPPORTED : SHS_OK;
+    shs__gemm g = SHS_ZERO;
+    if (asked && !shs__ctx_cpu_takes_over(e, status)) return status;
+    shs__la_gemm_set(&g, job->symmetric ? shs__la_part_of(job->uplo) : SHS__WHOLE, job->transa, job->transb, job->m, job->n,
+                     job->k, job->alpha, job->A, job->lda, job->B, job->ldb, job->beta, job->C, job->ldc);
+    return shs__la_gemm_call(ctx, &g);
+}
+
 /* The fast form of shs_gemm_naive and shs_gemm_general_naive. */
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
-    shs__gemm g = SHS_ZERO;
+    shs_product_job job = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
-    shs__la_gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    return shs__la_gemm_call(ctx, &g);
+    job.transa = transa, job.transb = transb, job.m = m, job.n = n, job.k = k, job.alpha = alpha, job.beta = beta;
+    job.A = A, job.lda = lda, job.B = B, job.ldb = ldb, job.C = C, job.ldc = ldc;
+    return shs__la_product(ctx, &job);
 }
 
 SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int k) {
@@ -4613,13 +4643,14 @@ SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n
 /* The fast form of shs_syrk_naive. */
 SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
-    shs__gemm g = SHS_ZERO;
+    shs_product_job job = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
-    shs__la_gemm_set(&g, shs__la_part_of(uplo), trans, shs__la_other_trans(trans), n, n, k, alpha, A, lda, A, lda, beta, C,
-                     ldc);
-    return shs__la_gemm_call(ctx, &g);
+    job.symmetric = 1, job.uplo = uplo, job.transa = trans, job.transb = shs__la_other_trans(trans);
+    job.m = job.n = n, job.k = k, job.alpha = alpha, job.beta = beta;
+    job.A = job.B = A, job.lda = job.ldb = lda, job.C = C, job.ldc = ldc;
+    return shs__la_product(ctx, &job);
 }
 
 SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { return shs_gemm_workspace(ctx, n, n, k); }

@@ -102,6 +102,14 @@ typedef enum shs_cl_coder {
     SHS_CL_CODER_GENERAL /* a work-group a signal: any sizes, with a Gram matrix or without */
 } shs_cl_coder;
 
+/* How the device makes symmetric products (shs_syrk): each from slices of the long dimension. */
+typedef enum shs_cl_syrk {
+    SHS_CL_SYRK_AUTO = 0, /* by type and shape, as measured */
+    SHS_CL_SYRK_TILES,    /* sums in registers */
+    SHS_CL_SYRK_SPLIT,    /* the square split of Du, Parsons, Fuentes, Shaw, Dongarra: an item an element, in groups of 1024 */
+    SHS_CL_SYRK_UNITS     /* double matrix units: NVIDIA's, where shs_real is double */
+} shs_cl_syrk;
+
 typedef struct shs_cl_options {
     /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
        first. */
@@ -120,6 +128,7 @@ typedef struct shs_cl_options {
     int fallback;        /* non-zero: what the device cannot do, or has too little memory for, is done on the CPU; 0 =
                             SHS_UNSUPPORTED or SHS_NO_MEMORY */
     int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
+    shs_cl_syrk syrk;    /* SHS_UNSUPPORTED where the device cannot do it so */
 
     /* Where built programs and tuning are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
        copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is
@@ -240,6 +249,12 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */
 #define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */
 #define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */
+#define SHS__CL_SUM_PARTS 8                       /* items that share the partial sums of a value out, */
+#define SHS__CL_SUM_VALUES 32                     /* and values of such a group */
+
+/* ---- the symmetric product (syrk.cl) ---- */
+#define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */
+#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */
 
 /* ---- sparse coding (omp.cl) ---- */
 #define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
@@ -516,6 +531,12 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */\n",
     "#define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */\n",
     "#define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */\n",
+    "#define SHS__CL_SUM_PARTS 8                       /* items that share the partial sums of a value out, */\n",
+    "#define SHS__CL_SUM_VALUES 32                     /* and values of such a group */\n",
+    "\n",
+    "/* ---- the symmetric product (syrk.cl) ---- */\n",
+    "#define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */\n",
+    "#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */\n",
     "\n",
     "/* ---- sparse coding (omp.cl) ---- */\n",
     "#define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */\n",
@@ -590,7 +611,8 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.\n",
     "\n",
     "   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same\n",
-    "   product has the same bits wherever it is computed, in gemm_plain too. */\n",
+    "   product has the same bits wherever it is computed, in gemm_plain too. Only where k is long and C small is k cut into\n",
+    "   slices of `depth`, each with a C of its own (behind one another), which gemm_sum adds. */\n",
     "\n",
     "\n",
     "\n",
@@ -685,13 +707,17 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "                                                                    __global const real *restrict A, ulong first_a, int lda,\n",
     "                                                                    __global const real *restrict B, ulong first_b, int ldb,\n",
     "                                                                    real beta, __global real *restrict C, ulong first_c,\n",
-    "                                                                    int ldc) {\n",
+    "                                                                    int ldc, int depth) {\n",
     "    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));\n",
     "    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));\n",
     "    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;\n",
-    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;\n",
+    "    const int columns = (N + TILE - 1) / TILE, slice = (int)get_group_id(1) / columns, skip = slice * depth;\n",
+    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) % columns * TILE, k0, k, c, turn = 0;\n",
     "    quad low[8], high[8], a0, a1, b0, b1;\n",
-    "    A += first_a, B += first_b, C += first_c;\n",
+    "    A += first_a + (size_t)skip * (TRANS_A ? 1 : (size_t)lda);\n",
+    "    B += first_b + (size_t)skip * (TRANS_B ? (size_t)ldb : 1);\n",
+    "    C += first_c + (size_t)slice * (size_t)ldc * (size_t)N;\n",
+    "    K = min(K - skip, depth);\n",
     "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
     "    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);\n",
     "    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);\n",
@@ -751,6 +777,29 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "    }\n",
     "    for (c = 0; c < 4 && column + c < N; c++)\n",
     "        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
+    "}\n",
+    "\n",
+    "/* C = alpha (the sum of the slices' own C, M x N) + beta C. PARTS items add a stretch of the slices each, in order,\n",
+    "   and their sums are added in order. */\n",
+    "#define PARTS SHS__CL_SUM_PARTS\n",
+    "#define VALUES SHS__CL_SUM_VALUES\n",
+    "__kernel __attribute__((reqd_work_group_size(VALUES, PARTS, 1)))\n",
+    "void gemm_sum(__global const real *partial, int slices, int M, int N, real alpha, real beta, __global real *C,\n",
+    "              ulong first_c, int ldc) {\n",
+    "    __local real sums[PARTS][VALUES];\n",
+    "    const int x = (int)get_local_id(0), y = (int)get_local_id(1);\n",
+    "    const size_t each = (size_t)M * (size_t)N, e = get_global_id(0);\n",
+    "    const int stretch = (slices + PARTS - 1) / PARTS, last = min((y + 1) * stretch, slices);\n",
+    "    real sum = 0;\n",
+    "    int s;\n",
+    "    if (e < each)\n",
+    "        for (s = y * stretch; s < last; s++) sum += partial[(size_t)s * each + e];\n",
+    "    sums[y][x] = sum;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    if (y || e >= each) return;\n",
+    "    for (s = 1; s < PARTS; s++) sum += sums[s][x];\n",
+    "    C += first_c + e / (size_t)M * (size_t)ldc + e % (size_t)M;\n",
+    "    *C = beta == 0 ? alpha * sum : fma(beta, *C, alpha * sum);\n",
     "}\n",
     NULL};
 
@@ -2702,6 +2751,298 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "}\n",
     NULL};
 
+SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
+    "/* syrk.cl - the lower triangle of S S', S n x k, for few rows and many columns.\n",
+    "\n",
+    "   The result is small and k long, so k is split too: a work-group makes one tile of the result from the columns of\n",
+    "   one slice, and syrk_sum adds the slices in their order: the same bits in every run. Three ways to make a tile:\n",
+    "\n",
+    "       syrk_tiles   items of R x R sums in registers (WAY 0)\n",
+    "       syrk_split   an item for each element of a square of 32 x 32, whose two halves share k out: Du et al. (WAY 1)\n",
+    "       syrk_units   double matrix units, in PTX (WAY 2)\n",
+    "\n",
+    "   S is A, k columns of n neighbours (TRANS 0), or A', n columns of k neighbours (TRANS 1). Tiles are those of the\n",
+    "   lower triangle, row by row; partial sums lie slice by slice, tile by tile, row by row. The textbook twin is\n",
+    "   shs_syrk_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef ELEM\n",
+    "#define ELEM real /* of A and of partial sums */\n",
+    "#endif\n",
+    "#ifndef WAY\n",
+    "#define WAY 0\n",
+    "#endif\n",
+    "#ifndef TRANS\n",
+    "#define TRANS 0\n",
+    "#endif\n",
+    "#ifndef T\n",
+    "#define T 64 /* rows and columns of a tile; WAY 1: 32 */\n",
+    "#endif\n",
+    "\n",
+    "#define VALUE(row, q) A[from + (TRANS ? (ulong)(row) * ld + (ulong)(q) : (ulong)(q) * ld + (ulong)(row))]\n",
+    "\n",
+    "/* Tile t of the lower triangle is that of rows ti T .. and columns tj T .. */\n",
+    "inline void tile_of(int t, int *ti, int *tj) {\n",
+    "    *ti = 0;\n",
+    "    for (*tj = t; *tj > *ti; *tj -= *ti) (*ti)++;\n",
+    "}\n",
+    "\n",
+    "/* ---- adding the slices ------------------------------------------------------------------------------------------ */\n",
+    "\n",
+    "/* C (n x n, the lower triangle or where `upper` the upper one) = alpha (the sum of `slices` tiles) + beta C. SUM_PARTS\n",
+    "   items add a stretch of the slices each, in order, and their sums are added in order. */\n",
+    "#define SUM_ITEMS SHS__CL_SUM_VALUES\n",
+    "#define SUM_PARTS SHS__CL_SUM_PARTS\n",
+    "__kernel __attribute__((reqd_work_group_size(SUM_ITEMS, SUM_PARTS, 1)))\n",
+    "void syrk_sum(__global const ELEM *partial, int tiles, int slices, int n, ELEM alpha, ELEM beta, int upper,\n",
+    "              __global ELEM *C, int ldc) {\n",
+    "    __local ELEM sums[SUM_PARTS][SUM_ITEMS];\n",
+    "    const int x = (int)get_local_id(0), y = (int)get_local_id(1);\n",
+    "    const ulong each = (ulong)tiles * T * T, e = get_global_id(0);\n",
+    "    const int stretch = (slices + SUM_PARTS - 1) / SUM_PARTS, last = min((y + 1) * stretch, slices);\n",
+    "    ELEM sum = 0;\n",
+    "    int s, ti, tj;\n",
+    "    if (e < each)\n",
+    "        for (s = y * stretch; s < last; s++) sum += partial[(ulong)s * each + e];\n",
+    "    sums[y][x] = sum;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    if (y || e >= each) return;\n",
+    "    for (s = 1; s < SUM_PARTS; s++) sum += sums[s][x];\n",
+    "    tile_of((int)(e / (T * T)), &ti, &tj);\n",
+    "    ti = ti * T + (int)(e % (T * T)) / T, tj = tj * T + (int)(e % T);\n",
+    "    if (ti >= n || tj > ti) return;\n",
+    "    C += upper ? (ulong)ti * (ulong)ldc + (ulong)tj : (ulong)tj * (ulong)ldc + (ulong)ti;\n",
+    "    *C = beta == 0 ? alpha * sum : alpha * sum + beta * *C;\n",
+    "}\n",
+    "\n",
+    "/* ---- bringing a tile: item `id` of ITEMS fetches EACH values, neighbours neighbours ------------------------- */\n",
+    "\n",
+    "#if TRANS\n",
+    "#define ROW_OF(e) ((id + (e) * ITEMS) / KB)\n",
+    "#define COLUMN_OF(e) ((id + (e) * ITEMS) % KB)\n",
+    "#else\n",
+    "#define ROW_OF(e) ((id + (e) * ITEMS) % T)\n",
+    "#define COLUMN_OF(e) ((id + (e) * ITEMS) / T)\n",
+    "#endif\n",
+    "/* KB columns from `first` on, to next_a and next_b; on the diagonal the tiles of both factors are one. */\n",
+    "#define FETCH(first)                                                                                              \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                \\\n",
+    "        int row_a = ti * T + ROW_OF(e), row_b = tj * T + ROW_OF(e), column = (first) + COLUMN_OF(e);              \\\n",
+    "        next_a[e] = row_a < n && column < end ? VALUE(row_a, column) : (ELEM)0;                                   \\\n",
+    "        if (ti != tj) next_b[e] = row_b < n && column < end ? VALUE(row_b, column) : (ELEM)0;                     \\\n",
+    "    }\n",
+    "\n",
+    "#if WAY == 0\n",
+    "/* ---- tiles in registers ----------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Group (t, s) of 16 x 16 items; item (x, y) keeps R x R sums in vectors of W, as in moments.cl. */\n",
+    "#ifndef W\n",
+    "#define W 4 /* 2 or 4, a divisor of R */\n",
+    "#endif\n",
+    "#ifndef KB\n",
+    "#define KB 16 /* columns of S in local memory at a time */\n",
+    "#endif\n",
+    "#define R (T / 16)\n",
+    "#define ITEMS 256\n",
+    "#define PITCH (T / W + 1) /* of a column in local memory; one more, for the banks */\n",
+    "#define EACH (T * KB / ITEMS)\n",
+    "typedef VECTOR(ELEM, W) vec;\n",
+    "\n",
+    "#define ROW(l, part)                                                                                              \\\n",
+    "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void syrk_tiles(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial) {\n",
+    "    __local vec tile_a[KB * PITCH], other[KB * PITCH];\n",
+    "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
+    "    const int begin = (int)get_group_id(1) * depth, end = min(begin + depth, k);\n",
+    "    __local vec *tile_b;\n",
+    "    int ti, tj, at, e;\n",
+    "    vec sum[R][R / W];\n",
+    "    ELEM next_a[EACH], next_b[EACH];\n",
+    "    tile_of((int)get_group_id(0), &ti, &tj);\n",
+    "    tile_b = ti == tj ? tile_a : other;\n",
+    "    for (int i = 0; i < R; i++)\n",
+    "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
+    "\n",
+    "    FETCH(begin)\n",
+    "    for (at = begin; at < end; at += KB) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            ((__local ELEM *)tile_a)[COLUMN_OF(e) * PITCH * W + ROW_OF(e)] = next_a[e];\n",
+    "            if (ti != tj) ((__local ELEM *)tile_b)[COLUMN_OF(e) * PITCH * W + ROW_OF(e)] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (at + KB < end) FETCH(at + KB)\n",
+    "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
+    "            vec a[R / W], b[R / W];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];\n",
+    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) {\n",
+    "                ROW(0, s0)\n",
+    "                ROW(1, s1)\n",
+    "#if W == 4\n",
+    "                ROW(2, s2)\n",
+    "                ROW(3, s3)\n",
+    "#endif\n",
+    "            }\n",
+    "        }\n",
+    "    }\n",
+    "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
+    "        int row = (i / W * 16 + y) * W + i % W;\n",
+    "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
+    "            ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "#elif WAY == 1\n",
+    "/* ---- the square split of Du, Parsons, Fuentes, Shaw, Dongarra ---------------------------------------------------\n",
+    "\n",
+    "   The whole square of blocks of 32 x 32 is run although half of the result is the mirror of the other: its diagonal\n",
+    "   splits it in halves that share k out. Item (row, column) on or below the diagonal makes its element from the first\n",
+    "   half of a slice's columns; item (row, column) above it makes element (column, row) from the second half. So does a\n",
+    "   block on the diagonal within itself, and its items on the diagonal take both halves.\n",
+    "\n",
+    "       +---+---+---+   a block below: 32 rows of each factor from half 0, in two local arrays of 32 x 33, skewed by\n",
+    "       | \\ | 1 | 1 |   the odd pitch: neither along a row nor along a column do two items want the same bank\n",
+    "       +---+---+---+   a block above: the same of half 1\n",
+    "       | 0 | \\ | 1 |   a block on the diagonal: its own 32 rows from half 0, and from half 1\n",
+    "       +---+---+---+   Halves are added like slices: slice s becomes partial sums 2 s and 2 s + 1. */\n",
+    "\n",
+    "#define SIDE SHS__CL_SPLIT_SIDE\n",
+    "__kernel __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))\n",
+    "void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial) {\n",
+    "    __local ELEM left[SIDE][SIDE + 1], right[SIDE][SIDE + 1];\n",
+    "    const int x = (int)get_local_id(0), y = (int)get_local_id(1), blocks = (n + SIDE - 1) / SIDE;\n",
+    "    const int block = (int)get_group_id(0), bi = block / blocks, bj = block % blocks, above = bj > bi;\n",
+    "    const int ti = max(bi, bj), tj = min(bi, bj), diagonal = bi == bj, half_ = (depth + 1) / 2;\n",
+    "    const int first = (int)get_group_id(1) * depth, last = min(first + depth, k), middle = min(first + half_, last);\n",
+    "    /* what left holds comes from columns at_left .., what right holds from at_right .. */\n",
+    "    int at_left = above ? middle : first, at_right = diagonal || above ? middle : first, q;\n",
+    "    const int end_left = above ? last : middle, end_right = diagonal || above ? last : middle;\n",
+    "    const ulong each = (ulong)(blocks * (blocks + 1) / 2) * SIDE * SIDE;\n",
+    "    const ulong cell = (ulong)(ti * (ti + 1) / 2 + tj) * SIDE * SIDE;\n",
+    "    ELEM sum = 0, other = 0;\n",
+    "    for (q = 0; q < half_; q += SIDE, at_left += SIDE, at_right += SIDE) {\n",
+    "        int along = TRANS ? x : y, across = TRANS ? y : x; /* neighbours fetch neighbours */\n",
+    "        int row_l = ti * SIDE + across, row_r = tj * SIDE + across;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        left[across][along] = row_l < n && at_left + along < end_left ? VALUE(row_l, at_left + along) : (ELEM)0;\n",
+    "        right[across][along] = row_r < n && at_right + along < end_right ? VALUE(row_r, at_right + along) : (ELEM)0;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        if (!diagonal) {\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < SIDE; i++) sum += left[y][i] * right[x][i];\n",
+    "        } else {\n",
+    "            if (y >= x) _Pragma(\"unroll\") for (int i = 0; i < SIDE; i++) sum += left[y][i] * left[x][i];\n",
+    "            if (y <= x) _Pragma(\"unroll\") for (int i = 0; i < SIDE; i++) other += right[y][i] * right[x][i];\n",
+    "        }\n",
+    "    }\n",
+    "    partial += get_group_id(1) * 2 * each + cell;\n",
+    "    if (!diagonal) partial[(above ? each : 0) + (ulong)(y * SIDE + x)] = sum;\n",
+    "    else if (y >= x) partial[y * SIDE + x] = sum;\n",
+    "    if (diagonal && y <= x) partial[each + (ulong)(x * SIDE + y)] = other;\n",
+    "}\n",
+    "\n",
+    "#else\n",
+    "/* ---- double matrix units ----------------------------------------------------------------------------------------\n",
+    "\n",
+    "   Warps of 32 items, WARPS x WARPS of them; a warp keeps BLOCKS x BLOCKS blocks of 8 x 8. The unit adds the product of\n",
+    "   8 x 4 and 4 x 8 values to a block: item l holds row l / 4, column l % 4 of the first, row l % 4, column l / 4 of the\n",
+    "   second, and row l / 4, columns 2 (l % 4) and the next of the sums. On an H200 it is twice as fast where it adds to\n",
+    "   two blocks, one below the other, at a time. Without the unit (MMA 0) the items form the same sums from local memory:\n",
+    "   slow, for tests and for reading. */\n",
+    "\n",
+    "#ifndef MMA\n",
+    "#define MMA 0 /* blocks of the unit's sums: 1, as of compute capability 8.0, or 2, as of 9.0 */\n",
+    "#endif\n",
+    "#ifndef WARPS\n",
+    "#define WARPS SHS__CL_UNITS_WARPS\n",
+    "#endif\n",
+    "#ifndef KB\n",
+    "#define KB 16\n",
+    "#endif\n",
+    "#define ITEMS (32 * WARPS * WARPS)\n",
+    "#define EDGE (T / WARPS) /* rows and columns of a warp */\n",
+    "#define BLOCKS (EDGE / 8)\n",
+    "#define EACH (T * KB / ITEMS)\n",
+    "\n",
+    "/* Four rows of four columns, which half a warp reads at a time, and what it writes, lie in different banks. */\n",
+    "#if TRANS\n",
+    "#define PLACE(row, q) ((row) * (KB + 4) + (q))\n",
+    "#define ROOM (T * (KB + 4))\n",
+    "#else\n",
+    "#define PLACE(row, q) ((q) * (T + 4) + (row))\n",
+    "#define ROOM (KB * (T + 4))\n",
+    "#endif\n",
+    "\n",
+    "/* c += a b, and the block below: d += a_below b. */\n",
+    "#if MMA == 1\n",
+    "inline void add_products(ELEM *c, ELEM *d, ELEM a, ELEM a_below, ELEM b) {\n",
+    "    __asm volatile(\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};\"\n",
+    "                   : \"+d\"(c[0]), \"+d\"(c[1]) : \"d\"(a), \"d\"(b));\n",
+    "    __asm volatile(\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};\"\n",
+    "                   : \"+d\"(d[0]), \"+d\"(d[1]) : \"d\"(a_below), \"d\"(b));\n",
+    "}\n",
+    "#elif MMA == 2\n",
+    "inline void add_products(ELEM *c, ELEM *d, ELEM a, ELEM a_below, ELEM b) {\n",
+    "    __asm volatile(\"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\"\n",
+    "                   : \"+d\"(c[0]), \"+d\"(c[1]), \"+d\"(d[0]), \"+d\"(d[1]) : \"d\"(a), \"d\"(a_below), \"d\"(b));\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
+    "void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial) {\n",
+    "    __local ELEM tile_a[2][ROOM], other[2][ROOM];\n",
+    "    const int id = (int)get_local_id(0), lane = id & 31, row_in = lane / 4, column_in = lane % 4;\n",
+    "    const int top = id / 32 / WARPS * EDGE, side = id / 32 % WARPS * EDGE;\n",
+    "    const int begin = (int)get_group_id(1) * depth, end = min(begin + depth, k);\n",
+    "    int ti, tj, at, e, i, j, q, turn = 0;\n",
+    "    ELEM sum[BLOCKS][BLOCKS][2], next_a[EACH], next_b[EACH];\n",
+    "    tile_of((int)get_group_id(0), &ti, &tj);\n",
+    "    const int same = ti == tj, idle = same && side > top; /* above the diagonal */\n",
+    "    for (i = 0; i < BLOCKS; i++)\n",
+    "        for (j = 0; j < BLOCKS; j++) sum[i][j][0] = sum[i][j][1] = 0;\n",
+    "\n",
+    "    FETCH(begin)\n",
+    "    for (at = begin; at < end; at += KB, turn ^= 1) {\n",
+    "        __local ELEM *a_now = tile_a[turn], *b_now = same ? tile_a[turn] : other[turn];\n",
+    "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
+    "            a_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_a[e];\n",
+    "            if (!same) b_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_b[e];\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE); /* one is enough: two pairs of tiles take turns */\n",
+    "        if (at + KB < end) FETCH(at + KB)\n",
+    "#if MMA\n",
+    "        if (!idle) _Pragma(\"unroll\") for (q = 0; q < KB; q += 4) {\n",
+    "            ELEM a[BLOCKS], b[BLOCKS];\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < BLOCKS; i++) a[i] = a_now[PLACE(top + 8 * i + row_in, q + column_in)];\n",
+    "            _Pragma(\"unroll\") for (j = 0; j < BLOCKS; j++) b[j] = b_now[PLACE(side + 8 * j + row_in, q + column_in)];\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < BLOCKS; i += 2)\n",
+    "                _Pragma(\"unroll\") for (j = 0; j < BLOCKS; j++)\n",
+    "                    add_products(sum[i][j], sum[i + 1][j], a[i], a[i + 1], b[j]);\n",
+    "        }\n",
+    "#else\n",
+    "        for (q = idle ? KB : 0; q < KB; q++)\n",
+    "            for (i = 0; i < BLOCKS; i++)\n",
+    "                for (j = 0; j < BLOCKS; j++) {\n",
+    "                    ELEM a = a_now[PLACE(top + 8 * i + row_in, q)];\n",
+    "                    __local const ELEM *b = b_now + PLACE(side + 8 * j + 2 * column_in, q);\n",
+    "                    sum[i][j][0] += a * b[0], sum[i][j][1] += a * b[PLACE(1, 0)];\n",
+    "                }\n",
+    "#endif\n",
+    "    }\n",
+    "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
+    "    _Pragma(\"unroll\") for (i = 0; i < BLOCKS; i++)\n",
+    "        _Pragma(\"unroll\") for (j = 0; j < BLOCKS; j++) {\n",
+    "            __global ELEM *to = partial + (top + 8 * i + row_in) * T + side + 8 * j + 2 * column_in;\n",
+    "            to[0] = sum[i][j][0], to[1] = sum[i][j][1];\n",
+    "        }\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+
 SHS__PRIVATE const char *const shs__cl_source_totals[] = {
     "/* totals.cl - adds partial sums in a fixed order, in double, or as a sum and its rounding errors: of products (moments.cl,\n",
     "   bytes.cl) and bands (pixels.cl), of which there are many elements; of sweeps, of which there are many partial sums. */\n",
@@ -3239,6 +3580,7 @@ struct shs_cl {
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
     int has_double, is_cpu, is_nvidia, unified, ptx;
+    int units64;    /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
     int bytes;      /* how moments of 8-bit pixels are made: SHS__CL_BYTES_... */
     int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
     size_t local_bytes, max_group, max_alloc, limit, in_use;
@@ -4066,18 +4408,11 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
 }
 
 /* ================================================================================================================== */
-/* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
+/* MATRIX PRODUCTS                                                                                                    */
 /* ================================================================================================================== */
 
-#define SHS__CL_SIGNALS /* the engine has these stages */
-
-/* The engine's signals_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h what
-   the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
-
-   Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
-   their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
-   coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
-   dictionary, so slices and chunks do not change a bit of them. */
+/* Products on the device, for the signals session (shs__cl_gemm), and the engine's stage for the host's matrices
+   (shs__cl_product), which the table at the end of this file names. They call RUNTIME alone. */
 
 /* Columns of `rows` values to or from a buffer whose columns are `ld` apart, from value `first` on. */
 SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, int queue, cl_mem buffer, size_t first, size_t ld, size_t rows,
@@ -4103,8 +4438,6 @@ SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t l
                                                               ld_to * size, 0, to, 0, NULL, NULL));
 }
 
-/* ---- the matrix product ------------------------------------------------------------------------------------------- */
-
 /* A matrix on the device: from value `first` of the buffer on. */
 typedef struct shs__cl_matrix {
     cl_mem buffer;
@@ -4122,11 +4455,17 @@ SHS__PRIVATE shs__cl_matrix shs__cl_matrix_of(cl_mem buffer, size_t first, int l
 
 SHS__PRIVATE int shs__cl_by_fours(const shs__cl_matrix *A) { return A->ld % 4 == 0 && A->first % 4 == 0; }
 
-/* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
-SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                     const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
+/* Whether the device has room for the tiles of `gemm`; otherwise there is gemm_plain. */
+SHS__PRIVATE int shs__cl_gemm_blocked(const shs_cl *cl) {
     const size_t local = 4 * SHS__CL_GEMM_STEP * SHS__CL_GEMM_PITCH * sizeof(shs_real);
-    int blocked = !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
+    return !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
+}
+
+/* As shs__cl_gemm, k in slices of `depth`, each with a C of its own behind that of the one before. */
+SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
+                                            shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
+                                            const shs__cl_matrix *C) {
+    int blocked = shs__cl_gemm_blocked(cl);
     shs__cl_build b = SHS_ZERO;
     shs__cl_call call;
     if (m == 0 || n == 0) return SHS_OK;
@@ -4141,12 +4480,293 @@ SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans tra
     shs__cl_pass_buffer(&call, B->buffer), shs__cl_pass_size(&call, B->first), shs__cl_pass_int(&call, B->ld);
     shs__cl_pass_real(&call, beta);
     shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
-    if (blocked)
+    if (blocked) {
+        shs__cl_pass_int(&call, depth);
         return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_GEMM_TILE), 16,
-                              shs__ctx_chunks((size_t)n, SHS__CL_GEMM_TILE), 16, "gemm");
+                              shs__ctx_chunks((size_t)n, SHS__CL_GEMM_TILE) *
+                                  shs__zmax(shs__ctx_chunks((size_t)k, (size_t)depth), 1),
+                              16, "gemm");
+    }
     return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_PLAIN_TILE), 1,
                           shs__ctx_chunks((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
 }
+
+/* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
+SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                     const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
+    return shs__cl_gemm_slices(cl, transa, transb, m, n, k, shs__imax(k, 1), alpha, A, B, beta, C);
+}
+
+/* ---- slices of a long dimension ------------------------------------------------------------------------------------ */
+
+enum {
+    SHS__CL_SLICES = 512,          /* at most: they are added up again */
+    SHS__CL_SLICE_DEPTH = 64,      /* at least */
+    SHS__CL_SLICE_TOTAL = 64 << 20 /* bytes of partial sums */
+};
+
+/* Bytes of one buffer at most: a constant of the device, since sums depend on it. */
+SHS__PRIVATE size_t shs__cl_product_room(const shs_cl *cl) { return shs__zmin(cl->limit, cl->max_alloc) / 8; }
+
+/* How many columns a slice has: as few as keep all units busy, each with `share` groups, of which a slice has `groups`. */
+SHS__PRIVATE int shs__cl_slice_depth(const shs_cl *cl, int k, size_t groups, size_t share, size_t bytes, int step) {
+    size_t slices = shs__zmin((size_t)cl->units * share / shs__zmax(groups, 1), SHS__CL_SLICES);
+    size_t fit = shs__zmin(SHS__CL_SLICE_TOTAL, shs__cl_product_room(cl)) / shs__zmax(bytes, 1);
+    slices = shs__zmin(slices, shs__zmin(fit, (size_t)k / SHS__CL_SLICE_DEPTH));
+    return shs__la_round_up((int)shs__ctx_chunks((size_t)k, shs__zmax(slices, 1)), step);
+}
+
+/* C += the products of deep factors, in slices: C holds few tiles, and one slice would keep few units busy. */
+SHS__PRIVATE shs_status shs__cl_gemm_deep(shs_cl *cl, const shs_product_job *job, int k, int depth, const shs__cl_matrix *A,
+                                          const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C, cl_mem partial) {
+    shs__cl_matrix P = shs__cl_matrix_of(partial, 0, job->m);
+    int slices = (int)shs__ctx_chunks((size_t)k, (size_t)depth);
+    shs__cl_call call;
+    shs_status status;
+    if (slices < 2) return shs__cl_gemm(cl, job->transa, job->transb, job->m, job->n, k, job->alpha, A, B, beta, C);
+    status = shs__cl_gemm_slices(cl, job->transa, job->transb, job->m, job->n, k, depth, 1, A, B, 0, &P);
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(cl, shs__cl_source_gemm, "", "gemm_sum");
+    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, slices), shs__cl_pass_int(&call, job->m);
+    shs__cl_pass_int(&call, job->n), shs__cl_pass_real(&call, job->alpha), shs__cl_pass_real(&call, beta);
+    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
+    return shs__cl_launch(&call, shs__ctx_chunks((size_t)job->m * (size_t)job->n, SHS__CL_SUM_VALUES), SHS__CL_SUM_VALUES, 1,
+                          SHS__CL_SUM_PARTS, "gemm");
+}
+
+/* ---- the symmetric product ----------------------------------------------------------------------------------------- */
+
+/* How it is made: see syrk.cl. */
+typedef struct shs__cl_syrk_plan {
+    shs_cl_syrk way;
+    int edge, depth;             /* of a tile; of a slice */
+    size_t tiles, slices, bytes; /* bytes: of partial sums */
+} shs__cl_syrk_plan;
+
+/* Tiles of the lower triangle of n x n. */
+SHS__PRIVATE size_t shs__cl_triangle(int n, int edge) {
+    size_t across = shs__ctx_chunks((size_t)n, (size_t)edge);
+    return across * (across + 1) / 2;
+}
+
+SHS__PRIVATE int shs__cl_can_syrk(const shs_cl *cl, shs_cl_syrk way) {
+    if (way == SHS_CL_SYRK_UNITS) return cl->units64 && sizeof(shs_real) == sizeof(cl_double);
+    return cl->max_group >= (way == SHS_CL_SYRK_SPLIT ? SHS__CL_SPLIT_SIDE * SHS__CL_SPLIT_SIDE : SHS__CL_ITEMS);
+}
+
+/* The larger a tile, the fewer times a value is read, and the more of the tiles lies outside the triangle. Speeds are those
+   seen on an H200, where matrix units are faster than tiles at every shape, and tiles faster than the split. */
+SHS__PRIVATE int shs__cl_syrk_edge(shs_cl_syrk way, int n) {
+    const double units[2] = {0.74, 1}, tiles[3] = {0.4, 0.7, 1}, *speed = way == SHS_CL_SYRK_UNITS ? units : tiles;
+    double best = 0;
+    int i, edge = SHS__CL_SPLIT_SIDE, most = way == SHS_CL_SYRK_SPLIT ? 1 : sizeof(shs_real) == sizeof(cl_double) ? 2 : 3;
+    for (i = 0; i < most; i++) {
+        double cost = (double)shs__cl_triangle(n, 32 << i) * (double)((32 << i) * (32 << i)) / speed[i];
+        if (i > 0 && cost >= best) continue;
+        best = cost;
+        edge = 32 << i;
+    }
+    return edge;
+}
+
+SHS__PRIVATE shs__cl_call shs__cl_begin_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_trans trans, const char *name) {
+    const int units = plan->way == SHS_CL_SYRK_UNITS;
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, "WAY", (size_t)plan->way - 1);
+    shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
+    shs__cl_define(&b, "T", (size_t)plan->edge);
+    shs__cl_define(&b, "W", plan->edge == 32 ? 2 : 4);
+    shs__cl_define(&b, "KB", units || sizeof(shs_real) == sizeof(cl_float) ? 16 : 8);
+    if (units) shs__cl_define(&b, "MMA", cl->ptx ? (size_t)cl->units64 : 0);
+    return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
+}
+
+/* A compiler that does not take an instruction of matrix units is asked once. */
+SHS__PRIVATE shs_status shs__cl_syrk_plan_of(shs_cl *cl, shs_trans trans, int n, int k, shs__cl_syrk_plan *plan) {
+    shs_cl_syrk asked = cl->options.syrk;
+    shs_status status;
+    size_t each, share;
+    plan->way = asked ? asked : shs__cl_can_syrk(cl, SHS_CL_SYRK_UNITS) ? SHS_CL_SYRK_UNITS : SHS_CL_SYRK_TILES;
+    if (!shs__cl_can_syrk(cl, plan->way)) return SHS_UNSUPPORTED;
+    plan->edge = shs__cl_syrk_edge(plan->way, n);
+    if (plan->way == SHS_CL_SYRK_UNITS) {
+        status = shs__cl_begin_syrk(cl, plan, trans, "syrk_units").status;
+        if (status == SHS_BUILD_FAILED) {
+            cl->units64--;
+            return shs__cl_syrk_plan_of(cl, trans, n, k, plan);
+        }
+        if (status != SHS_OK) return status;
+    }
+    plan->tiles = shs__cl_triangle(n, plan->edge);
+    each = plan->tiles * (size_t)plan->edge * (size_t)plan->edge * sizeof(shs_real) * (plan->way == SHS_CL_SYRK_SPLIT ? 2 : 1);
+    share = plan->way != SHS_CL_SYRK_UNITS ? 2 : plan->edge == 32 ? 4 : 3; /* groups that a unit has room for */
+    plan->depth = shs__cl_slice_depth(cl, k, plan->tiles, share, each, 32);
+    plan->slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth);
+    plan->bytes = shs__layout_product(plan->slices, each, 1);
+    return SHS_OK;
+}
+
+/* The triangle of C = alpha S S' + beta C, S = op(A) n x k with k at most what the plan is for. */
+SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_uplo uplo, shs_trans trans, int n, int k,
+                                     shs_real alpha, const shs__cl_matrix *A, shs_real beta, const shs__cl_matrix *C,
+                                     cl_mem partial) {
+    static const char *const names[4] = {"", "syrk_tiles", "syrk_split", "syrk_units"};
+    const size_t slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth),
+                 across = shs__ctx_chunks((size_t)n, (size_t)plan->edge);
+    const int split = plan->way == SHS_CL_SYRK_SPLIT;
+    size_t items = plan->way == SHS_CL_SYRK_UNITS ? 32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS : SHS__CL_ITEMS;
+    shs__cl_call call = shs__cl_begin_syrk(cl, plan, trans, names[plan->way]);
+    shs_status status;
+    shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_size(&call, (size_t)A->ld);
+    shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k), shs__cl_pass_int(&call, plan->depth);
+    shs__cl_pass_buffer(&call, partial);
+    if (split) status = shs__cl_launch(&call, across * across, SHS__CL_SPLIT_SIDE, slices, SHS__CL_SPLIT_SIDE, "syrk");
+    else status = shs__cl_launch(&call, plan->tiles, items, slices, 1, "syrk");
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin_syrk(cl, plan, trans, "syrk_sum");
+    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)plan->tiles);
+    shs__cl_pass_int(&call, (int)slices * (1 + split)), shs__cl_pass_int(&call, n);
+    shs__cl_pass_real(&call, alpha), shs__cl_pass_real(&call, beta), shs__cl_pass_int(&call, uplo == SHS_UPLO_UPPER);
+    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_int(&call, C->ld);
+    return shs__cl_launch(&call, shs__ctx_chunks(plan->tiles * (size_t)plan->edge * (size_t)plan->edge, SHS__CL_SUM_VALUES),
+                          SHS__CL_SUM_VALUES, 1, SHS__CL_SUM_PARTS, "syrk");
+}
+
+/* ---- products of the host's matrices ------------------------------------------------------------------------------- */
+
+enum { SHS__CL_PRODUCT_BYTES = 32 << 20 }; /* of factors on their way at a time */
+
+/* A product in pieces of k, which come up on queue 1 while queue 0 multiplies those before. */
+typedef struct shs__cl_product_run {
+    shs_cl *cl;
+    const shs_product_job *job;
+    shs__cl_syrk_plan plan;
+    int piece, pieces, depth; /* values of k; depth: of a slice of gemm */
+    cl_mem A[2], B[2], C, partial;
+    cl_event done[2];
+} shs__cl_product_run;
+
+/* Values first .. first + count - 1 of k of a factor of `rows` to the device; k_first: k runs along the memory. */
+SHS__PRIVATE shs_status shs__cl_piece_up(shs_cl *cl, cl_mem to, const shs_real *F, int ld, int k_first, int rows, int first,
+                                         int count, shs__cl_matrix *on_device) {
+    const size_t r = sizeof *F;
+    *on_device = shs__cl_matrix_of(to, 0, k_first ? count : rows);
+    if (k_first) return shs__cl_columns_up(cl, 1, to, 0, (size_t)count, (size_t)count, (size_t)rows, r, F + first, (size_t)ld);
+    return shs__cl_columns_up(cl, 1, to, 0, (size_t)rows, (size_t)rows, (size_t)count, r, F + (size_t)first * (size_t)ld,
+                              (size_t)ld);
+}
+
+SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
+    const shs_product_job *job = run->job;
+    shs_cl *cl = run->cl;
+    size_t r = sizeof(shs_real), rows = (size_t)job->m + (job->symmetric ? 0 : (size_t)job->n), bytes = 0;
+    size_t fit = shs__zmin(SHS__CL_PRODUCT_BYTES, shs__cl_product_room(cl)) / (rows * r);
+    int i;
+    shs_status status = shs__cl_buffer(cl, shs__layout_product((size_t)job->m, (size_t)job->n, r), &run->C);
+    run->piece = (int)shs__zmin((size_t)job->k, shs__zmax(fit / 64 * 64, 64));
+    run->pieces = (int)shs__ctx_chunks((size_t)job->k, (size_t)run->piece);
+    if (status == SHS_OK && job->symmetric) {
+        status = shs__cl_syrk_plan_of(cl, job->transa, job->n, run->piece, &run->plan);
+        bytes = run->plan.bytes;
+    } else if (status == SHS_OK) {
+        size_t tiles = shs__ctx_chunks((size_t)job->m, SHS__CL_GEMM_TILE) * shs__ctx_chunks((size_t)job->n, SHS__CL_GEMM_TILE);
+        size_t area = shs__layout_product((size_t)job->m, (size_t)job->n, r);
+        run->depth =
+            shs__cl_gemm_blocked(cl) ? shs__cl_slice_depth(cl, run->piece, tiles, 2, area, SHS__CL_GEMM_STEP) : run->piece;
+        if (run->depth < run->piece)
+            bytes = shs__layout_product(area, shs__ctx_chunks((size_t)run->piece, (size_t)run->depth), 1);
+    }
+    if (status == SHS_OK && bytes) status = shs__cl_buffer(cl, bytes, &run->partial);
+    for (i = 0; i < shs__imin(run->pieces, 2) && status == SHS_OK; i++) {
+        status = shs__cl_buffer(cl, shs__layout_product((size_t)job->m, (size_t)run->piece, r), run->A + i);
+        if (status == SHS_OK && !job->symmetric)
+            status = shs__cl_buffer(cl, shs__layout_product((size_t)job->n, (size_t)run->piece, r), run->B + i);
+    }
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
+    const shs_product_job *job = run->job;
+    shs_cl *cl = run->cl;
+    int slot = i & 1, first = i * run->piece, count = shs__imin(run->piece, job->k - first);
+    shs_real beta = i > 0 ? 1 : job->symmetric ? 0 : job->beta;
+    shs__cl_matrix A, B, C = shs__cl_matrix_of(run->C, 0, job->m);
+    cl_event arrived = NULL;
+    shs_status status = shs__cl_after(cl, 1, run->done[slot]);
+    if (status == SHS_OK)
+        status = shs__cl_piece_up(cl, run->A[slot], job->A, job->lda, job->transa == SHS_TRANS_YES, job->m, first, count, &A);
+    if (status == SHS_OK && !job->symmetric)
+        status = shs__cl_piece_up(cl, run->B[slot], job->B, job->ldb, job->transb == SHS_TRANS_NO, job->n, first, count, &B);
+    if (status == SHS_OK) status = shs__cl_mark(cl, 1, &arrived);
+    if (status == SHS_OK) status = shs__cl_after(cl, 0, arrived);
+    shs__cl_forget(cl, &arrived);
+    if (status != SHS_OK) return status;
+    status = job->symmetric
+                 ? shs__cl_syrk(cl, &run->plan, job->uplo, job->transa, job->n, count, job->alpha, &A, beta, &C, run->partial)
+                 : shs__cl_gemm_deep(cl, job, count, run->depth, &A, &B, beta, &C, run->partial);
+    shs__cl_forget(cl, run->done + slot);
+    return status == SHS_OK ? shs__cl_mark(cl, 0, run->done + slot) : status;
+}
+
+/* Into C: all of it, or its triangle alone, which the host adds to beta C. */
+SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
+    const shs_product_job *job = run->job;
+    size_t m = (size_t)job->m, n = (size_t)job->n, r = sizeof(shs_real);
+    shs_real *P;
+    shs_status status;
+    int i, j;
+    if (!job->symmetric) return shs__cl_columns_down(run->cl, run->C, m, m, n, r, job->C, (size_t)job->ldc);
+    P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, n * n * r);
+    status = P ? shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P) : SHS_NO_MEMORY;
+    for (j = 0; j < job->n && status == SHS_OK; j++)
+        for (i = job->uplo == SHS_UPLO_LOWER ? j : 0; i < (job->uplo == SHS_UPLO_LOWER ? job->n : j + 1); i++) {
+            shs_real *c = SHS__AT(job->C, job->ldc, i, j), p = *SHS__AT(P, job->n, i, j);
+            *c = job->beta == 0 ? p : p + job->beta * *c;
+        }
+    shs__cl_free(run->cl, P);
+    return status;
+}
+
+/* The engine's stage. */
+SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, const shs_product_job *job) {
+    shs__cl_product_run run = SHS_ZERO;
+    shs_cl *cl = (shs_cl *)user;
+    shs_status status, rest;
+    int i;
+    (void)ctx;
+    run.cl = cl, run.job = job;
+    status = shs__cl_product_plan(&run);
+    if (status == SHS_OK && !job->symmetric && job->beta != 0)
+        status = shs__cl_columns_up(cl, 0, run.C, 0, (size_t)job->m, (size_t)job->m, (size_t)job->n, sizeof(shs_real), job->C,
+                                    (size_t)job->ldc);
+    for (i = 0; i < run.pieces && status == SHS_OK; i++) status = shs__cl_product_piece(&run, i);
+    rest = shs__cl_finish(cl, 1); /* the caller's matrices are read until then */
+    if (status == SHS_OK) status = rest;
+    if (status == SHS_OK) status = shs__cl_product_down(&run);
+    shs__cl_finish(cl, 0);
+    for (i = 0; i < 2; i++) {
+        shs__cl_forget(cl, run.done + i);
+        shs__cl_release(cl, run.A + i);
+        shs__cl_release(cl, run.B + i);
+    }
+    shs__cl_release(cl, &run.C);
+    shs__cl_release(cl, &run.partial);
+    return status;
+}
+
+/* ================================================================================================================== */
+/* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
+/* ================================================================================================================== */
+
+#define SHS__CL_SIGNALS /* the engine has these stages */
+
+/* The engine's signals_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h what
+   the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
+
+   Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
+   their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
+   coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
+   dictionary, so slices and chunks do not change a bit of them. */
 
 /* ---- the session -------------------------------------------------------------------------------------------------- */
 
@@ -6761,6 +7381,7 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     right = shs__cl_run_probe(cl, got) == SHS_OK;
     for (i = 0; i < 32; i++) right &= got[i] == (i ^ 5u) * 3u;
     cl->ptx = right;
+    cl->units64 = right && cl->has_double ? 2 : 0;
     cl->error = CL_SUCCESS; /* a refusal is an answer */
     shs__cl_free(cl, cl->log);
     cl->log = NULL;
@@ -6803,6 +7424,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     shs_engine *e = &cl->engine;
     e->fallback = cl->options.fallback;
     e->user = cl;
+    e->product = shs__cl_product;
 #ifdef SHS__CL_SIGNALS
     e->signals_open = shs__cl_signals_open;
     e->signals_dictionary = shs__cl_signals_dictionary;
@@ -6827,7 +7449,8 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
 }
 
 SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
-    if ((unsigned)o->kind > SHS_CL_CPU || (unsigned)o->coder > SHS_CL_CODER_GENERAL || o->index < 0 ||
+    if ((unsigned)o->kind > SHS_CL_CPU || (unsigned)o->coder > SHS_CL_CODER_GENERAL || (unsigned)o->syrk > SHS_CL_SYRK_UNITS ||
+        o->index < 0 ||
         (!o->context && (o->device_id || o->queue)))
         return SHS_BAD_OPTIONS;
     return SHS_OK;

@@ -24,6 +24,12 @@
 #define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */
 #define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */
 #define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */
+#define SHS__CL_SUM_PARTS 8                       /* items that share the partial sums of a value out, */
+#define SHS__CL_SUM_VALUES 32                     /* and values of such a group */
+
+/* ---- the symmetric product (syrk.cl) ---- */
+#define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */
+#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */
 
 /* ---- sparse coding (omp.cl) ---- */
 #define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */

@@ -18,7 +18,8 @@
    two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.
 
    Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
-   product has the same bits wherever it is computed, in gemm_plain too. */
+   product has the same bits wherever it is computed, in gemm_plain too. Only where k is long and C small is k cut into
+   slices of `depth`, each with a C of its own (behind one another), which gemm_sum adds. */
 
 #include "device.cl"
 
@@ -113,13 +114,17 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
                                                                     __global const real *restrict A, ulong first_a, int lda,
                                                                     __global const real *restrict B, ulong first_b, int ldb,
                                                                     real beta, __global real *restrict C, ulong first_c,
-                                                                    int ldc) {
+                                                                    int ldc, int depth) {
     __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));
     __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));
     int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;
-    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) * TILE, k0, k, c, turn = 0;
+    const int columns = (N + TILE - 1) / TILE, slice = (int)get_group_id(1) / columns, skip = slice * depth;
+    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) % columns * TILE, k0, k, c, turn = 0;
     quad low[8], high[8], a0, a1, b0, b1;
-    A += first_a, B += first_b, C += first_c;
+    A += first_a + (size_t)skip * (TRANS_A ? 1 : (size_t)lda);
+    B += first_b + (size_t)skip * (TRANS_B ? (size_t)ldb : 1);
+    C += first_c + (size_t)slice * (size_t)ldc * (size_t)N;
+    K = min(K - skip, depth);
     for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
     a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);
     a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);
@@ -179,4 +184,27 @@ __kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *r
     }
     for (c = 0; c < 4 && column + c < N; c++)
         keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);
+}
+
+/* C = alpha (the sum of the slices' own C, M x N) + beta C. PARTS items add a stretch of the slices each, in order,
+   and their sums are added in order. */
+#define PARTS SHS__CL_SUM_PARTS
+#define VALUES SHS__CL_SUM_VALUES
+__kernel __attribute__((reqd_work_group_size(VALUES, PARTS, 1)))
+void gemm_sum(__global const real *partial, int slices, int M, int N, real alpha, real beta, __global real *C,
+              ulong first_c, int ldc) {
+    __local real sums[PARTS][VALUES];
+    const int x = (int)get_local_id(0), y = (int)get_local_id(1);
+    const size_t each = (size_t)M * (size_t)N, e = get_global_id(0);
+    const int stretch = (slices + PARTS - 1) / PARTS, last = min((y + 1) * stretch, slices);
+    real sum = 0;
+    int s;
+    if (e < each)
+        for (s = y * stretch; s < last; s++) sum += partial[(size_t)s * each + e];
+    sums[y][x] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (y || e >= each) return;
+    for (s = 1; s < PARTS; s++) sum += sums[s][x];
+    C += first_c + e / (size_t)M * (size_t)ldc + e % (size_t)M;
+    *C = beta == 0 ? alpha * sum : fma(beta, *C, alpha * sum);
 }

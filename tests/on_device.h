@@ -31,6 +31,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #endif
 #define ON_DEVICE(name, ctx, ...) SHS__LINK(name)(on_device((shs_context[1]){{0}}, ctx), __VA_ARGS__)
 
+#undef shs_gemm
+#undef shs_syrk
 #undef shs_omp
 #undef shs_omp_ex
 #undef shs_ksvd
@@ -49,6 +51,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_ica_run
 #undef shs_ica_transform
 #undef shs_ica_inverse
+#define shs_gemm(...) ON_DEVICE(gemm, __VA_ARGS__)
+#define shs_syrk(...) ON_DEVICE(syrk, __VA_ARGS__)
 #define shs_omp(...) ON_DEVICE(omp, __VA_ARGS__)
 #define shs_omp_ex(...) ON_DEVICE(omp_ex, __VA_ARGS__)
 #define shs_ksvd(...) ON_DEVICE(ksvd, __VA_ARGS__)

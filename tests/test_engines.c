@@ -338,6 +338,18 @@ static shs_status pixels_rate(void *session, const shs_wide *W, shs_wide *sums) 
     return fails(s->told) ? s->told->answer : SHS_OK;
 }
 
+/* ---- products ----------------------------------------------------------------------------------------------------- */
+
+static shs_status product(void *user, const shs_context *ctx, const shs_product_job *job) {
+    (void)ctx;
+    if (fails((plan *)user)) return ((plan *)user)->answer;
+    if (job->symmetric)
+        return shs_syrk_naive(job->uplo, job->transa, job->n, job->k, job->alpha, job->A, job->lda, job->beta, job->C,
+                              job->ldc);
+    return shs_gemm_general_naive(job->transa, job->transb, job->m, job->n, job->k, job->alpha, job->A, job->lda, job->B,
+                                  job->ldb, job->beta, job->C, job->ldc);
+}
+
 /* clang-format off */
 static const shs_engine plain_engine = {
     0, NULL, 0,
@@ -345,6 +357,7 @@ static const shs_engine plain_engine = {
     signals_close,
     pixels_open, pixels_moments, pixels_noise, pixels_range, pixels_map, pixels_whiten, pixels_sweep, pixels_rate,
     pixels_close,
+    product,
 };
 /* clang-format on */
 
@@ -407,6 +420,13 @@ static shs_status learn(const shs_context *ctx, const scene *s, results *r, shs_
 }
 static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) { return learn(ctx, s, r, SHS_UPDATE_AKSVD); }
 static shs_status call_sgk(const shs_context *ctx, const scene *s, results *r) { return learn(ctx, s, r, SHS_UPDATE_SGK); }
+
+static shs_status call_products(const shs_context *ctx, const scene *s, results *r) {
+    shs_status status = shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, N, P, P, 2, s->D, P, s->Y, P, 0, r->D, N);
+    memcpy(r->coefs, s->Y, P * P * sizeof *r->coefs);
+    if (status != SHS_OK) return status;
+    return shs_syrk(ctx, SHS_UPLO_UPPER, SHS_TRANS_NO, P, N, 3, s->D, P, (shs_real)0.5, r->coefs, P);
+}
 
 static shs_status call_approximate(const shs_context *ctx, const scene *s, results *r) {
     shs_patches set = SHS_ZERO;
@@ -505,6 +525,7 @@ static const struct {
     {"shs_ksvd_ex", call_ksvd, BY_TYPE(2e-3, 1e-10)},
     {"shs_ksvd_ex, SGK", call_sgk, BY_TYPE(2e-3, 1e-10)},
     {"shs_patches_approximate", call_approximate, 0},
+    {"shs_gemm and shs_syrk", call_products, BY_TYPE(1e-5, 1e-12)},
     {"shs_moments_update", call_moments, BY_TYPE(1e-5, 1e-12)},
     {"shs_pca_run", call_pca_run, BY_TYPE(1e-4, 1e-10)},
     {"shs_pca_run, rescaled", call_rescaled, BY_TYPE(1e-4, 1e-10)},
@@ -658,7 +679,7 @@ static void test_each_call_is_stood_in_for(void **state) {
 #define ENTRIES(X)                                                                                                             \
     X(signals_open) X(signals_dictionary) X(signals_code) X(signals_residual) X(signals_gather) X(signals_update)              \
     X(signals_fetch) X(signals_close) X(pixels_open) X(pixels_moments) X(pixels_noise) X(pixels_range) X(pixels_map)           \
-    X(pixels_whiten) X(pixels_sweep) X(pixels_rate) X(pixels_close)
+    X(pixels_whiten) X(pixels_sweep) X(pixels_rate) X(pixels_close) X(product)
 
 /* Takes an entry out of the table; 0 where there is none of that number. */
 static int take_out(shs_engine *e, int which) {
