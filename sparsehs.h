@@ -13,7 +13,7 @@
         3  random numbers                               9  cubes and streaming
         4  dense linear algebra                        10  principal components     (PCA, MNF, RX)
         5  symmetric eigenproblem                      11  independent components   (FastICA)
-        6  sparse coding  (Batch-OMP)
+        6  sparse coding  (Batch-OMP)                  12  models                   (fits kept in files)
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
    small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag:
        1  >>config        2  >>context layout arena threads        3  >>random
@@ -28,6 +28,7 @@
        9  >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps px_engine moments sinks
       10  >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  >>ica ica_naive expectations ica_iterations ica_fit
+      12  >>models
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -54,8 +55,9 @@
                                        FastICA in double, _EXP and _TANH yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (5 KB on a Cortex-M4)
-       SPARSEHS_NO_CUBES         impl  without sections 9 to 11: half of the code and of the compiler's time. sparsehs_cl.h
+       SPARSEHS_NO_CUBES         impl  without sections 9 to 12: half of the code and of the compiler's time. sparsehs_cl.h
        SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
+       SPARSEHS_NO_MODELS        impl  without section 12
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
@@ -216,6 +218,9 @@ typedef double shs_wide;
 #define shs_ica_run SHS__LINK(ica_run)
 #define shs_ica_transform SHS__LINK(ica_transform)
 #define shs_ica_inverse SHS__LINK(ica_inverse)
+#define shs_model_save SHS__LINK(model_save)
+#define shs_model_load SHS__LINK(model_load)
+#define shs_model_free SHS__LINK(model_free)
 #define shs_ica_naive SHS__LINK(ica_naive)
 #endif
 
@@ -322,7 +327,11 @@ extern "C" {
     X(SHS_NO_PIXELS, 69, "pixels: too few valid ones")                                                                 \
     X(SHS_BAD_COMPONENTS, 70, "components: negative, more than there are bands, or a rule out of its range")           \
     X(SHS_ZERO_VARIANCE, 71, "pixels: they have no variance, or under correlation a band has none")                    \
-    X(SHS_RANK_TOO_LOW, 72, "components: more than the pixels, or the noise, have dimensions")
+    X(SHS_RANK_TOO_LOW, 72, "components: more than the pixels, or the noise, have dimensions")                          \
+    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, no positive size, an array is missing or not finite")          \
+    X(SHS_FOREIGN_MODEL, 74, "model: the file is none: it does not begin as one does")                                 \
+    X(SHS_NEWER_MODEL, 75, "model: the file is of a later version than this library reads")                            \
+    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a check sum is wrong, or a number that no model has")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1186,6 +1195,47 @@ typedef void (*shs_contrast_fn)(shs_wide y, shs_wide *g, shs_wide *slope);
    columns at once, or (deflation) one after another. Scratch: S, G (m x m). */
 SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations,
                            shs_wide *W, shs_wide *S, shs_wide *G);
+
+/* ================================================================================================================== */
+/* 12  MODELS                                                                                                         */
+/* ================================================================================================================== */
+
+/* What was fitted, kept in a file and used again elsewhere. The file is the same for every machine and precision; numpy reads
+   and writes one in a few lines. Integers are little-endian and unsigned, f64 is IEEE 754 in the same order, and matrices go
+   column by column as in the structs. With n bands, k components, e eigenvalues:
+
+        0  8 bytes  SHSmodel                  32  f64       count: pixels
+        8  u32      version: 1                40  f64       total variance (ICA: 0)
+       12  u32      shs_model_kind            48  12 bytes  zero
+       16  u32      n                         60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
+       20  u32      k                         64  f64       the arrays below
+       24  u32      e (ICA: k)                 .  u32       CRC-32 of the arrays
+       28  u32      flags: 1 = wavelengths are there; ICA: 2 = all converged, 4 = by fourth moments; and 256 x precise
+
+       PCA, MNF:  mean (n), scale (n), eigenvalues (e), vectors (n x k), backward (n x k)
+       ICA:       mean (n), eigenvalues (k), whitening (k x n), rotation (k x k), unmixing (k x n), mixing (n x k)
+       all:       wavelengths (n), where they are there
+       ICA:       seven of each component: iterations, restarts, converged, change, kurtosis, negentropy, extraction */
+typedef enum shs_model_kind { SHS_MODEL_PCA = 0, SHS_MODEL_MNF = 1, SHS_MODEL_ICA = 2 } shs_model_kind;
+
+typedef struct shs_model {
+    shs_model_kind kind;
+    shs_pca pca;           /* of PCA and MNF */
+    shs_ica ica;           /* of ICA */
+    shs_wide *wavelengths; /* bands, in whatever unit the caller has; NULL: none */
+    void *block;           /* of a model that was loaded: all arrays are in it, and shs_model_free frees it */
+} shs_model;
+
+/* Calls write_fn with one piece of the file after another. Errors: SHS_BAD_MODEL, before anything is written;
+   SHS_WRITE_FAILED: write_fn returned non-zero. */
+SHS_API shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                  void *user);
+/* Calls read_fn, which fetches exactly `count` bytes or returns non-zero, for one piece after another, and for none behind the
+   end of the model. Errors: SHS_FOREIGN_MODEL, SHS_NEWER_MODEL, SHS_DAMAGED_MODEL; SHS_READ_FAILED, also where the file ends
+   early; SHS_NO_MEMORY. Each rank loads its own. */
+SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
+                                  shs_model *model);
+SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
@@ -11873,6 +11923,290 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
     if (ica) map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
     return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
 }
+
+/* ================================================================================================================== */
+/* 12  MODELS                                                                                                >>models */
+/* ================================================================================================================== */
+
+#if !defined(SPARSEHS_NO_MODELS) || defined(SPARSEHS_STATIC)
+
+/* A model in a file, whose layout stands beside shs_model. shs__md_arrays says which arrays there are: saving, making room and
+   loading go through its list. Bytes are put together by shifts, so that the order of the machine's own does not matter. */
+
+enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 1, SHS__MD_NUMBERS = 7 };
+
+/* One of the two callbacks, and the check sum of what went through it. */
+typedef struct shs__md_file {
+    int (*write_fn)(void *user, const void *bytes, size_t count);
+    int (*read_fn)(void *user, void *bytes, size_t count);
+    void *user;
+    uint32_t crc;
+} shs__md_file;
+
+typedef struct shs__md_array {
+    shs_wide **values;
+    size_t count;
+} shs__md_array;
+
+/* CRC-32 (polynomial 0xedb88320, reflected), half a byte at a time; it begins with all bits set, and ends with all turned. */
+SHS__PRIVATE uint32_t shs__md_crc(uint32_t crc, const unsigned char *bytes, size_t count) {
+    static const uint32_t of_half[16] = {0,          0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                         0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    size_t i;
+    for (i = 0; i < count; i++) {
+        crc = of_half[(crc ^ bytes[i]) & 15] ^ crc >> 4;
+        crc = of_half[(crc ^ (uint32_t)bytes[i] >> 4) & 15] ^ crc >> 4;
+    }
+    return crc;
+}
+
+SHS__PRIVATE void shs__md_put(unsigned char *to, uint64_t value, int bytes) {
+    int i;
+    for (i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
+}
+
+SHS__PRIVATE uint64_t shs__md_get(const unsigned char *from, int bytes) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < bytes; i++) value |= (uint64_t)from[i] << 8 * i;
+    return value;
+}
+
+/* The bits of an IEEE double, and back; whether it is a number that shs_wide holds. Where that is a float, what is too small
+   for it becomes 0. */
+#ifdef SPARSEHS_NO_DOUBLE
+SHS__PRIVATE uint64_t shs__md_bits_of(shs_wide x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits >> 23 & 255) == 0) return (uint64_t)(bits >> 31) << 63;
+    return (uint64_t)(bits >> 31) << 63 | (uint64_t)((bits >> 23 & 255) + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+}
+
+SHS__PRIVATE int shs__md_from_bits(uint64_t bits, shs_wide *x) {
+    uint64_t rounded = (bits & ~(UINT64_C(1) << 63)) + (UINT64_C(1) << 28), exponent = rounded >> 52;
+    uint32_t narrow = (uint32_t)(bits >> 63) << 31;
+    if (exponent >= 255 + 896) return 0;
+    if (exponent > 896) narrow |= (uint32_t)(exponent - 896) << 23 | (uint32_t)(rounded >> 29 & 0x7fffff);
+    memcpy(x, &narrow, sizeof *x);
+    return 1;
+}
+#else
+SHS__PRIVATE uint64_t shs__md_bits_of(shs_wide x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+SHS__PRIVATE int shs__md_from_bits(uint64_t bits, shs_wide *x) {
+    memcpy(x, &bits, sizeof *x);
+    return shs__wide_finite(1, x);
+}
+#endif
+
+/* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
+SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, shs__md_array *a) {
+    int ica = m->kind == SHS_MODEL_ICA, count = 0;
+    size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands), k = (size_t)(ica ? m->ica.components : m->pca.components);
+    size_t cells = shs__layout_product(n, k, 1), square = shs__layout_product(k, k, 1);
+    if (ica) {
+        a[count].values = &m->ica.mean, a[count++].count = n;
+        a[count].values = &m->ica.eigenvalues, a[count++].count = k;
+        a[count].values = &m->ica.whitening, a[count++].count = cells;
+        a[count].values = &m->ica.rotation, a[count++].count = square;
+        a[count].values = &m->ica.unmixing, a[count++].count = cells;
+        a[count].values = &m->ica.mixing, a[count++].count = cells;
+    } else {
+        a[count].values = &m->pca.mean, a[count++].count = n;
+        a[count].values = &m->pca.scale, a[count++].count = n;
+        a[count].values = &m->pca.eigenvalues, a[count++].count = (size_t)m->pca.eigenvalue_count;
+        a[count].values = &m->pca.vectors, a[count++].count = cells;
+        a[count].values = &m->pca.backward, a[count++].count = cells;
+    }
+    if (wavelengths) a[count].values = &m->wavelengths, a[count++].count = n;
+    return count;
+}
+
+enum { SHS__MD_ARRAYS = 7 };
+
+/* What is said of a component, as numbers, and back; whether they say something that is possible. */
+SHS__PRIVATE void shs__md_numbers_of(const shs_ica_component *c, shs_wide *x) {
+    x[0] = (shs_wide)c->iterations, x[1] = (shs_wide)c->restarts, x[2] = (shs_wide)(c->converged != 0), x[3] = c->change;
+    x[4] = c->kurtosis, x[5] = c->negentropy, x[6] = (shs_wide)c->extraction;
+}
+
+SHS__PRIVATE int shs__md_from_numbers(const shs_wide *x, shs_ica_component *c) {
+    static const int whole[] = {0, 1, 2, 6};
+    int i;
+    for (i = 0; i < 4; i++)
+        if (!(x[whole[i]] >= 0 && x[whole[i]] <= (shs_wide)1000000000)) return 0;
+    c->iterations = (int)x[0], c->restarts = (int)x[1], c->converged = (int)x[2], c->change = x[3];
+    c->kurtosis = x[4], c->negentropy = x[5], c->extraction = (int)x[6];
+    return 1;
+}
+
+SHS__OUTLINE shs_status shs__md_write(shs__md_file *f, const shs_wide *x, size_t count) {
+    unsigned char bytes[512];
+    size_t i, step;
+    for (; count > 0; count -= step, x += step) {
+        step = shs__zmin(count, sizeof bytes / 8);
+        for (i = 0; i < step; i++) shs__md_put(bytes + 8 * i, shs__md_bits_of(x[i]), 8);
+        f->crc = shs__md_crc(f->crc, bytes, 8 * step);
+        if (f->write_fn(f->user, bytes, 8 * step)) return SHS_WRITE_FAILED;
+    }
+    return SHS_OK;
+}
+
+SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count) {
+    unsigned char bytes[512];
+    size_t i, step;
+    int numbers = 1;
+    for (; count > 0; count -= step, x += step) {
+        step = shs__zmin(count, sizeof bytes / 8);
+        if (f->read_fn(f->user, bytes, 8 * step)) return SHS_READ_FAILED;
+        f->crc = shs__md_crc(f->crc, bytes, 8 * step);
+        for (i = 0; i < step; i++) numbers &= shs__md_from_bits(shs__md_get(bytes + 8 * i, 8), x + i);
+    }
+    return numbers ? SHS_OK : SHS_DAMAGED_MODEL;
+}
+
+SHS__PRIVATE int shs__md_sizes_ok(int n, int k, int values) { return k > 0 && k <= n && values >= k && values <= n; }
+
+SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *count) {
+    const shs_pca *p = &m->pca;
+    int ica = m->kind == SHS_MODEL_ICA, i;
+    if ((unsigned)m->kind > SHS_MODEL_ICA) return SHS_BAD_MODEL;
+    if (!(ica ? shs__md_sizes_ok(m->ica.bands, m->ica.components, m->ica.components)
+              : shs__md_sizes_ok(p->bands, p->components, p->eigenvalue_count)))
+        return SHS_BAD_MODEL;
+    if (ica && !m->ica.component) return SHS_BAD_MODEL;
+    *count = shs__md_arrays(m, m->wavelengths != NULL, arrays);
+    for (i = 0; i < *count; i++)
+        if (!*arrays[i].values || !shs__wide_finite(arrays[i].count, *arrays[i].values)) return SHS_BAD_MODEL;
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                      void *user) {
+    shs__md_array arrays[SHS__MD_ARRAYS];
+    shs__md_file f = SHS_ZERO;
+    unsigned char head[SHS__MD_HEAD] = "SHSmodel";
+    shs_model m;
+    shs_wide numbers[SHS__MD_NUMBERS];
+    uint64_t sizes[6] = {SHS__MD_VERSION};
+    int ica, count = 0, i;
+    shs_status status;
+    if (!model || !write_fn) return SHS_BAD_MODEL;
+    m = *model;
+    status = shs__md_check(&m, arrays, &count);
+    if (status != SHS_OK) return status;
+    f.write_fn = write_fn, f.user = user, f.crc = ~(uint32_t)0;
+    ica = m.kind == SHS_MODEL_ICA;
+    sizes[1] = (uint64_t)m.kind;
+    sizes[2] = (uint64_t)(ica ? m.ica.bands : m.pca.bands);
+    sizes[3] = (uint64_t)(ica ? m.ica.components : m.pca.components);
+    sizes[4] = ica ? sizes[3] : (uint64_t)m.pca.eigenvalue_count;
+    sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)(ica ? m.ica.precise : m.pca.precise);
+    if (ica) sizes[5] += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
+    for (i = 0; i < 6; i++) shs__md_put(head + 8 + 4 * i, sizes[i], 4);
+    shs__md_put(head + 32, shs__md_bits_of(ica ? m.ica.count : m.pca.count), 8);
+    shs__md_put(head + 40, ica ? 0 : shs__md_bits_of(m.pca.total_variance), 8);
+    shs__md_put(head + 60, ~shs__md_crc(f.crc, head, 60), 4);
+    if (write_fn(user, head, SHS__MD_HEAD)) return SHS_WRITE_FAILED;
+    for (i = 0; i < count && status == SHS_OK; i++) status = shs__md_write(&f, *arrays[i].values, arrays[i].count);
+    for (i = 0; ica && i < m.ica.components && status == SHS_OK; i++) {
+        shs__md_numbers_of(m.ica.component + i, numbers);
+        status = shs__md_write(&f, numbers, SHS__MD_NUMBERS);
+    }
+    shs__md_put(head, ~f.crc, 4);
+    return status != SHS_OK ? status : write_fn(user, head, 4) ? SHS_WRITE_FAILED : SHS_OK;
+}
+
+/* The first bytes: what the model is, and how large. */
+SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *m, int *wavelengths) {
+    uint64_t sizes[6];
+    shs_wide count, total;
+    int i;
+    if (memcmp(head, "SHSmodel", 8) != 0) return SHS_FOREIGN_MODEL;
+    for (i = 0; i < 6; i++) sizes[i] = shs__md_get(head + 8 + 4 * i, 4);
+    if (sizes[0] > SHS__MD_VERSION) return SHS_NEWER_MODEL;
+    if (shs__md_get(head + 60, 4) != (uint32_t)~shs__md_crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
+    if (!shs__md_from_bits(shs__md_get(head + 32, 8), &count) || !shs__md_from_bits(shs__md_get(head + 40, 8), &total))
+        return SHS_DAMAGED_MODEL;
+    if (sizes[1] > SHS_MODEL_ICA || sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX || sizes[5] > 0x2ff ||
+        !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) || (sizes[5] & 0xf8) ||
+        (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
+        return SHS_DAMAGED_MODEL;
+    m->kind = (shs_model_kind)sizes[1];
+    *wavelengths = (int)(sizes[5] & 1);
+    if (m->kind == SHS_MODEL_ICA) {
+        m->ica.bands = (int)sizes[2], m->ica.components = (int)sizes[3], m->ica.count = count;
+        m->ica.converged = (sizes[5] & 2) != 0, m->ica.used_moments = (sizes[5] & 4) != 0;
+        m->ica.precise = (shs_precision)(sizes[5] >> 8);
+    } else {
+        m->pca.bands = (int)sizes[2], m->pca.components = (int)sizes[3], m->pca.eigenvalue_count = (int)sizes[4];
+        m->pca.count = count, m->pca.total_variance = total, m->pca.precise = (shs_precision)(sizes[5] >> 8);
+    }
+    return SHS_OK;
+}
+
+/* What is not in the file, because it follows: forward = (vectors / scale)'. */
+SHS__PRIVATE shs_status shs__md_complete(shs_pca *p) {
+    int i, j, n = p->bands, k = p->components;
+    for (i = 0; i < n; i++)
+        if (!(p->scale[i] > 0)) return SHS_DAMAGED_MODEL;
+    for (j = 0; j < k; j++)
+        for (i = 0; i < n; i++) *SHS__AT(p->forward, k, j, i) = *SHS__AT(p->vectors, n, i, j) / p->scale[i];
+    return shs__wide_finite((size_t)n * (size_t)k, p->forward) ? SHS_OK : SHS_DAMAGED_MODEL;
+}
+
+SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
+                                      shs_model *model) {
+    shs__md_array arrays[SHS__MD_ARRAYS];
+    shs__md_file f = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    unsigned char head[SHS__MD_HEAD];
+    shs_model m = SHS_ZERO;
+    shs_wide numbers[SHS__MD_NUMBERS];
+    int wavelengths = 0, count, i;
+    shs_status status = shs__ctx_check(ctx);
+    if (status != SHS_OK) return status;
+    if (!read_fn || !model) return SHS_BAD_MODEL;
+    if (read_fn(user, head, SHS__MD_HEAD)) return SHS_READ_FAILED;
+    status = shs__md_read_head(head, &m, &wavelengths);
+    if (status != SHS_OK) return status;
+    f.read_fn = read_fn, f.user = user, f.crc = ~(uint32_t)0;
+    count = shs__md_arrays(&m, wavelengths, arrays);
+    while (shs__layout_next(ctx, &l, &status)) {
+        for (i = 0; i < count; i++) *arrays[i].values = SHS__CARVE(&l, shs_wide, arrays[i].count);
+        if (m.kind == SHS_MODEL_ICA) m.ica.component = SHS__CARVE(&l, shs_ica_component, (size_t)m.ica.components);
+        else m.pca.forward = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m.pca.bands, (size_t)m.pca.components, 1));
+    }
+    for (i = 0; i < count && status == SHS_OK; i++) status = shs__md_read(&f, *arrays[i].values, arrays[i].count);
+    for (i = 0; i < m.ica.components && status == SHS_OK; i++) {
+        status = shs__md_read(&f, numbers, SHS__MD_NUMBERS);
+        if (status == SHS_OK && !shs__md_from_numbers(numbers, m.ica.component + i)) status = SHS_DAMAGED_MODEL;
+    }
+    if (status == SHS_OK && read_fn(user, head, 4)) status = SHS_READ_FAILED;
+    if (status == SHS_OK && shs__md_get(head, 4) != (uint32_t)~f.crc) status = SHS_DAMAGED_MODEL;
+    if (status == SHS_OK && m.kind != SHS_MODEL_ICA) status = shs__md_complete(&m.pca);
+    if (status != SHS_OK) {
+        shs__layout_release(ctx, &l);
+        return status;
+    }
+    SHS__UNPOISON(l.base, l.size);
+    m.block = l.block;
+    *model = m;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
+    if (!model) return;
+    shs__ctx_free(ctx, model->block);
+    memset(model, 0, sizeof *model);
+}
+
+#endif /* SPARSEHS_NO_MODELS */
 
 #endif /* SHS__CUBES */
 #endif /* SHS__REMAINDER */

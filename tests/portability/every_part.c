@@ -252,6 +252,36 @@ static shs_cube draw_cube(void) {
     return cube;
 }
 
+#ifndef SPARSEHS_NO_MODELS
+static unsigned char model_file[1000];
+static size_t model_size, model_at;
+
+static int write_model(void *user, const void *bytes, size_t count) {
+    (void)user;
+    if (count > sizeof model_file - model_size) return 1;
+    memcpy(model_file + model_size, bytes, count);
+    model_size += count;
+    return 0;
+}
+
+static int read_model(void *user, void *bytes, size_t count) {
+    (void)user;
+    if (count > model_size - model_at) return 1;
+    memcpy(bytes, model_file + model_at, count);
+    model_at += count;
+    return 0;
+}
+
+static void models(const shs_context *ctx, const shs_pca *pca) {
+    shs_model m = SHS_ZERO, loaded;
+    m.pca = *pca;
+    expect_ok(shs_model_save(&m, write_model, NULL), "models: saved");
+    expect_ok(shs_model_load(ctx, read_model, NULL, &loaded), "models: loaded");
+    expect(model_at == model_size && loaded.pca.mean[2] == pca->mean[2], "models: as it was");
+    shs_model_free(ctx, &loaded);
+}
+#endif
+
 static void cubes(const shs_context *ctx) {
     shs_cube cube = draw_cube(), components = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
@@ -274,6 +304,9 @@ static void cubes(const shs_context *ctx) {
         worst =
             off((shs_wide)back[i], (shs_wide)cube_pixels[i]) > worst ? off((shs_wide)back[i], (shs_wide)cube_pixels[i]) : worst;
     expect(worst < (shs_wide)0.1f, "cubes: pixels come back from two components");
+#ifndef SPARSEHS_NO_MODELS
+    models(ctx, &pca);
+#endif
     shs_pca_free(ctx, &pca);
     sink.pixels = outputs;
     expect_ok(shs_rx(ctx, &cube, NULL, &sink, NULL), "cubes: RX");

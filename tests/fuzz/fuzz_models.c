@@ -1,0 +1,72 @@
+/* fuzz_models.c - files that say they are models. The input is such a file, whose check sums are made right in every second
+   case, so that what stands behind them is reached. What is loaded is a model: it is saved, and the same is loaded again. */
+#include "fuzz.h"
+
+typedef struct memory_file {
+    uint8_t bytes[1 << 13];
+    size_t size, at;
+} memory_file;
+
+static int read_bytes(void *user, void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (count > f->size - f->at) return 1;
+    memcpy(bytes, f->bytes + f->at, count);
+    f->at += count;
+    return 0;
+}
+
+static int write_bytes(void *user, const void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (count > sizeof f->bytes - f->size) return 1;
+    memcpy(f->bytes + f->size, bytes, count);
+    f->size += count;
+    return 0;
+}
+
+static void sign(uint8_t *bytes, size_t count, uint8_t *to) {
+    uint32_t crc = 0xffffffffu;
+    size_t i;
+    int b;
+    for (i = 0; i < count; i++)
+        for (crc ^= bytes[i], b = 0; b < 8; b++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+    for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
+}
+
+/* The length that the first bytes ask for; more than there is room for where they ask for no model. */
+static size_t length_of(const uint8_t *bytes) {
+    size_t n = bytes[16], k = bytes[20], e = bytes[24], values = 2 * n + e + 2 * n * k;
+    if (bytes[12] == 2) values = n + k + 3 * n * k + k * k + 7 * k;
+    return 68 + 8 * (values + (bytes[28] & 1) * n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    memory_file f = SHS_ZERO, again = SHS_ZERO;
+    shs_model m, twice;
+    world w;
+    shs_status status;
+    input in = input_of(data, size);
+    int flags = byte(&in);
+    world_of(&w, &in);
+    f.size = (size_t)(in.end - in.at);
+    if (f.size > sizeof f.bytes - 64) f.size = sizeof f.bytes - 64;
+    memcpy(f.bytes + (flags & 2 ? 8 : 0), in.at, f.size);
+    if (flags & 2) memcpy(f.bytes, "SHSmodel", 8), f.size += 8;
+    if (flags & 1) { /* zeros follow what is there */
+        if (f.size < 64) f.size = 64;
+        if (length_of(f.bytes) < sizeof f.bytes) f.size = length_of(f.bytes);
+        sign(f.bytes, 60, f.bytes + 60);
+        if (f.size > 68) sign(f.bytes + 64, f.size - 68, f.bytes + f.size - 4);
+    }
+    status = shs_model_load(&w.ctx, read_bytes, &f, &m);
+    must(f.at <= f.size);
+    if (status == SHS_OK) {
+        must(shs_model_save(&m, write_bytes, &again) == SHS_OK && again.size == f.at);
+        w.allocations_left = -1;
+        must(shs_model_load(&w.ctx, read_bytes, &again, &twice) == SHS_OK);
+        must(m.kind == twice.kind && (m.wavelengths != NULL) == (twice.wavelengths != NULL));
+        shs_model_free(&w.ctx, &twice);
+        shs_model_free(&w.ctx, &m);
+    }
+    must(w.outstanding == 0);
+    return 0;
+}
