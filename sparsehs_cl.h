@@ -110,6 +110,13 @@ typedef enum shs_cl_syrk {
     SHS_CL_SYRK_UNITS     /* double matrix units: NVIDIA's, where shs_real is double */
 } shs_cl_syrk;
 
+/* What the kernels over pixels can do without, to see what it is worth; add them up. */
+typedef enum shs_cl_without {
+    SHS_CL_WITHOUT_LOCAL = 1,     /* local memory: every value comes from global memory */
+    SHS_CL_WITHOUT_REGISTERS = 2, /* blocks of results in registers: the smallest there are */
+    SHS_CL_WITHOUT_OVERLAP = 4    /* transfers while kernels work */
+} shs_cl_without;
+
 typedef struct shs_cl_options {
     /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
        first. */
@@ -125,6 +132,9 @@ typedef struct shs_cl_options {
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
     shs_cl_coder coder;  /* another than AUTO is used or, where it does not fit, refused: SHS_UNSUPPORTED */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
+    unsigned without;    /* a sum of shs_cl_without, for measurements; bytes are then multiplied as floats, */
+    int group_items;     /* and with this: work-items of a group over pixels, 128, 256, 512 or 1024, fewer where blocks or local
+                            memory do not allow so many; 0 = what each kernel does best with */
     int fallback;        /* non-zero: what the device cannot do, or has too little memory for, is done on the CPU; 0 =
                             SHS_UNSUPPORTED or SHS_NO_MEMORY */
     int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
@@ -853,7 +863,12 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#define RESCALE 0 /* 1: from low .. high to new_low .. new_high */\n",
     "#endif\n",
     "\n",
+    "#ifndef ITEMS\n",
     "#define ITEMS SHS__CL_MAP_ITEMS\n",
+    "#endif\n",
+    "#ifndef IN_LOCAL\n",
+    "#define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */\n",
+    "#endif\n",
     "#define ALL (ITEMS * PIXELS)\n",
     "#define BLOCKS (OUTPUTS / 4)\n",
     "#define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together, */\n",
@@ -940,7 +955,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "\n",
     "/* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels go through local memory, where a pixel's\n",
     "   stand in words of TOGETHER bands, an odd number of words from the next pixel's, so that neighbours find different banks. */\n",
-    "#if DIRECT && FROM == 2\n",
+    "#if DIRECT && FROM == 2 && IN_LOCAL\n",
     "#define TRANSPOSED 1\n",
     "#define DEEP SHS__CL_MAP_DEEP\n",
     "#define TOGETHER SHS__CL_MAP_TOGETHER(BYTES)\n",
@@ -977,6 +992,15 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "    int b0, b, o, e, j, k;\n",
     "    for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)((j * ITEMS + i) * PITCH) : PLACE(group + (size_t)(j * ITEMS + i));\n",
     "    for (o = 0; o < PIXELS * BLOCKS; o++) y[o] = (VEC4)(0);\n",
+    "#if !IN_LOCAL\n",
+    "    for (b = 0; b < used; b++)\n",
+    "        for (j = 0; j < PIXELS; j++) {\n",
+    "            const ELEM x = LESS_CENTRE(FROM_HERE[ROW(b) + place[j]], CENTRE(b));\n",
+    "            __global const VEC4 *m = (__global const VEC4 *)(matrix + (size_t)b * (size_t)padded + (size_t)first);\n",
+    "            for (o = 0; o < BLOCKS; o++) y[j * BLOCKS + o] += m[o] * x;\n",
+    "        }\n",
+    "    return;\n",
+    "#endif\n",
     "    for (b0 = 0; b0 < used; b0 += DEEP) {\n",
     "        const int depth = min(DEEP, used - b0), rounded = (depth + TOGETHER - 1) / TOGETHER * TOGETHER;\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
@@ -1213,7 +1237,9 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#define SKEWED 0 /* 1: the program holds `skewed`, not `products` */\n",
     "#endif\n",
     "\n",
+    "#ifndef ITEMS\n",
     "#define ITEMS SHS__CL_ITEMS\n",
+    "#endif\n",
     "#define SLICE SHS__CL_CHUNK_PIXELS\n",
     "\n",
     "#if !SKEWED\n",
@@ -1223,6 +1249,8 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
     "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
     "     v +---+   the next KB are on their way to registers meanwhile\n",
+    "\n",
+    "   Where the caller wants another number of items there are HIGH down a tile, of RA rows each.\n",
     " */\n",
     "\n",
     "#ifndef R\n",
@@ -1234,6 +1262,9 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#ifndef KB\n",
     "#define KB 16 /* a multiple of 16 / R */\n",
     "#endif\n",
+    "#ifndef IN_LOCAL\n",
+    "#define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */\n",
+    "#endif\n",
     "#ifndef SAME\n",
     "#define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */\n",
     "#endif\n",
@@ -1241,7 +1272,17 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#define T SHS__CL_TILE_EDGE(R)\n",
     "#define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */\n",
     "#define EACH (T * KB / ITEMS) /* elements of a tile that an item fetches */\n",
+    "#define HIGH (ITEMS / 16)     /* items down a tile, */\n",
+    "#define RA (R * 16 / HIGH)    /* and the rows of each */\n",
     "typedef VECTOR(ELEM, W) vec;\n",
+    "\n",
+    "#if !IN_LOCAL\n",
+    "inline vec from_global(__global const ELEM *X, ulong ld, int rows, int row) {\n",
+    "    vec v;\n",
+    "    for (int l = 0; l < W; l++) ((ELEM *)&v)[l] = row + l < rows ? X[(ulong)(row + l) * ld] : (ELEM)0;\n",
+    "    return v;\n",
+    "}\n",
+    "#endif\n",
     "\n",
     "#define ROW(l, part)                                                                                                  \\\n",
     "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
@@ -1259,7 +1300,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
     "    int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;\n",
     "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
-    "    vec sum[R][R / W];\n",
+    "    vec sum[RA][R / W];\n",
     "    ELEM next_a[EACH], next_b[EACH];\n",
     "#if SAME\n",
     "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
@@ -1268,7 +1309,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "    ti = t / ((rows_b + T - 1) / T);\n",
     "    tj = t % ((rows_b + T - 1) / T);\n",
     "#endif\n",
-    "    for (int i = 0; i < R; i++)\n",
+    "    for (int i = 0; i < RA; i++)\n",
     "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
     "\n",
     "#define FETCH(at)                                                                                                     \\\n",
@@ -1280,8 +1321,11 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \\\n",
     "    }\n",
     "\n",
+    "#if IN_LOCAL\n",
     "    FETCH(0)\n",
+    "#endif\n",
     "    for (k = 0; k < SLICE; k += KB) {\n",
+    "#if IN_LOCAL\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
     "            int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;\n",
@@ -1290,11 +1334,17 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "        }\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        if (k + KB < SLICE) FETCH(k + KB)\n",
+    "#define ROWS_AT(q, i) tile_a[(q)*PITCH + (i)*HIGH + y]\n",
+    "#define COLUMNS_AT(q, j) tile_b[(q)*PITCH + (j)*16 + x]\n",
+    "#else\n",
+    "#define ROWS_AT(q, i) from_global(A + from_a + pixel + (ulong)(k + (q)), lda, rows_a, ti * T + ((i)*HIGH + y) * W)\n",
+    "#define COLUMNS_AT(q, j) from_global(B + from_b + pixel + (ulong)(k + (q)), ldb, rows_b, tj * T + ((j)*16 + x) * W)\n",
+    "#endif\n",
     "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
-    "            vec a[R / W], b[R / W];\n",
-    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];\n",
-    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];\n",
-    "            _Pragma(\"unroll\") for (int i = 0; i < R / W; i++) {\n",
+    "            vec a[RA / W], b[R / W];\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < RA / W; i++) a[i] = ROWS_AT(q, i);\n",
+    "            _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) b[j] = COLUMNS_AT(q, j);\n",
+    "            _Pragma(\"unroll\") for (int i = 0; i < RA / W; i++) {\n",
     "                ROW(0, s0)\n",
     "                ROW(1, s1)\n",
     "#if W == 4\n",
@@ -1305,8 +1355,8 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "        }\n",
     "    }\n",
     "    partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);\n",
-    "    _Pragma(\"unroll\") for (int i = 0; i < R; i++) {\n",
-    "        int row = (i / W * 16 + y) * W + i % W;\n",
+    "    _Pragma(\"unroll\") for (int i = 0; i < RA; i++) {\n",
+    "        int row = (i / W * HIGH + y) * W + i % W;\n",
     "        _Pragma(\"unroll\") for (int j = 0; j < R / W; j++)\n",
     "            ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];\n",
     "    }\n",
@@ -2596,16 +2646,22 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "#define PIXELS 2 /* 1, 2 or 4 */\n",
     "#endif\n",
     "\n",
+    "#ifndef ITEMS\n",
     "#define ITEMS SHS__CL_SWEEP_ITEMS\n",
+    "#endif\n",
+    "#ifndef IN_LOCAL\n",
+    "#define IN_LOCAL 1 /* 0: items write their sums themselves, to see what local memory is worth */\n",
+    "#endif\n",
     "#define GROUP SHS__CL_SWEEP_PIXELS\n",
     "#if REAL_BITS == 64\n",
     "#define LOG2E M_LOG2E\n",
     "#else\n",
     "#define LOG2E M_LOG2E_F\n",
     "#endif\n",
-    "#define TOGETHER 16 /* sums that a group makes at a time, each from LANES of its items */\n",
-    "#define LANES (ITEMS / TOGETHER)\n",
-    "#define PITCH (ITEMS + LANES) /* so that the items of a warp find different banks */\n",
+    "#define PARTY 128   /* items of a group whose sums are added at a time, */\n",
+    "#define TOGETHER 16 /* so many of them, each in LANES parts */\n",
+    "#define LANES (PARTY / TOGETHER)\n",
+    "#define PITCH (PARTY + LANES) /* so that the items of a warp find different banks */\n",
     "#if PIXELS == 1\n",
     "typedef real vec;\n",
     "#else\n",
@@ -2665,23 +2721,24 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "}\n",
     "\n",
     "/* The group's sums from those of its items: partial[(block * VALUES + v) * groups + group]. */\n",
+    "#if IN_LOCAL\n",
     "inline void add_items(const real *sum, __local real *room, __local wide *parts, __global wide *partial) {\n",
-    "    const int i = (int)get_local_id(0);\n",
-    "    int v, k, l;\n",
+    "    const int i = (int)get_local_id(0), k = i / LANES;\n",
+    "    int party, v, e, l = i % LANES;\n",
+    "    for (v = i; v < VALUES * (LANES + 1); v += ITEMS) parts[v] = 0;\n",
+    "    for (party = 0; party < ITEMS / PARTY; party++)\n",
     "#pragma unroll\n",
-    "    for (v = 0; v < VALUES; v += TOGETHER) {\n",
-    "        real x = 0;\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (v = 0; v < VALUES; v += TOGETHER) {\n",
+    "            real x = 0;\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
     "#pragma unroll\n",
-    "        for (k = 0; k < TOGETHER; k++)\n",
-    "            if (v + k < VALUES) room[k * PITCH + i] = sum[v + k];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "        k = i / LANES, l = i % LANES;\n",
-    "        if (v + k < VALUES) {\n",
-    "            for (int e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];\n",
-    "            parts[(v + k) * (LANES + 1) + l] = (wide)x;\n",
+    "            for (e = 0; e < TOGETHER; e++)\n",
+    "                if (v + e < VALUES && i / PARTY == party) room[e * PITCH + i % PARTY] = sum[v + e];\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            if (k >= TOGETHER || v + k >= VALUES) continue;\n",
+    "            for (e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];\n",
+    "            parts[(v + k) * (LANES + 1) + l] += (wide)x;\n",
     "        }\n",
-    "    }\n",
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
     "    for (v = i; v < VALUES; v += ITEMS) {\n",
     "        wide total = 0;\n",
@@ -2689,23 +2746,31 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "        partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_num_groups(0) + get_group_id(0)] = total;\n",
     "    }\n",
     "}\n",
+    "#endif\n",
     "\n",
     "/* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */\n",
     "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global const real *Z, ulong from, ulong ldz,\n",
     "                                                                       ulong padded, __global const real *W, int c,\n",
     "                                                                       __global wide *partial) {\n",
-    "    __local real room[TOGETHER * PITCH];\n",
-    "    __local wide parts[VALUES * (LANES + 1)];\n",
     "    const int i = (int)get_local_id(0), block = (int)get_group_id(1);\n",
     "    const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;\n",
     "    const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);\n",
     "    ulong p;\n",
     "    real sum[VALUES];\n",
     "    int v, a, d, j;\n",
+    "#if IN_LOCAL\n",
+    "    __local real room[TOGETHER * PITCH];\n",
+    "    __local wide parts[VALUES * (LANES + 1)];\n",
     "#if ROWS == M\n",
     "    __local real w[DIRECTIONS * M];\n",
     "    for (v = i; v < DIRECTIONS * M; v += ITEMS) w[v] = first * M + v < c * M ? W[first * M + v] : 0;\n",
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#endif\n",
+    "#endif\n",
+    "#if IN_LOCAL && ROWS == M\n",
+    "#define DIRECTION(d, a) w[(d)*M + (a)]\n",
+    "#else\n",
+    "#define DIRECTION(d, a) W[min(first + (d), c - 1) * M + (a)]\n",
     "#endif\n",
     "#pragma unroll\n",
     "    for (v = 0; v < VALUES; v++) sum[v] = 0;\n",
@@ -2723,7 +2788,7 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "        for (d = 0; d < DIRECTIONS; d++) {\n",
     "            vec y = (vec)(0);\n",
     "#pragma unroll\n",
-    "            for (a = 0; a < M; a++) y += w[d * M + a] * rows[a];\n",
+    "            for (a = 0; a < M; a++) y += DIRECTION(d, a) * rows[a];\n",
     "#pragma unroll\n",
     "            for (j = 0; j < PIXELS; j++) add(((const real *)&y)[j], z + j, here[j], sum + d * EACH);\n",
     "        }\n",
@@ -2737,7 +2802,7 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "        for (a = 0; a < M; a++) {\n",
     "            const vec x = *(__global const vec *)(at + (ulong)a * ldz);\n",
     "#pragma unroll\n",
-    "            for (d = 0; d < DIRECTIONS; d++) y[d] += W[min(first + d, c - 1) * M + a] * x;\n",
+    "            for (d = 0; d < DIRECTIONS; d++) y[d] += DIRECTION(d, a) * x;\n",
     "        }\n",
     "#pragma unroll\n",
     "        for (a = 0; a < ROWS; a++)\n",
@@ -2747,7 +2812,13 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     "            for (j = 0; j < PIXELS; j++) add(((const real *)(y + d))[j], z + j, here[j], sum + d * EACH);\n",
     "#endif\n",
     "    }\n",
+    "#if IN_LOCAL\n",
     "    add_items(sum, room, parts, partial);\n",
+    "#else\n",
+    "#pragma unroll\n",
+    "    for (v = 0; v < VALUES; v++)\n",
+    "        partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_global_size(0) + get_global_id(0)] = (wide)sum[v];\n",
+    "#endif\n",
     "}\n",
     NULL};
 
@@ -4264,7 +4335,7 @@ SHS__PRIVATE void shs__cl_program_free(shs_cl *cl, shs__cl_program *p) {
 
 /* The build options of a program, which make it the one for the task. */
 typedef struct shs__cl_build {
-    char text[400];
+    char text[480];
 } shs__cl_build;
 
 SHS__PRIVATE void shs__cl_define_as(shs__cl_build *b, const char *name, const char *value) {
@@ -5694,6 +5765,15 @@ SHS__PRIVATE size_t shs__cl_elem_bytes(const shs_cl *cl, int precise) {
     return precise ? shs__cl_wide_size(cl) : sizeof(shs_real);
 }
 
+/* Whether the caller wants to see what pixels' kernels are without something, or in other groups. */
+SHS__PRIVATE int shs__cl_on_trial(const shs_cl *cl) { return cl->options.without || cl->options.group_items; }
+
+/* What a kernel over pixels is told of it, whose groups are usually of so many items. */
+SHS__PRIVATE void shs__cl_define_trial(const shs_cl *cl, int items, int usual, shs__cl_build *b) {
+    if (items != usual) shs__cl_define(b, "ITEMS", (size_t)items);
+    if (cl->options.without & SHS_CL_WITHOUT_LOCAL) shs__cl_define(b, "IN_LOCAL", 0);
+}
+
 SHS__PRIVATE shs__cl_build shs__cl_elem_build(const shs_cl *cl, int precise) {
     shs__cl_build b = SHS_ZERO;
     shs__cl_define_as(&b, "ELEM", precise ? "wide" : "real");
@@ -5815,7 +5895,7 @@ SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
    of the skewed array, for which it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
     const double speed[3] = {0.25, 0.5, 0.8}, skewed_speed = 0.67;
-    int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
+    int i, most = cl->options.without & SHS_CL_WITHOUT_REGISTERS ? 1 : shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
     size_t blocks = (size_t)(SHS__CL_SKEWED_ACROSS(t->rows_a) * SHS__CL_SKEWED_DOWN(t->rows_a));
     double best = 0;
     for (i = 0; i < most; i++) {
@@ -5827,7 +5907,8 @@ SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
         t->r = r;
         t->tiles = tiles;
     }
-    if (!t->same || t->rows_a > SHS__CL_SKEWED_ROWS || !((double)(blocks * 64) / skewed_speed < best)) return;
+    if (!t->same || t->rows_a > SHS__CL_SKEWED_ROWS || shs__cl_on_trial(cl) || !((double)(blocks * 64) / skewed_speed < best))
+        return;
     t->r = 0;
     t->tiles = blocks;
 }
@@ -5854,7 +5935,10 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
                                           const shs__cl_planes *b, size_t slices, size_t first, size_t count, cl_mem partial) {
     shs__cl_build build = shs__cl_elem_build(px->cl, t->precise);
     size_t elem = shs__cl_elem_bytes(px->cl, t->precise), lanes = t->r == 2 ? 2 : 4;
+    int items = px->cl->options.group_items ? shs__imin(px->cl->options.group_items, 128 * t->r) : SHS__CL_ITEMS;
     shs__cl_call call;
+    if (items > 64 * t->r) lanes = 2; /* an item has two rows */
+    shs__cl_define_trial(px->cl, items, SHS__CL_ITEMS, &build);
     shs__cl_define(&build, "R", (size_t)t->r);
     shs__cl_define(&build, "W", lanes);
     shs__cl_define(&build, "KB", elem == 8 ? 8 : 16);
@@ -5865,7 +5949,7 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
     shs__cl_pass_buffer(&call, b->buffer), shs__cl_pass_size(&call, b->from), shs__cl_pass_size(&call, b->ld);
     shs__cl_pass_int(&call, b->rows);
     shs__cl_pass_int(&call, (int)first), shs__cl_pass_buffer(&call, partial);
-    return shs__cl_launch(&call, count, SHS__CL_ITEMS, slices, 1, "products");
+    return shs__cl_launch(&call, count, (size_t)items, slices, 1, "products");
 }
 
 /* A group makes the whole skewed array of a slice, as many copies of it as it has work-items for. */
@@ -6023,6 +6107,11 @@ SHS__PRIVATE shs_status shs__cl_stage(shs__cl_pixels *px, shs__cl_slice *s, int 
     return shs__cl_write_later(px->cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size, px->staging[slot]);
 }
 
+/* Where transfers and kernels are not to overlap: waits for the queue. */
+SHS__PRIVATE shs_status shs__cl_one_by_one(shs_cl *cl, int queue) {
+    return cl->options.without & SHS_CL_WITHOUT_OVERLAP ? shs__cl_finish(cl, queue) : SHS_OK;
+}
+
 /* Sets slice i on its way; returns at once where the driver does. */
 SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     shs__cl_slice *s = px->slices + i;
@@ -6043,7 +6132,7 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     shs__cl_forget(cl, px->arrived + slot);
     status = shs__cl_mark(cl, 1, px->arrived + slot);
     s->loaded = px->kept;
-    return status;
+    return status == SHS_OK ? shs__cl_one_by_one(cl, 1) : status;
 }
 
 /* ---- a pass: slices, panels --------------------------------------------------------------------------------------- */
@@ -6199,6 +6288,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
         if (i + 1 < px->slice_count) status = shs__cl_bring(px, i + 1);
         if (status == SHS_OK && arrived && !pass->step) status = shs__cl_after(cl, 0, arrived);
         if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s);
+        if (status == SHS_OK) status = shs__cl_one_by_one(cl, 0);
         shs__cl_forget(cl, px->done + (i & 1));
         if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
         done += s->pixels;
@@ -6412,7 +6502,9 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
     shs_status status;
     *can = 0;
-    if (cl->bytes == SHS__CL_BYTES_NOT || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
+    if (cl->bytes == SHS__CL_BYTES_NOT || shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) ||
+        !cl->has_double)
+        return SHS_OK;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return SHS_OK;
     status = shs__cl_begin_bytes(px).status;
@@ -6509,7 +6601,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
 
 typedef struct shs__cl_map_job {
     cl_mem matrix, constant;
-    int outputs, padded, block, pixels, written, squares; /* block, pixels: outputs and pixels of a work-item */
+    int outputs, padded, block, pixels, items, written, squares; /* block, pixels: outputs and pixels of a work-item */
     shs__cl_build build;
     cl_mem low, high, out;
     const shs_sink *sink;
@@ -6519,14 +6611,15 @@ typedef struct shs__cl_map_job {
 } shs__cl_map_job;
 
 /* Local memory of a group of map.cl whose items take so many pixels. */
-SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels) {
-    size_t tile = (size_t)(pixels * SHS__CL_MAP_ITEMS) * SHS__CL_MAP_PITCH(px->view.size) * shs__zmax(px->view.size, 4);
-    return (px->layout == SHS_INTERLEAVE_BIP ? tile : 0) + 8192; /* the matrix, and what is summed there */
+SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels, int items) {
+    size_t tile = (size_t)(pixels * items) * SHS__CL_MAP_PITCH(px->view.size) * shs__zmax(px->view.size, 4);
+    return (px->layout == SHS_INTERLEAVE_BIP ? tile : 0) + 6144 + 16 * (size_t)items; /* the matrix, and extremes */
 }
 
 /* Outputs and pixels of an item: their product are the sums that it keeps in registers, 48 doubles or 64 floats at most. */
 SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int precise, shs__cl_map_job *job) {
     const shs_cl *cl = px->cl;
+    const size_t local = shs__zmin(cl->local_bytes, 48 << 10);
     int block = shs__imin(shs__cl_elem_bytes(cl, precise) == 8 ? 12 : 16, shs__la_round_up(outputs, 4));
     job->outputs = outputs;
     job->padded = INT_MAX;
@@ -6536,11 +6629,16 @@ SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int p
         job->padded = shs__la_round_up(outputs, block);
     }
     job->pixels = cl->map_pixels ? cl->map_pixels : cl->is_cpu ? 1 : 4;
-    while (job->pixels > 1 && shs__cl_map_local(px, job->pixels) > shs__zmin(cl->local_bytes, 48 << 10)) job->pixels /= 2;
+    job->items = cl->options.group_items ? cl->options.group_items : SHS__CL_MAP_ITEMS;
+    if (cl->options.without & SHS_CL_WITHOUT_REGISTERS)
+        job->pixels = 1, job->block = 4, job->padded = shs__la_round_up(outputs, 4);
+    while (job->pixels > 1 && job->pixels * job->items > SHS__CL_CHUNK_PIXELS) job->pixels /= 2;
+    while (job->pixels > 1 && shs__cl_map_local(px, job->pixels, job->items) > local) job->pixels /= 2;
+    while (job->items > SHS__CL_MAP_ITEMS && shs__cl_map_local(px, 1, job->items) > local) job->items /= 2;
 }
 
 /* Pixels of a group; a whole number of groups is a chunk of a panel. */
-SHS__PRIVATE size_t shs__cl_map_group(const shs__cl_map_job *job) { return (size_t)(SHS__CL_MAP_ITEMS * job->pixels); }
+SHS__PRIVATE size_t shs__cl_map_group(const shs__cl_map_job *job) { return (size_t)(job->items * job->pixels); }
 
 /* Matrix, constants and shift to the device, as shs__px_map_set makes them; rooms: the first of matrix, constant. */
 SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_map *map, int precise, int room,
@@ -6584,6 +6682,7 @@ SHS__PRIVATE shs__cl_build shs__cl_map_build(const shs__cl_pixels *px, const shs
     if (direct) shs__cl_define_cube(px, &b);
     shs__cl_define(&b, "OUTPUTS", (size_t)job->block);
     shs__cl_define(&b, "PIXELS", (size_t)job->pixels);
+    shs__cl_define_trial(px->cl, job->items, SHS__CL_MAP_ITEMS, &b);
     shs__cl_define(&b, "MODE", (size_t)mode);
     shs__cl_define(&b, "SQUARES", job->squares != 0);
     return b;
@@ -6612,7 +6711,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_map(const shs__cl_pixels *px, const shs_
 }
 
 SHS__PRIVATE shs_status shs__cl_launch_map(const shs__cl_call *call, const shs__cl_map_job *job, size_t padded, const char *stage) {
-    return shs__cl_launch(call, padded / shs__cl_map_group(job), SHS__CL_MAP_ITEMS,
+    return shs__cl_launch(call, padded / shs__cl_map_group(job), (size_t)job->items,
                           job->squares ? 1 : (size_t)(job->padded / job->block), 1, stage);
 }
 
@@ -6725,6 +6824,7 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
         status = shs__cl_read_later(cl, 1, job->out, 0, row * (size_t)job->written,
                                     (unsigned char *)sink->pixels + before * (size_t)job->written);
     shs__cl_forget(cl, px->fetched + turn);
+    if (status == SHS_OK) status = shs__cl_one_by_one(cl, 1);
     return status == SHS_OK ? shs__cl_mark(cl, 1, px->fetched + turn) : status;
 }
 
@@ -6965,7 +7065,7 @@ typedef struct shs__cl_sweep_job {
     shs__cl_build build;
     shs__cl_totals totals;
     cl_mem W;
-    int c, rows, row_blocks, directions, each, begun;
+    int c, rows, row_blocks, directions, each, items, begun;
     shs_wide *sums; /* block by block */
 } shs__cl_sweep_job;
 
@@ -6977,11 +7077,14 @@ SHS__PRIVATE void shs__cl_sweep_shape(const shs__cl_pixels *px, const char *cont
     job->c = c;
     job->row_blocks = (m + most - 1) / most;
     job->rows = (m + job->row_blocks - 1) / job->row_blocks;
+    if (px->cl->options.without & SHS_CL_WITHOUT_REGISTERS) room = 0;
     job->each = contrast ? job->rows + 1 : 2;
+    job->items = px->cl->options.group_items ? px->cl->options.group_items : SHS__CL_SWEEP_ITEMS;
     while (pixels > 1 && (room - pixels * job->rows) / job->each < shs__imin(c, 3)) pixels /= 2;
-    fit = shs__imin((room - pixels * job->rows) / job->each, contrast ? c : 8);
+    fit = shs__imax(shs__imin((room - pixels * job->rows) / job->each, contrast ? c : 8), 1);
     blocks = (c + fit - 1) / fit;
     job->directions = (c + blocks - 1) / blocks;
+    shs__cl_define_trial(px->cl, job->items, SHS__CL_SWEEP_ITEMS, &job->build);
     shs__cl_define(&job->build, "M", (size_t)m);
     shs__cl_define(&job->build, "ROWS", (size_t)job->rows);
     shs__cl_define(&job->build, "DIRECTIONS", (size_t)job->directions);
@@ -7000,19 +7103,24 @@ SHS__PRIVATE const shs_wide *shs__cl_sweep_sum(const shs__cl_sweep_job *job, int
     return job->sums + (size_t)(block * job->directions + d % job->directions) * (size_t)job->each + r % job->rows;
 }
 
+/* Partial sums of each value that a group writes. */
+SHS__PRIVATE size_t shs__cl_sweep_partial(const shs__cl_pixels *px, const shs__cl_sweep_job *job) {
+    return px->cl->options.without & SHS_CL_WITHOUT_LOCAL ? (size_t)job->items : 1;
+}
+
 SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
     shs__cl_sweep_job *job = (shs__cl_sweep_job *)arg;
-    size_t groups = shs__ctx_chunks(padded, SHS__CL_SWEEP_PIXELS);
+    size_t groups = shs__ctx_chunks(padded, SHS__CL_SWEEP_PIXELS), sums = groups * shs__cl_sweep_partial(px, job);
     cl_mem partial = NULL;
     shs__cl_call call;
-    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, groups * job->totals.size * shs__cl_wide_size(px->cl), &partial);
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, sums * job->totals.size * shs__cl_wide_size(px->cl), &partial);
     if (status != SHS_OK) return status;
     call = shs__cl_begin(px->cl, shs__cl_source_sweep, job->build.text, "sweep");
     shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
     shs__cl_pass_size(&call, padded), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_int(&call, job->c);
     shs__cl_pass_buffer(&call, partial);
-    status = shs__cl_launch(&call, groups, SHS__CL_SWEEP_ITEMS, shs__cl_sweep_blocks(job), 1, "sweep");
-    if (status == SHS_OK) status = shs__cl_totals_gather(px, &job->totals, partial, groups, job->begun);
+    status = shs__cl_launch(&call, groups, (size_t)job->items, shs__cl_sweep_blocks(job), 1, "sweep");
+    if (status == SHS_OK) status = shs__cl_totals_gather(px, &job->totals, partial, sums, job->begun);
     job->begun = 1;
     return status;
 }
@@ -7021,6 +7129,7 @@ SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const
 SHS__PRIVATE shs_status shs__cl_sweep_run(shs__cl_pixels *px, shs__cl_sweep_job *job, const shs_wide *W) {
     shs_cl *cl = px->cl;
     size_t cells = (size_t)px->m * (size_t)job->c, size = shs__cl_sweep_blocks(job) * (size_t)(job->directions * job->each), i;
+    size_t bytes = size * shs__cl_sweep_partial(px, job) * shs__cl_wide_size(cl) / SHS__CL_SWEEP_PIXELS + 1; /* a pixel */
     shs_real *directions = (shs_real *)shs__cl_alloc(cl, cells * sizeof *directions);
     shs_status status = SHS_OK;
     job->sums = (shs_wide *)shs__cl_alloc(cl, size * sizeof *job->sums);
@@ -7029,9 +7138,7 @@ SHS__PRIVATE shs_status shs__cl_sweep_run(shs__cl_pixels *px, shs__cl_sweep_job 
     if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_DIRECTIONS, cells * sizeof *directions, &job->W);
     if (status == SHS_OK) status = shs__cl_write_later(cl, 0, job->W, 0, cells * sizeof *directions, directions);
     if (status == SHS_OK) status = shs__cl_totals_room(px, SHS__CL_ROOM_PRODUCTS, size, &job->totals);
-    if (status == SHS_OK)
-        status = shs__cl_white_run(px, size * shs__cl_wide_size(cl) / SHS__CL_SWEEP_PIXELS + 1, shs__cl_sweep_panel, job,
-                                   &px->white_count);
+    if (status == SHS_OK) status = shs__cl_white_run(px, bytes, shs__cl_sweep_panel, job, &px->white_count);
     if (status == SHS_OK) status = shs__cl_totals_end(px, &job->totals, job->sums);
     if (status != SHS_OK) (void)shs__cl_finish(cl, 0); /* the directions are read until then */
     shs__cl_free(cl, directions);
@@ -7395,6 +7502,7 @@ SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     cl->unified = d->unified;
     cl->local_bytes = d->local_bytes;
     cl->max_group = d->max_group;
+    while ((size_t)cl->options.group_items > cl->max_group) cl->options.group_items /= 2;
     cl->max_alloc = d->max_alloc;
     cl->units = (cl_uint)shs__imax(d->units, 1);
     cl->limit = d->memory - d->memory / 16; /* the driver and the display live there too */
@@ -7452,6 +7560,9 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
     if ((unsigned)o->kind > SHS_CL_CPU || (unsigned)o->coder > SHS_CL_CODER_GENERAL || (unsigned)o->syrk > SHS_CL_SYRK_UNITS ||
         o->index < 0 ||
         (!o->context && (o->device_id || o->queue)))
+        return SHS_BAD_OPTIONS;
+    if (o->without > (SHS_CL_WITHOUT_LOCAL | SHS_CL_WITHOUT_REGISTERS | SHS_CL_WITHOUT_OVERLAP)) return SHS_BAD_OPTIONS;
+    if (o->group_items && o->group_items != 128 && o->group_items != 256 && o->group_items != 512 && o->group_items != 1024)
         return SHS_BAD_OPTIONS;
     return SHS_OK;
 }

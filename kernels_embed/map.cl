@@ -47,7 +47,12 @@
 #define RESCALE 0 /* 1: from low .. high to new_low .. new_high */
 #endif
 
+#ifndef ITEMS
 #define ITEMS SHS__CL_MAP_ITEMS
+#endif
+#ifndef IN_LOCAL
+#define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */
+#endif
 #define ALL (ITEMS * PIXELS)
 #define BLOCKS (OUTPUTS / 4)
 #define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together, */
@@ -83,7 +88,7 @@ typedef VECTOR(ELEM, 4) VEC4;
 
 /* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels go through local memory, where a pixel's
    stand in words of TOGETHER bands, an odd number of words from the next pixel's, so that neighbours find different banks. */
-#if DIRECT && FROM == 2
+#if DIRECT && FROM == 2 && IN_LOCAL
 #define TRANSPOSED 1
 #define DEEP SHS__CL_MAP_DEEP
 #define TOGETHER SHS__CL_MAP_TOGETHER(BYTES)
@@ -120,6 +125,15 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
     int b0, b, o, e, j, k;
     for (j = 0; j < PIXELS; j++) place[j] = TRANSPOSED ? (size_t)((j * ITEMS + i) * PITCH) : PLACE(group + (size_t)(j * ITEMS + i));
     for (o = 0; o < PIXELS * BLOCKS; o++) y[o] = (VEC4)(0);
+#if !IN_LOCAL
+    for (b = 0; b < used; b++)
+        for (j = 0; j < PIXELS; j++) {
+            const ELEM x = LESS_CENTRE(FROM_HERE[ROW(b) + place[j]], CENTRE(b));
+            __global const VEC4 *m = (__global const VEC4 *)(matrix + (size_t)b * (size_t)padded + (size_t)first);
+            for (o = 0; o < BLOCKS; o++) y[j * BLOCKS + o] += m[o] * x;
+        }
+    return;
+#endif
     for (b0 = 0; b0 < used; b0 += DEEP) {
         const int depth = min(DEEP, used - b0), rounded = (depth + TOGETHER - 1) / TOGETHER * TOGETHER;
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -14,7 +14,9 @@
 #define SKEWED 0 /* 1: the program holds `skewed`, not `products` */
 #endif
 
+#ifndef ITEMS
 #define ITEMS SHS__CL_ITEMS
+#endif
 #define SLICE SHS__CL_CHUNK_PIXELS
 
 #if !SKEWED
@@ -24,6 +26,8 @@
      A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x
      | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;
      v +---+   the next KB are on their way to registers meanwhile
+
+   Where the caller wants another number of items there are HIGH down a tile, of RA rows each.
  */
 
 #ifndef R
@@ -35,6 +39,9 @@
 #ifndef KB
 #define KB 16 /* a multiple of 16 / R */
 #endif
+#ifndef IN_LOCAL
+#define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */
+#endif
 #ifndef SAME
 #define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */
 #endif
@@ -42,7 +49,17 @@
 #define T SHS__CL_TILE_EDGE(R)
 #define PITCH (T / W + 1)     /* of a pixel in local memory; one more, or all items would write to one bank */
 #define EACH (T * KB / ITEMS) /* elements of a tile that an item fetches */
+#define HIGH (ITEMS / 16)     /* items down a tile, */
+#define RA (R * 16 / HIGH)    /* and the rows of each */
 typedef VECTOR(ELEM, W) vec;
+
+#if !IN_LOCAL
+inline vec from_global(__global const ELEM *X, ulong ld, int rows, int row) {
+    vec v;
+    for (int l = 0; l < W; l++) ((ELEM *)&v)[l] = row + l < rows ? X[(ulong)(row + l) * ld] : (ELEM)0;
+    return v;
+}
+#endif
 
 #define ROW(l, part)                                                                                                  \
     _Pragma("unroll") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];
@@ -60,7 +77,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
     const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;
     int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;
     const size_t pixel = get_group_id(1) * (size_t)SLICE;
-    vec sum[R][R / W];
+    vec sum[RA][R / W];
     ELEM next_a[EACH], next_b[EACH];
 #if SAME
     for (tj = t; tj > ti; tj -= ti) ti++;
@@ -69,7 +86,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
     ti = t / ((rows_b + T - 1) / T);
     tj = t % ((rows_b + T - 1) / T);
 #endif
-    for (int i = 0; i < R; i++)
+    for (int i = 0; i < RA; i++)
         for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);
 
 #define FETCH(at)                                                                                                     \
@@ -81,8 +98,11 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
             next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \
     }
 
+#if IN_LOCAL
     FETCH(0)
+#endif
     for (k = 0; k < SLICE; k += KB) {
+#if IN_LOCAL
         barrier(CLK_LOCAL_MEM_FENCE);
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
             int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;
@@ -91,11 +111,17 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + KB < SLICE) FETCH(k + KB)
+#define ROWS_AT(q, i) tile_a[(q)*PITCH + (i)*HIGH + y]
+#define COLUMNS_AT(q, j) tile_b[(q)*PITCH + (j)*16 + x]
+#else
+#define ROWS_AT(q, i) from_global(A + from_a + pixel + (ulong)(k + (q)), lda, rows_a, ti * T + ((i)*HIGH + y) * W)
+#define COLUMNS_AT(q, j) from_global(B + from_b + pixel + (ulong)(k + (q)), ldb, rows_b, tj * T + ((j)*16 + x) * W)
+#endif
         _Pragma("unroll") for (int q = 0; q < KB; q++) {
-            vec a[R / W], b[R / W];
-            _Pragma("unroll") for (int i = 0; i < R / W; i++) a[i] = tile_a[q * PITCH + i * 16 + y];
-            _Pragma("unroll") for (int j = 0; j < R / W; j++) b[j] = tile_b[q * PITCH + j * 16 + x];
-            _Pragma("unroll") for (int i = 0; i < R / W; i++) {
+            vec a[RA / W], b[R / W];
+            _Pragma("unroll") for (int i = 0; i < RA / W; i++) a[i] = ROWS_AT(q, i);
+            _Pragma("unroll") for (int j = 0; j < R / W; j++) b[j] = COLUMNS_AT(q, j);
+            _Pragma("unroll") for (int i = 0; i < RA / W; i++) {
                 ROW(0, s0)
                 ROW(1, s1)
 #if W == 4
@@ -106,8 +132,8 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
         }
     }
     partial += (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * (size_t)(T * T);
-    _Pragma("unroll") for (int i = 0; i < R; i++) {
-        int row = (i / W * 16 + y) * W + i % W;
+    _Pragma("unroll") for (int i = 0; i < RA; i++) {
+        int row = (i / W * HIGH + y) * W + i % W;
         _Pragma("unroll") for (int j = 0; j < R / W; j++)
             ((__global vec *)partial)[row * (T / W) + j * 16 + x] = sum[i][j];
     }

@@ -29,16 +29,22 @@
 #define PIXELS 2 /* 1, 2 or 4 */
 #endif
 
+#ifndef ITEMS
 #define ITEMS SHS__CL_SWEEP_ITEMS
+#endif
+#ifndef IN_LOCAL
+#define IN_LOCAL 1 /* 0: items write their sums themselves, to see what local memory is worth */
+#endif
 #define GROUP SHS__CL_SWEEP_PIXELS
 #if REAL_BITS == 64
 #define LOG2E M_LOG2E
 #else
 #define LOG2E M_LOG2E_F
 #endif
-#define TOGETHER 16 /* sums that a group makes at a time, each from LANES of its items */
-#define LANES (ITEMS / TOGETHER)
-#define PITCH (ITEMS + LANES) /* so that the items of a warp find different banks */
+#define PARTY 128   /* items of a group whose sums are added at a time, */
+#define TOGETHER 16 /* so many of them, each in LANES parts */
+#define LANES (PARTY / TOGETHER)
+#define PITCH (PARTY + LANES) /* so that the items of a warp find different banks */
 #if PIXELS == 1
 typedef real vec;
 #else
@@ -98,23 +104,24 @@ inline void add(real y, const real *z, int here, real *sum) {
 }
 
 /* The group's sums from those of its items: partial[(block * VALUES + v) * groups + group]. */
+#if IN_LOCAL
 inline void add_items(const real *sum, __local real *room, __local wide *parts, __global wide *partial) {
-    const int i = (int)get_local_id(0);
-    int v, k, l;
+    const int i = (int)get_local_id(0), k = i / LANES;
+    int party, v, e, l = i % LANES;
+    for (v = i; v < VALUES * (LANES + 1); v += ITEMS) parts[v] = 0;
+    for (party = 0; party < ITEMS / PARTY; party++)
 #pragma unroll
-    for (v = 0; v < VALUES; v += TOGETHER) {
-        real x = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        for (v = 0; v < VALUES; v += TOGETHER) {
+            real x = 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-        for (k = 0; k < TOGETHER; k++)
-            if (v + k < VALUES) room[k * PITCH + i] = sum[v + k];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        k = i / LANES, l = i % LANES;
-        if (v + k < VALUES) {
-            for (int e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];
-            parts[(v + k) * (LANES + 1) + l] = (wide)x;
+            for (e = 0; e < TOGETHER; e++)
+                if (v + e < VALUES && i / PARTY == party) room[e * PITCH + i % PARTY] = sum[v + e];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (k >= TOGETHER || v + k >= VALUES) continue;
+            for (e = 0; e < TOGETHER; e++) x += room[k * PITCH + e * LANES + l];
+            parts[(v + k) * (LANES + 1) + l] += (wide)x;
         }
-    }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (v = i; v < VALUES; v += ITEMS) {
         wide total = 0;
@@ -122,23 +129,31 @@ inline void add_items(const real *sum, __local real *room, __local wide *parts, 
         partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_num_groups(0) + get_group_id(0)] = total;
     }
 }
+#endif
 
 /* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global const real *Z, ulong from, ulong ldz,
                                                                        ulong padded, __global const real *W, int c,
                                                                        __global wide *partial) {
-    __local real room[TOGETHER * PITCH];
-    __local wide parts[VALUES * (LANES + 1)];
     const int i = (int)get_local_id(0), block = (int)get_group_id(1);
     const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;
     const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);
     ulong p;
     real sum[VALUES];
     int v, a, d, j;
+#if IN_LOCAL
+    __local real room[TOGETHER * PITCH];
+    __local wide parts[VALUES * (LANES + 1)];
 #if ROWS == M
     __local real w[DIRECTIONS * M];
     for (v = i; v < DIRECTIONS * M; v += ITEMS) w[v] = first * M + v < c * M ? W[first * M + v] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+#endif
+#if IN_LOCAL && ROWS == M
+#define DIRECTION(d, a) w[(d)*M + (a)]
+#else
+#define DIRECTION(d, a) W[min(first + (d), c - 1) * M + (a)]
 #endif
 #pragma unroll
     for (v = 0; v < VALUES; v++) sum[v] = 0;
@@ -156,7 +171,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global 
         for (d = 0; d < DIRECTIONS; d++) {
             vec y = (vec)(0);
 #pragma unroll
-            for (a = 0; a < M; a++) y += w[d * M + a] * rows[a];
+            for (a = 0; a < M; a++) y += DIRECTION(d, a) * rows[a];
 #pragma unroll
             for (j = 0; j < PIXELS; j++) add(((const real *)&y)[j], z + j, here[j], sum + d * EACH);
         }
@@ -170,7 +185,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global 
         for (a = 0; a < M; a++) {
             const vec x = *(__global const vec *)(at + (ulong)a * ldz);
 #pragma unroll
-            for (d = 0; d < DIRECTIONS; d++) y[d] += W[min(first + d, c - 1) * M + a] * x;
+            for (d = 0; d < DIRECTIONS; d++) y[d] += DIRECTION(d, a) * x;
         }
 #pragma unroll
         for (a = 0; a < ROWS; a++)
@@ -180,5 +195,11 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global 
             for (j = 0; j < PIXELS; j++) add(((const real *)(y + d))[j], z + j, here[j], sum + d * EACH);
 #endif
     }
+#if IN_LOCAL
     add_items(sum, room, parts, partial);
+#else
+#pragma unroll
+    for (v = 0; v < VALUES; v++)
+        partial[(get_group_id(1) * (size_t)VALUES + (size_t)v) * get_global_size(0) + get_global_id(0)] = (wide)sum[v];
+#endif
 }

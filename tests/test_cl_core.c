@@ -182,6 +182,10 @@ static void test_bad_options(void **state) {
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     o = zero, something = 9, memcpy(&o.kind, &something, sizeof something);
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    o = zero, o.without = 8;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    o = zero, o.group_items = 100;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     ctx.threads = -1;
     assert_status(shs_cl_create(&ctx, NULL, &cl), SHS_BAD_CONTEXT);
     assert_null(cl);

@@ -685,6 +685,40 @@ static void test_sweeps_in_parts(void **state) {
     }
 }
 
+/* Without local memory, registers, overlap, and in groups of any size: slower, and the same. */
+static void test_without_and_groups(void **state) {
+    static const int groups[] = {0, 128, 256, 512, 1024};
+    plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21), wide = random_values(SHS_TYPE_U8, 37, 83, 140, 3);
+    unsigned i;
+    (void)state;
+    for (i = 0; i < 12; i++) {
+        dressed d;
+        shs_cube bytes = cube_of(&wide, SHS_TYPE_U8, (shs_interleave)(i % 3), 0);
+        shs_cl_options o = SHS_ZERO;
+        shs_context ctx = SHS_ZERO;
+        shs_ica_options ica = SHS_ZERO;
+        shs_cl *cl;
+        o.platform = getenv("SHS_CL_PLATFORM");
+        o.without = i % 8, o.group_items = groups[i < 8 ? i % 3 : i - 7];
+        o.memory_limit = i & 1 ? 3000000 : 0; /* slices that take turns */
+        assert_ok(shs_cl_create(NULL, &o, &cl));
+        cl->unified = 0, ctx.engine = shs_cl_engine(cl);
+        dress(&d, &p, SHS_TYPE_F32, (shs_interleave)(i % 3), i & 2 ? MASKED : 0);
+        ica.components = 4, ica.contrast = (shs_contrast)(i % 3), ica.approach = (shs_ica_approach)(i / 2 % 2);
+        ica.route = SHS_ROUTE_SWEEP;
+        check_moments(&ctx, &d.cube, 0, BY_TYPE(2e-6, 1e-12));
+        if (can_double()) check_moments(&ctx, &d.cube, 1, 1e-11);
+        check_ica(&ctx, &d.cube, &ica);
+        check_moments(&ctx, &bytes, 0, BY_TYPE(2e-6, 1e-12));
+        check_sweep(cl, &ctx, 97, 131, 7, 7, SHS_CONTRAST_GAUSS, MASKED);
+        if (i > 7) check_sweep(cl, &ctx, 23, 31, 35, 4, SHS_CONTRAST_TANH, SPOILT);
+        undress(&d);
+        cube_free(&bytes);
+        shs_cl_destroy(cl);
+    }
+    free(p.x), free(wide.x);
+}
+
 /* ---- short runs --------------------------------------------------------------------------------------------------- */
 
 enum { SHORT_LINES = 21, SHORT_SAMPLES = 17, SHORT_OUTPUTS = 3 };
@@ -1193,6 +1227,7 @@ int main(void) {
         UNIT(test_ways_of_sources),
         UNIT(test_sweeps),
         UNIT(test_sweeps_in_parts),
+        UNIT(test_without_and_groups),
         UNIT(test_without_doubles),
         UNIT(test_golden_cubes),
         UNIT(test_mnf_and_rx),
