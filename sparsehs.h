@@ -1282,6 +1282,15 @@ typedef struct shs_product_job {
     int lda, ldb, ldc;
 } shs_product_job;
 
+/* A round of updates: all atoms, in groups of N~. */
+typedef struct shs_atom_round {
+    int version;       /* 0 */
+    shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
+    int group;         /* N~ */
+    int want_codes;    /* the codes are used after the round */
+    shs_real *D;       /* p x n: the dictionary before; gets the new one */
+} shs_atom_round;
+
 /* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
    (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
    which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
@@ -1329,6 +1338,11 @@ typedef struct shs_engine {
 
     /* shs_gemm and shs_syrk: no session. */
     shs_status (*product)(void *user, const shs_context *ctx, const shs_product_job *job);
+
+    /* A whole round of updates at once, as of residual, and of gather, the rule and update of one group after the other. It is
+       asked for where nobody need look at the sums of a group: NULL, SHS_UNSUPPORTED and SHS_NO_MEMORY bring back the single
+       stages, and so do ranks, which add up those sums. */
+    shs_status (*signals_round)(void *session, const shs_atom_round *round);
 } shs_engine;
 
 #ifdef __cplusplus
@@ -7446,6 +7460,16 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     return status;
 }
 
+/* A round at once, where there are no ranks and the engine can: *done. Otherwise nothing has happened. */
+SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_round *round, int *done) {
+    const shs_engine *e = w->engine;
+    shs_status status = SHS_UNSUPPORTED;
+    if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
+    *done = status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY;
+    if (status == SHS_OK) memcpy(w->coded, round->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    return *done ? status : SHS_OK;
+}
+
 /* The session's codes, which are those of D, into the caller's; the CPU has written them there. */
 SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs_omp_report report;
@@ -7494,9 +7518,14 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
    X is. */
 SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes) {
     shs_atom_group g = SHS_ZERO;
+    shs_atom_round r = SHS_ZERO;
     shs_wide unused;
-    int j;
-    shs_status status = shs__dl_stage_residual(w, &unused);
+    shs_status status;
+    int j, done;
+    r.update = w->o->update, r.group = group, r.want_codes = want_codes || !last, r.D = w->D;
+    status = shs__dl_stage_round(w, &r, &done);
+    if (done) return status;
+    status = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update, g.sums = w->sums, g.energy = w->energy;
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);

@@ -277,6 +277,7 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
 #define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
 #define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
+#define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */
 #define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
 
 /* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
@@ -559,6 +560,7 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */\n",
     "#define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */\n",
     "#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */\n",
+    "#define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */\n",
     "#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */\n",
     "\n",
     "/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */\n",
@@ -3178,8 +3180,9 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
 
 SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
-    "   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and\n",
-    "   residuals change over (update_signals; update_uses for a single atom).\n",
+    "   of atoms E_I x' and |x|^2 are gathered (gather), the new atoms are made of these (new_atoms; or by the host, after\n",
+    "   gather_sums, where ranks or slices must add up their sums first), and codes and residuals change over (update_signals;\n",
+    "   update_uses for a single atom).\n",
     "\n",
     "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
@@ -3200,11 +3203,12 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#ifndef SHUFFLES\n",
     "#define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */\n",
     "#endif\n",
-    "/* And UPDATE_name, a name of SHS_UPDATE_LIST, for update_signals and update_uses. */\n",
+    "/* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
     "#define TEAM SHS__CL_USES_ITEMS\n",
+    "#define ATOM_ITEMS SHS__CL_ATOM_ITEMS\n",
     "#define TILE SHS__CL_USES_TILE\n",
     "#define STRETCH SHS__CL_USES_STRETCH\n",
     "#define SET 32 /* signals that are placed at a time: a bit each */\n",
@@ -3351,9 +3355,14 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
     "}\n",
     "\n",
-    "/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */\n",
+    "/* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */\n",
     "\n",
-    "/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */\n",
+    "/* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.\n",
+    "   new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:\n",
+    "   d_old'd_new. */\n",
+    "#if defined(UPDATE_aksvd) || defined(UPDATE_sgk)\n",
+    "inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }\n",
+    "#endif\n",
     "#if defined(UPDATE_aksvd)\n",
     "#define CODES 1\n",
     "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
@@ -3361,8 +3370,6 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define CODES 0\n",
     "inline real new_code(real x, real along, real overlap) { return x; }\n",
     "#endif\n",
-    "\n",
-    "/* ---- changing over ------------------------------------------------------------------------------------------------ */\n",
     "\n",
     "#ifdef CODES\n",
     "\n",
@@ -3386,6 +3393,59 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
     "    return value;\n",
     "}\n",
+    "\n",
+    "/* ---- the new atoms --------------------------------------------------------------------------------------- */\n",
+    "\n",
+    "/* Sums over a group of ATOM_ITEMS, always in the same order. */\n",
+    "wide over_atom(wide value, __local wide *room) {\n",
+    "    const int id = (int)get_local_id(0);\n",
+    "    int width;\n",
+    "    room[id] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = ATOM_ITEMS / 2; width > 0; width /= 2) {\n",
+    "        if (id < width) room[id] += room[id + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* Group a adds the stretches of the a-th atom from `first` on in order, and makes the new atom: its direction by the\n",
+    "   rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the\n",
+    "   atoms in their places; then d_old'd_new of each. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ATOM_ITEMS, 1, 1))) void\n",
+    "new_atoms(int first, int n, int p, __global const uint *restrict stretches, __global const real *restrict partial,\n",
+    "          __global const wide *restrict energies, __global const real *restrict D, __global wide *restrict sums,\n",
+    "          __global real *restrict fresh) {\n",
+    "    __local wide room[ATOM_ITEMS];\n",
+    "    const int id = (int)get_local_id(0), atom = first + (int)get_group_id(0);\n",
+    "    const uint begin = stretches[atom] - stretches[first], end = stretches[atom + 1] - stretches[first];\n",
+    "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
+    "    __global real *after = fresh + (size_t)atom * (size_t)p;\n",
+    "    __global wide *y = sums + (size_t)atom * (size_t)p;\n",
+    "    wide energy = 0, norm2 = 0, overlap = 0, norm;\n",
+    "    int r;\n",
+    "    uint s;\n",
+    "    for (s = begin; s < end; s++) energy += energies[s];\n",
+    "    for (r = id; r < p; r += ATOM_ITEMS) {\n",
+    "        wide sum = 0;\n",
+    "        for (s = begin; s < end; s++) sum += (wide)partial[(size_t)s * (size_t)p + (size_t)r];\n",
+    "        y[r] = direction(sum, before[r], energy);\n",
+    "        norm2 += y[r] * y[r];\n",
+    "    }\n",
+    "    norm2 = over_atom(norm2, room);\n",
+    "    norm = sqrt(norm2);\n",
+    "    for (r = id; r < p; r += ATOM_ITEMS) {\n",
+    "        after[r] = energy > 0 && norm2 > 0 && isfinite(norm2) ? (real)(y[r] / norm) : before[r];\n",
+    "        overlap += (wide)before[r] * (wide)after[r];\n",
+    "    }\n",
+    "    overlap = over_atom(overlap, room);\n",
+    "    if (id == 0) fresh[(size_t)n * (size_t)p + (size_t)atom] = (real)overlap;\n",
+    "}\n",
+    "\n",
+    "/* ---- changing over --------------------------------------------------------------------------------------- */\n",
+    "\n",
     "/* Over the items that share a signal. */\n",
     "#define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)\n",
     "\n",
@@ -3407,16 +3467,17 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define over_signal(value, room) over_lanes(value, room)\n",
     "#endif\n",
     "\n",
-    "/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses\n",
-    "   none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
+    "/* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it\n",
+    "   can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
     "update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
-    "               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
-    "               __global real *restrict E, int want_residual) {\n",
+    "               ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,\n",
+    "               __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
     "    __local real room[LANES * ROWS], x_all[ROWS][STRIDE];\n",
     "    __local int wanted_all[ROWS][STRIDE];\n",
     "    const size_t i = get_global_id(1), at = i * STRIDE;\n",
     "    const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;\n",
+    "    __global const real *group = fresh + (size_t)first * (size_t)p;\n",
     "    __local real *x_new = x_all[get_local_id(1)];\n",
     "    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */\n",
     "    __global real *e = E + i * (size_t)p;\n",
@@ -3430,9 +3491,9 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "        int a = wanted[k];\n",
     "        real sum = 0;\n",
     "        if (a < 0) continue;\n",
-    "        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);\n",
+    "        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], group[(size_t)a * (size_t)p + (size_t)r], sum);\n",
     "        if (CODES) sum = over_signal(sum, room);\n",
-    "        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);\n",
+    "        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[overlaps + (size_t)(first + a)]);\n",
     "        touched = 1;\n",
     "    }\n",
     "    if (!touched) return;\n",
@@ -3443,7 +3504,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "            int a = wanted[k];\n",
     "            if (a < 0) continue;\n",
     "            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);\n",
-    "            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);\n",
+    "            left = fma(-x_new[k], group[(size_t)a * (size_t)p + (size_t)r], left);\n",
     "        }\n",
     "        e[r] = left;\n",
     "    }\n",
@@ -3455,19 +3516,21 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "/* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
     "update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,\n",
-    "            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
+    "            ulong overlaps, __global const uint *restrict uses, __global real *restrict coefs,\n",
+    "            __global real *restrict E, int want_residual) {\n",
     "    __local real room[LANES * ROWS];\n",
     "    const uint u = begin + (uint)get_global_id(1);\n",
     "    const int lane = (int)get_local_id(0);\n",
     "    const uint cell = u < end ? uses[u] : 0;\n",
     "    __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;\n",
-    "    __global const real *before = D + (size_t)atom * (size_t)p;\n",
+    "    __global const real *before = D + (size_t)atom * (size_t)p, *after = fresh + (size_t)atom * (size_t)p;\n",
     "    real sum = 0, x = u < end ? coefs[cell] : 0, x_new;\n",
     "    int r;\n",
-    "    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);\n",
+    "    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], after[r], sum);\n",
     "    if (CODES) sum = over_lanes(sum, room);\n",
-    "    x_new = new_code(x, sum, fresh[p]);\n",
-    "    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));\n",
+    "    x_new = new_code(x, sum, fresh[overlaps + (size_t)atom]);\n",
+    "    for (r = lane; want_residual && u < end && r < p; r += LANES)\n",
+    "        e[r] = fma(-x_new, after[r], fma(x, before[r], e[r]));\n",
     "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
     "    if (u < end && lane == 0) coefs[cell] = x_new;\n",
     "}\n",
@@ -4877,6 +4940,7 @@ typedef struct shs__cl_signals {
     shs_real *own_fresh;   /* p x n new atoms, then n products d_old'd_new */
     void *wides;           /* room for p x n + n values of the device's wide type, or for the sums */
     cl_uint *own_start, *own_stretches; /* n + 1 */
+    int has_D;                          /* the device has own_D */
     shs_codes codes;       /* of all signals, where there are slices */
     shs_real *own_E;       /* p x m, likewise */
 } shs__cl_signals;
@@ -5148,11 +5212,17 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     size_t r = sizeof(shs_real), p = (size_t)s->p, n = (size_t)s->n, padded = (size_t)s->padded;
     shs__cl_matrix A = shs__cl_matrix_of(s->D, 0, s->p), G = shs__cl_matrix_of(s->G, 0, s->padded);
     const shs_real *given = s->job.coding->gram;
-    shs_status status;
+    shs_status status = SHS_OK;
     int j;
-    for (j = 0; j < s->n; j++) memcpy(s->own_D + (size_t)j * p, SHS__AT(D, ldd, 0, j), p * r);
-    status = shs__cl_write(cl, 0, s->D, 0, p * n * r, s->own_D);
-    if (status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
+    for (j = 0; j < s->n; j++) {
+        shs_real *own = s->own_D + (size_t)j * p;
+        if (memcmp(own, SHS__AT(D, ldd, 0, j), p * r) == 0) continue;
+        memcpy(own, SHS__AT(D, ldd, 0, j), p * r);
+        s->has_D = 0;
+    }
+    if (!s->has_D) status = shs__cl_write(cl, 0, s->D, 0, p * n * r, s->own_D);
+    if (!s->has_D && status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
+    s->has_D = status == SHS_OK;
     if (status != SHS_OK || !s->use_gram) return status;
     if (!given) return shs__cl_gemm(cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
     status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
@@ -5528,9 +5598,9 @@ SHS__PRIVATE shs_status shs__cl_save(shs__cl_signals *s, size_t q, int coefs, in
 
 /* ---- learning: the stages ----------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs__sum *sum) {
-    shs_cl *cl = s->cl;
-    size_t count = shs__cl_slice_count(s, q), g;
+/* E of a slice, and the squares of its columns. */
+SHS__PRIVATE shs_status shs__cl_form_residual(shs__cl_signals *s, size_t q) {
+    size_t count = shs__cl_slice_count(s, q);
     shs__cl_call call;
     shs_status status = shs__cl_need_signals(s, q);
     if (status == SHS_OK) status = shs__cl_need_codes(s, q);
@@ -5542,8 +5612,16 @@ SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
     shs__cl_pass_buffer(&call, s->E), shs__cl_pass_buffer(&call, s->squares);
     status = shs__cl_launch_rows(&call, count, "residual");
+    if (status == SHS_OK) s->e_slice = q;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs__sum *sum) {
+    shs_cl *cl = s->cl;
+    size_t count = shs__cl_slice_count(s, q), g;
+    shs__cl_call call;
+    shs_status status = shs__cl_form_residual(s, q);
     if (status != SHS_OK) return status;
-    s->e_slice = q;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "sum_squares");
     shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, s->squares), shs__cl_pass_buffer(&call, s->sums);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "residual");
@@ -5562,19 +5640,18 @@ SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) 
     return status;
 }
 
-/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
-SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int first, int count, int *any) {
+/* E_I x' and |x|^2 of a slice's signals, stretch by stretch, for atoms first .. first+count-1; *stretches of them. */
+SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, int first, int count, size_t *stretches) {
     shs_cl *cl = s->cl;
-    size_t p = (size_t)s->p, lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl), stretches;
+    size_t lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl);
     shs__cl_build b;
     shs__cl_call call;
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
-    stretches = s->own_stretches[first + count] - s->own_stretches[first];
-    *any = stretches > 0;
-    if (stretches == 0) return SHS_OK;
+    *stretches = s->own_stretches[first + count] - s->own_stretches[first];
+    if (*stretches == 0) return SHS_OK;
     if (lanes > 1 && s->p > 32 && cl->max_group >= 64) lanes = 64, rows = cl->max_group >= 256 ? 4 : 1;
     if (lanes == 1) rows = 1;
     b = shs__cl_shape(s, lanes, rows);
@@ -5583,15 +5660,23 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E);
     shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
-    status = shs__cl_launch(&call, stretches, lanes, 1, rows, "gather");
-    if (status != SHS_OK) return status;
+    return shs__cl_launch(&call, *stretches, lanes, 1, rows, "gather");
+}
+
+/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
+SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int first, int count, int *any) {
+    size_t p = (size_t)s->p, stretches;
+    shs__cl_call call;
+    shs_status status = shs__cl_gather_stretches(s, q, first, count, &stretches);
+    *any = status == SHS_OK && stretches > 0;
+    if (!*any) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, count), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     shs__cl_pass_buffer(&call, s->gathered);
     status = shs__cl_launch(&call, shs__ctx_chunks(p + 1, 32), 32, (size_t)count, 1, "gather");
     if (status != SHS_OK) return status;
-    return shs__cl_read(cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(cl), s->wides);
+    return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(s->cl), s->wides);
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
@@ -5610,57 +5695,102 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     return SHS_OK;
 }
 
+SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_update rule, size_t lanes, size_t rows, int shuffles,
+                                             const char *name) {
+    shs__cl_build b = shs__cl_shape(s, lanes, rows);
+    if (shuffles) shs__cl_define(&b, "SHUFFLES", 1);
+    shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
+    return shs__cl_begin(s->cl, shs__cl_source_update, b.text, name);
+}
+
+/* Codes and residuals of a slice change over to the new atoms in s->fresh. */
 SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g) {
     const int first = g->first, count = g->count;
     shs__cl_call call;
     size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
     int shuffles = count > 1 && lanes == 32 && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
-    shs__cl_build b;
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
     begin = s->own_start[first], end = s->own_start[first + 1];
     rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
-    b = shs__cl_shape(s, lanes, rows);
-    if (shuffles) shs__cl_define(&b, "SHUFFLES", 1);
-    shs__cl_define_name(&b, "UPDATE_", shs_update_name(g->update));
-    call = shs__cl_begin(s->cl, shs__cl_source_update, b.text, count == 1 ? "update_uses" : "update_signals");
+    call = shs__cl_begin_rule(s, g->update, lanes, rows, shuffles, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
     if (count > 1) shs__cl_pass_int(&call, count);
-    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->fresh);
+    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->fresh),
+        shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n);
     shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
     if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, g->want_residual);
-    status = count == 1 ? shs__cl_launch_rows(&call, end - begin, "update") : shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
+    if (count == 1) status = shs__cl_launch_rows(&call, end - begin, "update");
+    else status = shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
     return status == SHS_OK ? shs__cl_save(s, q, 1, g->want_residual) : status;
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    size_t p = (size_t)s->p, values = p * (size_t)g->count, r = sizeof(shs_real), q;
-    shs_real *before = s->own_D + (size_t)g->first * p;
+    size_t p = (size_t)s->p, first = (size_t)g->first, count = (size_t)g->count, values = p * count, r = sizeof(shs_real), q;
+    size_t overlaps = p * (size_t)s->n + first;
+    shs_real *before = s->own_D + first * p, *fresh = s->own_fresh + first * p;
     shs_status status;
     int j, i;
-    memcpy(s->own_fresh, g->atoms, values * r);
+    memcpy(fresh, g->atoms, values * r);
     for (j = 0; j < g->count; j++) {
         shs_wide overlap = 0;
         for (i = 0; i < s->p; i++) overlap += (shs_wide)*SHS__AT(before, p, i, j) * (shs_wide)*SHS__AT(g->atoms, p, i, j);
-        s->own_fresh[values + (size_t)j] = (shs_real)overlap;
+        s->own_fresh[overlaps + (size_t)j] = (shs_real)overlap;
     }
     /* own_fresh is written again only after the next gathering, which waits for the queue */
-    status = shs__cl_write_later(s->cl, 0, s->fresh, 0, (values + (size_t)g->count) * r, s->own_fresh);
+    status = shs__cl_write_later(s->cl, 0, s->fresh, first * p * r, values * r, fresh);
+    if (status == SHS_OK) status = shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
     for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, g);
         if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
     }
-    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, (size_t)g->first * p * r, values * r);
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, first * p * r, s->D, first * p * r, values * r);
     memcpy(before, g->atoms, values * r);
     return status;
 }
 
+/* The new atoms of a group, from the stretches of all signals. */
+SHS__PRIVATE shs_status shs__cl_new_atoms(shs__cl_signals *s, shs_update rule, int first, int count) {
+    shs__cl_call call = shs__cl_begin_rule(s, rule, shs__cl_lanes(s->cl), 1, 0, "new_atoms");
+    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
+    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->fresh);
+    return shs__cl_launch(&call, (size_t)count, SHS__CL_ATOM_ITEMS, 1, 1, "new atoms");
+}
+
+/* A round without the host: of each group its sums, its new atoms, and what they change. The queue keeps the order. The host
+   knows how long the lists of uses are, so it waits for nothing until the new dictionary comes back. Not where the sums of
+   slices must be added up, nor where the device's type for sums is not the host's, with which it decides what stays. */
+SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_round *o) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs_atom_group g = SHS_ZERO;
+    const size_t bytes = (size_t)s->p * (size_t)s->n * sizeof(shs_real);
+    size_t stretches;
+    int changed = 0;
+    shs_status status;
+    if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
+    status = shs__cl_form_residual(s, 0);
+    g.update = o->update;
+    for (; g.first < s->n && status == SHS_OK; g.first += o->group) {
+        g.count = shs__imin(o->group, s->n - g.first);
+        g.want_residual = g.first + g.count < s->n;
+        status = shs__cl_gather_stretches(s, 0, g.first, g.count, &stretches);
+        if (status == SHS_OK) status = shs__cl_new_atoms(s, o->update, g.first, g.count);
+        if (status != SHS_OK || !(g.want_residual || o->want_codes)) continue;
+        status = shs__cl_update_slice(s, 0, &g);
+        changed |= status == SHS_OK;
+    }
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, 0, bytes);
+    if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->D, 0, bytes, s->own_D);
+    if (status == SHS_OK) memcpy(o->D, s->own_D, bytes);
+    return status == SHS_NO_MEMORY && changed ? SHS_ENGINE_FAILED : status; /* half done: nobody else can do it */
+}
 
 /* ================================================================================================================== */
 /* PIXELS SESSION                                                                                                     */
@@ -7540,6 +7670,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->signals_residual = shs__cl_signals_residual;
     e->signals_gather = shs__cl_signals_gather;
     e->signals_update = shs__cl_signals_update;
+    e->signals_round = shs__cl_signals_round;
     e->signals_fetch = shs__cl_signals_fetch;
     e->signals_close = shs__cl_signals_close;
 #endif

@@ -1,6 +1,7 @@
 /* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group
-   of atoms E_I x' and |x|^2 are gathered (gather, gather_sums), and once the host has made the new atoms of these, codes and
-   residuals change over (update_signals; update_uses for a single atom).
+   of atoms E_I x' and |x|^2 are gathered (gather), the new atoms are made of these (new_atoms; or by the host, after
+   gather_sums, where ranks or slices must add up their sums first), and codes and residuals change over (update_signals;
+   update_uses for a single atom).
 
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
@@ -21,11 +22,12 @@
 #ifndef SHUFFLES
 #define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */
 #endif
-/* And UPDATE_name, a name of SHS_UPDATE_LIST, for update_signals and update_uses. */
+/* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */
 
 #pragma OPENCL FP_CONTRACT OFF
 
 #define TEAM SHS__CL_USES_ITEMS
+#define ATOM_ITEMS SHS__CL_ATOM_ITEMS
 #define TILE SHS__CL_USES_TILE
 #define STRETCH SHS__CL_USES_STRETCH
 #define SET 32 /* signals that are placed at a time: a bit each */
@@ -172,9 +174,14 @@ __kernel void gather_sums(int first, int count, int p, __global const uint *rest
     sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;
 }
 
-/* ---- the rules: what becomes of a coefficient --------------------------------------------------------------------- */
+/* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */
 
-/* x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap: d_old'd_new. */
+/* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.
+   new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:
+   d_old'd_new. */
+#if defined(UPDATE_aksvd) || defined(UPDATE_sgk)
+inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }
+#endif
 #if defined(UPDATE_aksvd)
 #define CODES 1
 inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }
@@ -183,12 +190,63 @@ inline real new_code(real x, real along, real overlap) { return fma(x, overlap, 
 inline real new_code(real x, real along, real overlap) { return x; }
 #endif
 
-/* ---- changing over ------------------------------------------------------------------------------------------------ */
-
 #ifdef CODES
 
 #define SUM real
 #include "sum.h"
+
+/* ---- the new atoms --------------------------------------------------------------------------------------- */
+
+/* Sums over a group of ATOM_ITEMS, always in the same order. */
+wide over_atom(wide value, __local wide *room) {
+    const int id = (int)get_local_id(0);
+    int width;
+    room[id] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (width = ATOM_ITEMS / 2; width > 0; width /= 2) {
+        if (id < width) room[id] += room[id + width];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    value = room[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return value;
+}
+
+/* Group a adds the stretches of the a-th atom from `first` on in order, and makes the new atom: its direction by the
+   rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the
+   atoms in their places; then d_old'd_new of each. */
+__kernel __attribute__((reqd_work_group_size(ATOM_ITEMS, 1, 1))) void
+new_atoms(int first, int n, int p, __global const uint *restrict stretches, __global const real *restrict partial,
+          __global const wide *restrict energies, __global const real *restrict D, __global wide *restrict sums,
+          __global real *restrict fresh) {
+    __local wide room[ATOM_ITEMS];
+    const int id = (int)get_local_id(0), atom = first + (int)get_group_id(0);
+    const uint begin = stretches[atom] - stretches[first], end = stretches[atom + 1] - stretches[first];
+    __global const real *before = D + (size_t)atom * (size_t)p;
+    __global real *after = fresh + (size_t)atom * (size_t)p;
+    __global wide *y = sums + (size_t)atom * (size_t)p;
+    wide energy = 0, norm2 = 0, overlap = 0, norm;
+    int r;
+    uint s;
+    for (s = begin; s < end; s++) energy += energies[s];
+    for (r = id; r < p; r += ATOM_ITEMS) {
+        wide sum = 0;
+        for (s = begin; s < end; s++) sum += (wide)partial[(size_t)s * (size_t)p + (size_t)r];
+        y[r] = direction(sum, before[r], energy);
+        norm2 += y[r] * y[r];
+    }
+    norm2 = over_atom(norm2, room);
+    norm = sqrt(norm2);
+    for (r = id; r < p; r += ATOM_ITEMS) {
+        after[r] = energy > 0 && norm2 > 0 && isfinite(norm2) ? (real)(y[r] / norm) : before[r];
+        overlap += (wide)before[r] * (wide)after[r];
+    }
+    overlap = over_atom(overlap, room);
+    if (id == 0) fresh[(size_t)n * (size_t)p + (size_t)atom] = (real)overlap;
+}
+
+/* ---- changing over --------------------------------------------------------------------------------------- */
+
 /* Over the items that share a signal. */
 #define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)
 
@@ -210,16 +268,17 @@ real over_signal(real value, __local real *room) {
 #define over_signal(value, room) over_lanes(value, room)
 #endif
 
-/* fresh: the new atoms (p x count), then d_old'd_new of each. LANES items a signal, so that it can be passed over where it uses
-   none of the atoms: first all x_new from the E they share, then E and the codes. */
+/* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it
+   can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
 update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
-               __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,
-               __global real *restrict E, int want_residual) {
+               ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,
+               __global real *restrict coefs, __global real *restrict E, int want_residual) {
     __local real room[LANES * ROWS], x_all[ROWS][STRIDE];
     __local int wanted_all[ROWS][STRIDE];
     const size_t i = get_global_id(1), at = i * STRIDE;
     const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;
+    __global const real *group = fresh + (size_t)first * (size_t)p;
     __local real *x_new = x_all[get_local_id(1)];
     __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */
     __global real *e = E + i * (size_t)p;
@@ -233,9 +292,9 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
         int a = wanted[k];
         real sum = 0;
         if (a < 0) continue;
-        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], fresh[(size_t)a * (size_t)p + (size_t)r], sum);
+        for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], group[(size_t)a * (size_t)p + (size_t)r], sum);
         if (CODES) sum = over_signal(sum, room);
-        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[(size_t)count * (size_t)p + (size_t)a]);
+        if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[overlaps + (size_t)(first + a)]);
         touched = 1;
     }
     if (!touched) return;
@@ -246,7 +305,7 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
             int a = wanted[k];
             if (a < 0) continue;
             left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);
-            left = fma(-x_new[k], fresh[(size_t)a * (size_t)p + (size_t)r], left);
+            left = fma(-x_new[k], group[(size_t)a * (size_t)p + (size_t)r], left);
         }
         e[r] = left;
     }
@@ -258,19 +317,21 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
 /* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
 update_uses(uint begin, uint end, int p, int atom, __global const real *restrict D, __global const real *restrict fresh,
-            __global const uint *restrict uses, __global real *restrict coefs, __global real *restrict E, int want_residual) {
+            ulong overlaps, __global const uint *restrict uses, __global real *restrict coefs,
+            __global real *restrict E, int want_residual) {
     __local real room[LANES * ROWS];
     const uint u = begin + (uint)get_global_id(1);
     const int lane = (int)get_local_id(0);
     const uint cell = u < end ? uses[u] : 0;
     __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;
-    __global const real *before = D + (size_t)atom * (size_t)p;
+    __global const real *before = D + (size_t)atom * (size_t)p, *after = fresh + (size_t)atom * (size_t)p;
     real sum = 0, x = u < end ? coefs[cell] : 0, x_new;
     int r;
-    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], fresh[r], sum);
+    for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], after[r], sum);
     if (CODES) sum = over_lanes(sum, room);
-    x_new = new_code(x, sum, fresh[p]);
-    for (r = lane; want_residual && u < end && r < p; r += LANES) e[r] = fma(-x_new, fresh[r], fma(x, before[r], e[r]));
+    x_new = new_code(x, sum, fresh[overlaps + (size_t)atom]);
+    for (r = lane; want_residual && u < end && r < p; r += LANES)
+        e[r] = fma(-x_new, after[r], fma(x, before[r], e[r]));
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (u < end && lane == 0) coefs[cell] = x_new;
 }

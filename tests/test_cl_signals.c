@@ -875,6 +875,42 @@ static void test_rules(void **state) {
     free_problem(&w);
 }
 
+/* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
+static void test_rounds(void **state) {
+    static const int shapes[][3] = {{1, 3, 1}, {7, 20, 6}, {33, 50, 50}, {65, 40, 13}, {130, 64, 1}};
+    const setup passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0}, plain = {"plain", 0, SHS_CL_CODER_AUTO, 0};
+    shs_cl_options profiled = SHS_ZERO;
+    int how, u;
+    size_t q;
+    (void)state;
+    profiled.profile = 1;
+    for (how = 0; how < 2; how++) {
+        device d;
+        open_device(&d, how ? &passing : &plain, profiled);
+        for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
+            for (u = 0; u < SHS_UPDATE_COUNT; u++) {
+                const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shs__imin(p, 4);
+                problem w = new_problem(p, n, 700, s, 71 + q);
+                shs_ksvd_options o = learning_options(2, group, 2, s);
+                size_t rounds = 4, groups = shs__ctx_chunks((size_t)n, (size_t)group), i;
+                learned at_once, one_by_one;
+                o.update = (shs_update)u;
+                stage_runs(d.cl, "new atoms");
+                at_once = learn(&d.ctx, &w, o, s);
+                assert_int_equal(stage_runs(d.cl, "new atoms"), rounds * groups);
+                d.engine.signals_round = NULL;
+                one_by_one = learn(&d.ctx, &w, o, s);
+                assert_int_equal(stage_runs(d.cl, "new atoms"), 0);
+                d.engine.signals_round = shs_cl_engine(d.cl)->signals_round;
+                check_history(&at_once, &one_by_one, 2);
+                for (i = 0; i < (size_t)(p * n); i++) assert_close(at_once.D[i], one_by_one.D[i], BY_TYPE(1e-3, 1e-9));
+                free_learned(&at_once), free_learned(&one_by_one);
+                free_problem(&w);
+            }
+        close_device(&d);
+    }
+}
+
 /* Training to a tolerance, atoms replaced, the best one kept, limits a signal: the defaults and what surrounds them. */
 static void test_learning_options(void **state) {
     problem w = new_problem(20, 60, 1200, 3, 61);
@@ -1358,6 +1394,7 @@ int main(void) {
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_learning_options),
+        cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),

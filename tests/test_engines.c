@@ -358,6 +358,7 @@ static const shs_engine plain_engine = {
     pixels_open, pixels_moments, pixels_noise, pixels_range, pixels_map, pixels_whiten, pixels_sweep, pixels_rate,
     pixels_close,
     product,
+    NULL, /* signals_round: see test_rounds */
 };
 /* clang-format on */
 
@@ -751,6 +752,70 @@ static void test_unknown_rule(void **state) {
     assert_int_equal(x->told.open, 0);
 }
 
+/* A round at once, of the stages above and the naive rule. */
+static shs_status round_answer;
+static int rounds_asked;
+
+static shs_status signals_round(void *session, const shs_atom_round *o) {
+    signals *s = (signals *)session;
+    int p = s->job.p, n = s->job.n, j, q;
+    shs_atom_group g = SHS_ZERO;
+    shs_wide sum2;
+    rounds_asked++;
+    if (round_answer != SHS_OK) return round_answer;
+    assert_ok(signals_residual(session, &sum2));
+    g.update = o->update, g.want_codes = g.want_residual = 1;
+    for (; g.first < n; g.first += g.count) {
+        g.count = o->group < n - g.first ? o->group : n - g.first;
+        g.sums = NEW(shs_wide, p * g.count), g.energy = NEW(shs_wide, g.count), g.atoms = NEW(shs_real, p * g.count);
+        assert_ok(signals_gather(session, &g));
+        for (j = 0; j < g.count; j++) {
+            double norm2 = 0;
+            for (q = 0; q < p; q++) g.sums[j * p + q] += (double)s->D[(g.first + j) * p + q] * (double)g.energy[j];
+            for (q = 0; q < p; q++) norm2 += (double)g.sums[j * p + q] * (double)g.sums[j * p + q];
+            for (q = 0; q < p; q++)
+                g.atoms[j * p + q] =
+                    norm2 > 0 ? (shs_real)((double)g.sums[j * p + q] / sqrt(norm2)) : s->D[(g.first + j) * p + q];
+        }
+        assert_ok(signals_update(session, &g));
+        free(g.sums), free(g.energy), free(g.atoms);
+    }
+    memcpy(o->D, s->D, (size_t)(p * n) * sizeof *o->D);
+    return SHS_OK;
+}
+
+/* What a rank sees whose peers have nothing. */
+static int reduce_alone(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    (void)user, (void)values, (void)count, (void)op;
+    return 0;
+}
+
+/* An engine may take over a whole round; where it will not, or ranks add up their sums, the single stages do it. */
+static void test_rounds(void **state) {
+    static const shs_status answers[] = {SHS_OK, SHS_UNSUPPORTED, SHS_NO_MEMORY, SHS_DEVICE_LOST};
+    fixture *x = (fixture *)*state;
+    int a;
+    assert_ok(call_ksvd(NULL, &x->s, x->here));
+    for (a = 0; a < 4; a++) {
+        shs_status status;
+        begin_anew(x);
+        x->e.signals_round = signals_round;
+        round_answer = answers[a], rounds_asked = 0;
+        status = call_ksvd(&x->ctx, &x->s, x->there);
+        assert_true(rounds_asked > 0);
+        assert_int_equal(x->told.open, 0);
+        assert_status(status, a < 3 ? SHS_OK : answers[a]);
+        if (a < 3) compare("shs_ksvd_ex", x->there, x->here, BY_TYPE(2e-3, 1e-10));
+    }
+    begin_anew(x);
+    x->e.signals_round = signals_round;
+    x->ctx.reduce_fn = reduce_alone, x->ctx.ranks = 2;
+    rounds_asked = 0;
+    assert_ok(call_ksvd(&x->ctx, &x->s, x->there));
+    assert_int_equal(rounds_asked, 0);
+    compare("shs_ksvd_ex", x->there, x->here, BY_TYPE(2e-3, 1e-10));
+}
+
 /* An engine without pixels leaves them to the CPU, where it may. */
 static void test_signals_only(void **state) {
     fixture *x = (fixture *)*state;
@@ -846,16 +911,10 @@ static void test_cancelled_coding(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        WITH_ENGINE(test_same_results),
-        WITH_ENGINE(test_each_call_fails),
-        WITH_ENGINE(test_each_call_is_stood_in_for),
-        WITH_ENGINE(test_missing_entries),
-        WITH_ENGINE(test_half_opened),
-        WITH_ENGINE(test_unknown_rule),
-        WITH_ENGINE(test_signals_only),
-        WITH_ENGINE(test_engine_without_double),
-        WITH_ENGINE(test_nowhere_to_go),
-        WITH_ENGINE(test_cancelled_coding),
+        WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),  WITH_ENGINE(test_each_call_is_stood_in_for),
+        WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),      WITH_ENGINE(test_unknown_rule),
+        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),     WITH_ENGINE(test_engine_without_double),
+        WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding),
     };
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
 }
