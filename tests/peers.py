@@ -1,7 +1,9 @@
 # What tests/test_peers.sh asks of GDAL, Spectral Python and numpy: python3 peers.py CHECK ARGUMENTS... An exception is a failure.
 import json
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy
 import spectral
@@ -98,6 +100,35 @@ def mnf(before, after, k):
     f = vectors[:, kept] / numpy.sqrt(values[kept])
     ratio, turn = numpy.linalg.eigh(f.T @ (x.T @ x / len(x)) @ f)
     compare(after, x @ (f @ turn[:, ::-1][:, : int(k)]), good)
+
+
+def write_model(cube_name, model, k):
+    """The principal components by numpy, as the manual of section 12 says."""
+    cube, good = pixels(cube_name)
+    mean = cube[good].mean(axis=0)
+    x = cube[good] - mean
+    values, vectors = numpy.linalg.eigh(x.T @ x / len(x))
+    values, vectors = values[::-1], vectors[:, ::-1][:, : int(k)]
+    n = len(mean)
+    head = b"SHSmodel" + struct.pack("<6I2d12x", 1, 0, n, int(k), n, 0, len(x), values.sum())
+    arrays = [mean, numpy.ones(n), values, vectors.T.ravel(), vectors.T.ravel()]
+    body = numpy.concatenate(arrays).astype("<f8").tobytes()
+    with open(model, "wb") as file:
+        file.write(head + struct.pack("<I", zlib.crc32(head)) + body + struct.pack("<I", zlib.crc32(body)))
+
+
+def read_model(cube_name, model, after):
+    """What was saved, read by numpy: the same components as the program's own."""
+    data = open(model, "rb").read()
+    assert data[:8] == b"SHSmodel" and struct.unpack("<I", data[60:64])[0] == zlib.crc32(data[:60])
+    assert struct.unpack("<I", data[-4:])[0] == zlib.crc32(data[64:-4])
+    version, kind, n, k, e, flags = struct.unpack("<6I", data[8:32])
+    assert version == 1 and kind == 0
+    arrays = numpy.frombuffer(data[64:-4], "<f8")
+    sizes = [n, n, e, n * k, n * k] + ([n] if flags & 1 else [])
+    mean, scale, values, vectors, backward = numpy.split(arrays, numpy.cumsum(sizes))[:5]
+    cube, good = pixels(cube_name)
+    compare(after, (cube[good] - mean) / scale @ vectors.reshape(k, n).T, good)
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -739,6 +739,80 @@ fails "a region that is no such" 2 "--roi: '1,2' is no window" pca scene_bil.hdr
 fails "a region outside" 2 "--roi: 150,0,11,5 is not within" pca scene_bil.hdr bad.hdr --roi 150,0,11,5
 fails "--fit-only without anything" 2 "--fit-only: needs" pca scene_bil.hdr bad.hdr --fit-only
 
+echo "== models"
+for m in "pca --components 5" "pca --components 5 --correlation" "mnf --components 5" "ica --components 4"; do
+    # shellcheck disable=SC2086 # several words
+    check "$m: saves what it fits" run $m scene.hdr model.hdr --bbl --precise --save "a.model" --npy a --stats a.csv
+    check "$m: applied to the same cube" good apply a.model scene.hdr same.hdr
+    check "$m: applied to the same cube: the same" cmp same.img model.img
+    check "$m: its bands are found by wavelength" grep -q '^bands by wavelength: 87 of 100, off by 0 nm' out.txt
+    check "$m: applied in blocks" good apply a.model scene_bil.hdr same.hdr --block 7
+    check "$m: applied in blocks: the same" cmp same.img model.img
+    check "$m: its bands first" good apply a.model scene.hdr same.hdr --bbl --type f64 --interleave bip
+    check "$m: the way back" good inverse a.model model.hdr back.hdr
+    check "$m: the way back: bands and wavelengths" bash -c "grep -q '^bands = 87$' back.hdr && grep -q '^wavelength = {' back.hdr"
+    check "$m: the table: a line for each band" is "$(wc -l <a.csv)" 88
+    check "$m: the model's size" test "$(wc -c <a.model)" -gt 5000
+done
+# From 87 components nothing is lost.
+check "all components: runs" good pca scene.hdr model.hdr --bbl --precise --type f64 --save all.model
+check "all components: the way back" run inverse all.model model.hdr back.hdr --type u16
+good denoise scene.hdr same.hdr --bbl --components 87 --precise --type u16
+check "all components: the way back is the cube" cmp back.img same.img
+check "denoise saves what it fits" good denoise scene.hdr same.hdr --components 3 --save b.model
+check "inverse of a window keeps its place" good inverse b.model model.hdr same.hdr --bands 1-3 --window 0,0,5,5
+# In micrometres, and 3 nm off: matched, and said.
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy' 2>/dev/null || python=$p; done
+if [ -n "$python" ]; then
+    $python - <<'EOF'
+import re
+text = open("scene.hdr").read()
+numbers = re.search(r"\nwavelength = \{([^}]*)\}", text)
+moved = [(float(x) + 3) / 1000 for x in numbers[1].split(",")]
+for name, unit in ("micro", "Micrometers"), ("unknown", "Unknown"), ("far", "Nanometers"):
+    shown = moved if name != "far" else [1000 * x + 400 for x in moved]
+    new = text.replace(numbers[1], ", ".join("%.6g" % x for x in shown))
+    open(name + ".hdr", "w").write(new.replace("wavelength units = Nanometers", "wavelength units = " + unit))
+EOF
+    good pca scene.hdr model.hdr --bbl --precise --components 5 --save c.model
+    for unit in micro unknown; do
+        cp scene.img $unit.img
+        check "wavelengths in $unit: matched" good apply c.model $unit.hdr same.hdr
+        check "wavelengths in $unit: says how far off" grep -q '^bands by wavelength: 87 of 100, off by 3 nm' out.txt
+        check "wavelengths in $unit: the same components" cmp same.img model.img
+    done
+    cp scene.img far.img
+    fails "wavelengths that are others" 1 "far.hdr: wavelength: band 1 of c.model has 400 nm, and the nearest one here is 403 nm away" apply c.model far.hdr bad.hdr
+    check "the arrays are numpy's" $python -c '
+import numpy
+a = {n: numpy.load("a_%s.npy" % n) for n in "mean eigenvalues whitening rotation unmixing mixing wavelengths".split()}
+assert a["unmixing"].shape == (4, 87) and a["mixing"].shape == (87, 4) and a["wavelengths"].shape == (87,)
+assert abs(a["unmixing"] @ a["mixing"] - numpy.eye(4)).max() < 1e-3
+assert abs(a["rotation"].T @ a["whitening"] - a["unmixing"]).max() < 1e-3 * abs(a["unmixing"]).max()'
+fi
+fails "bands cannot be matched" 1 "many.hdr: bands: 7 are in use, but b.model is of 100" apply b.model many.hdr bad.hdr
+fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
+fails "components that are not the model's" 1 "scene.hdr: bands: 100 are in use, but b.model has 3 components" inverse b.model scene.hdr bad.hdr
+fails "no model" 1 "nowhere.model: cannot read it" apply nowhere.model scene.hdr bad.hdr
+fails "another file for a model" 1 "scene.hdr: model: the file is none" apply scene.hdr scene.hdr bad.hdr
+head -c 5000 b.model >short.model
+fails "a model cut short" 1 "short.model: model: it is truncated" apply short.model scene.hdr bad.hdr
+{ head -c 3000 b.model; printf x; tail -c +3002 b.model; } >damaged.model
+fails "a damaged model" 1 "damaged.model: model: the file is damaged" apply damaged.model scene.hdr bad.hdr
+{ head -c 8 b.model; printf '\002'; tail -c +10 b.model; } >newer.model
+fails "a newer model" 1 "newer.model: model: the file is of a later version" inverse newer.model scene.hdr bad.hdr
+{ cat b.model; printf more; } >longer.model
+check "a longer model: runs" run apply longer.model scene.hdr same.hdr
+check "a longer model: says so" grep -q 'longer.model: more bytes follow' err.txt
+fails "a model over the input" 2 "would replace the input" pca scene.hdr bad.hdr --save scene.img
+fails "a model over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --save bad.img
+cp b.model over.img
+fails "an output over the model" 2 "would replace the input" apply over.img scene.hdr over.hdr
+fails "a model in no folder" 1 "nowhere/a.model: cannot write it" pca scene.hdr bad.hdr --save nowhere/a.model
+fails "two names for apply" 2 "apply: needs three names" apply b.model scene.hdr
+fails "components into bytes" 2 "--type: components are negative too" apply b.model scene.hdr bad.hdr --type u8
+
 echo "== independent components"
 ica="--bbl --components 5"
 check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv

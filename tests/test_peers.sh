@@ -52,8 +52,12 @@ done
 for cube in $cubes; do
     name=$(basename "$cube" .hdr)
     program=$double
-    check "$name: pca in double" run pca "$cube" out.hdr --components 10 --type f64
+    check "$name: pca in double" run pca "$cube" out.hdr --components 10 --type f64 --save own.model
     check "$name: pca in double: as numpy" peers pca "$cube" out.hdr 10
+    check "$name: its model, read by numpy: the same" peers read_model "$cube" own.model out.hdr
+    check "$name: a model of numpy's" peers write_model "$cube" numpy.model 10
+    check "$name: a model of numpy's is applied" run apply numpy.model "$cube" out.hdr --type f64
+    check "$name: a model of numpy's: as numpy" peers pca "$cube" out.hdr 10
     check "$name: rx in double" run rx "$cube" out.hdr --type f64
     check "$name: rx in double: as numpy" peers rx "$cube" out.hdr
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64

@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_COMMANDS
 #define HYPERCUBE_COMMANDS
 
-#include "report.h"
+#include "models.h"
 
 /* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
 
@@ -30,12 +30,14 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
 static void run_pca(const settings *s, enum mode mode, char **names) {
     job *j = job_open(s, mode, names[0], names[1]);
     shs_pca pca;
+    will_keep_model(j);
     fit_components(j, mode == MNF, &pca);
     output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
     check_job(j, shs_pca_transform(&j->ctx, &pca, &j->cube, &j->sink));
     progress_clear();
     output_show(j, mode == MNF ? "MNF" : "PC", NULL);
     if (s->report) pca_report(&pca, s->report);
+    keep_model(j, mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -50,12 +52,14 @@ static void keep_bands(job *j) {
 static void run_denoise(const settings *s, char **names) {
     job *j = job_open(s, DENOISE, names[0], names[1]);
     shs_pca pca;
+    will_keep_model(j);
     fit_components(j, s->mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
     keep_bands(j);
     check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
     progress_clear();
     output_show(j, "Band", j->bands);
+    keep_model(j, s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -90,6 +94,7 @@ static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
     job *j = job_open(s, ICA, names[0], names[1]);
     shs_ica ica;
+    will_keep_model(j);
     check_job(j, shs_ica_fit(&j->ctx, &j->fit, &options, &ica));
     progress_clear();
     print_sources(&ica);
@@ -98,6 +103,7 @@ static void run_ica(const settings *s, char **names) {
     progress_clear();
     output_show(j, "IC", NULL);
     if (s->report) ica_report(&ica, s->report);
+    keep_model(j, SHS_MODEL_ICA, NULL, &ica);
     print_end(j, ica.components, ica.count);
     shs_ica_free(&j->ctx, &ica);
     job_close(j);

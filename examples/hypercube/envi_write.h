@@ -6,7 +6,7 @@
 
 /* ---- writing: under other names, until all of it is there -------------------------------------------------------- */
 
-enum { MAX_PARTS = 4 };
+enum { MAX_PARTS = 8 };
 static const char *parts[MAX_PARTS]; /* the unfinished files; NULL where there is none */
 
 static void remove_parts(void) {

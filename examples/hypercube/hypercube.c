@@ -7,14 +7,15 @@
        ./hypercube pca scene.hdr pc.hdr --bbl --components 10 --quicklook pc.png --report pc.csv
        ./hypercube ica scene.hdr ic.hdr --bbl --components 8 --contrast tanh --symmetric
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
+       ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model && ./hypercube apply scene.model other.hdr pc2.hdr
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
 
    A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. Either may be
    named, and --data FILE names a data file that is called otherwise.
 
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
-   writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws; commands.h
-   has a function for each mode, scene.h the one that makes a cube. */
+   writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws; models.h
+   keeps fits; commands.h has a function for each other mode, scene.h the one that makes a cube. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -37,6 +38,8 @@ int main(int argc, char **argv) {
     case DENOISE: run_denoise(&given, names); break;
     case ICA: run_ica(&given, names); break;
     case RX: run_rx(&given, names); break;
+    case APPLY: run_apply(&given, names); break;
+    case INVERSE: run_inverse(&given, names); break;
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;
     }

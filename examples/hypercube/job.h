@@ -141,7 +141,7 @@ static void scale_to_reflectance(cube_file *in) {
 
 /* Leaves out pixels where the file says 0, or is missing; with an id, where it is not that. */
 static void mask_by_file(job *j, cube_file *f, int id) {
-    char *line = ALLOCATE(char, (size_t)f->samples *shs_type_size(f->type));
+    char *line = ALLOCATE(char, (size_t)f->samples * shs_type_size(f->type));
     int x, y;
     for (y = 0; y < f->lines; y++) {
         unsigned char *mask = j->mask + (size_t)y * (size_t)f->samples;
@@ -215,7 +215,7 @@ static void select_fit(job *j) {
     j->fit = j->cube;
     j->fit.mask = j->mask;
     if (step <= 1) return;
-    j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);
+    j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
     for (y = 0; y < j->in.lines; y += step)
         for (x = 0; x < j->in.samples; x++) {
             at = (size_t)y * (size_t)j->in.samples + (size_t)x;
@@ -252,7 +252,7 @@ static void check_options(const job *j) {
     if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
     if (j->mode == DENOISE && !s->components) fail(EXIT_USAGE, "--components: is needed");
-    if ((j->mode & FITS) && type->low >= 0 && type->high > 0 && !s->rescale)
+    if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
     chosen_interleave(s->interleave);
 }

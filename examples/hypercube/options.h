@@ -12,11 +12,12 @@ typedef struct settings {
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window, *mask, *roi, *classes;
+        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats;
 } settings;
 
-enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64 };
-enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, READS = MAPS | INFO, WRITES = MAPS | SYNTHESISE };
+enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64, APPLY = 128, INVERSE = 256 };
+enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE };
+enum { READS = MAPS | USES | INFO, WRITES = MAPS | USES | SYNTHESISE };
 
 typedef struct mode_text {
     const char *name;
@@ -37,6 +38,9 @@ static const mode_text modes[] = {
     {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
      "How unlike the rest each pixel is (Reed-Xiaoli). With the truth at hand the last line begins with auc=,\n"
      "the area under the ROC curve."},
+    {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
+     "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
+    {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
     {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band."},
     {"synthesise", SYNTHESISE, 1, "synthesise OUT.hdr [options]",
      "A small scene mixed from synthetic spectra, and OUT_truth.hdr that marks the odd targets in it."},
@@ -80,12 +84,15 @@ static const struct {
     {READS, {"--id", "K", OPTION_COUNT, &given.id, 0, "this"}},
     {READS, {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
     {FITS | DENOISE, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "such pixels for the fit; all are transformed"}},
-    {MAPS, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
-    {MAPS, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
+    {MAPS | USES, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
+    {MAPS | USES, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
+    {FITS | DENOISE, {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
+    {FITS | DENOISE, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
+    {FITS | DENOISE, {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS, {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
     {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
     {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
@@ -138,7 +145,10 @@ static const mode_text *parse(int argc, char **argv) {
     free(options);
     if (names != mode->names)
         fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
-             mode->names == 1 ? "one name" : "two names, IN.hdr and OUT.hdr", names);
+             mode->names == 1   ? "one name"
+             : mode->names == 2 ? "two names, IN.hdr and OUT.hdr"
+                                : "three names, MODEL, IN.hdr and OUT.hdr",
+             names);
     if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
              is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");

@@ -1,0 +1,249 @@
+/* models.h - what was fitted: in a file, as tables and arrays for other programs, and used on another cube. */
+#ifndef HYPERCUBE_MODELS
+#define HYPERCUBE_MODELS
+
+#include "report.h"
+
+/* Matrices of a model by name, column by column, for numpy; its files are PREFIX_NAME.npy. */
+typedef struct named_matrix {
+    const char *name;
+    const shs_wide *values;
+    int rows, columns;
+} named_matrix;
+
+/* Those of a PCA, MNF or ICA; returns how many. */
+static int named_matrices(const shs_model *m, named_matrix *list) {
+    const shs_pca *p = &m->pca;
+    const shs_ica *i = &m->ica;
+    const named_matrix of_pca[] = {
+        {"mean", p->mean, p->bands, 1},
+        {"scale", p->scale, p->bands, 1},
+        {"eigenvalues", p->eigenvalues, p->eigenvalue_count, 1},
+        {"vectors", p->vectors, p->bands, p->components},
+        {"forward", p->forward, p->components, p->bands},
+        {"backward", p->backward, p->bands, p->components},
+        {"wavelengths", m->wavelengths, p->bands, 1},
+    };
+    const named_matrix of_ica[] = {
+        {"mean", i->mean, i->bands, 1},
+        {"eigenvalues", i->eigenvalues, i->components, 1},
+        {"whitening", i->whitening, i->components, i->bands},
+        {"rotation", i->rotation, i->components, i->components},
+        {"unmixing", i->unmixing, i->components, i->bands},
+        {"mixing", i->mixing, i->bands, i->components},
+        {"wavelengths", m->wavelengths, i->bands, 1},
+    };
+    memcpy(list, m->kind == SHS_MODEL_ICA ? of_ica : of_pca, sizeof of_pca);
+    return (int)(sizeof of_pca / sizeof *of_pca);
+}
+
+enum { MOST_MATRICES = 7 };
+
+static char *matrix_file(const char *prefix, const char *name) {
+    char *stem = joined(prefix, "_"), *whole = joined(stem, name), *file = joined(whole, ".npy");
+    free(stem);
+    free(whole);
+    return file;
+}
+
+/* In numpy's format 1.0. */
+static void write_matrix(const char *prefix, const named_matrix *m) {
+    char *name = matrix_file(prefix, m->name), text[118];
+    FILE *file = open_for_writing(name);
+    char shape[40];
+    if (m->columns == 1) sprintf(shape, "(%d,)", m->rows);
+    else sprintf(shape, "(%d, %d)", m->rows, m->columns);
+    sprintf(text, "{'descr': '%cf%d', 'fortran_order': True, 'shape': %s, }", host_byte_order() ? '>' : '<',
+            (int)sizeof(shs_wide), shape);
+    fwrite("\x93NUMPY\1\0", 1, 8, file);
+    fprintf(file, "%c%c%-117s\n", 118, 0, text);
+    fwrite(m->values, sizeof(shs_wide), (size_t)m->rows * (size_t)m->columns, file);
+    close_written(file, name);
+    free(name);
+}
+
+/* The names are known before the fit: no file may be another one's. */
+static void will_keep_model(const job *j) {
+    const settings *s = j->s;
+    shs_model m = SHS_ZERO;
+    named_matrix list[MOST_MATRICES];
+    int i, count;
+    m.kind = j->mode == ICA ? SHS_MODEL_ICA : SHS_MODEL_PCA;
+    count = s->npy ? named_matrices(&m, list) : 0;
+    for (i = 0; i < count; i++) {
+        char *name = matrix_file(s->npy, list[i].name);
+        will_write(name);
+        free(name);
+    }
+    if (s->save) will_write(s->save);
+    if (s->stats) will_write(s->stats);
+}
+
+/* A line for each band: its mean, what it was divided by, and its place in each component. */
+static void write_statistics(const job *j, const shs_model *m, const char *name) {
+    int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands;
+    int count = ica ? m->ica.components : m->pca.components, b, k;
+    const shs_wide *vectors = ica ? m->ica.mixing : m->pca.vectors, *mean = ica ? m->ica.mean : m->pca.mean;
+    FILE *file = open_for_writing(name);
+    fprintf(file, "band,wavelength,mean,scale");
+    for (k = 0; k < count; k++) fprintf(file, ",%s %d", m->kind == SHS_MODEL_MNF ? "MNF" : ica ? "IC" : "PC", k + 1);
+    fprintf(file, "\n");
+    for (b = 0; b < n; b++) {
+        fprintf(file, "%d,", j->bands[b] + 1);
+        if (j->in.wavelength) fprintf(file, "%.10g", j->in.wavelength[j->bands[b]]);
+        fprintf(file, ",%.17g,%.17g", (double)mean[b], ica ? 1 : (double)m->pca.scale[b]);
+        for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)vectors[(size_t)k * (size_t)n + (size_t)b]);
+        fprintf(file, "\n");
+    }
+    close_written(file, name);
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------------- */
+
+/* What a wavelength is multiplied with to be in nanometres. Without a known unit it is in micrometres where it is small. */
+static double nanometres(const cube_file *f) {
+    const char *units = f->units;
+    char *lower = tidy_text(units, units + strlen(units), 1);
+    double factor = f->wavelength[0] < 100 ? 1000 : 1;
+    if (!strncmp(lower, "nano", 4) || !strcmp(lower, "nm")) factor = 1;
+    if (!strncmp(lower, "micro", 5) || !strcmp(lower, "um")) factor = 1000;
+    free(lower);
+    return factor;
+}
+
+static int write_piece(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
+static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+
+/* All that is asked for of what was fitted: model, arrays, table. */
+static void keep_model(const job *j, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
+    const settings *s = j->s;
+    shs_model m = SHS_ZERO;
+    named_matrix list[MOST_MATRICES];
+    int i, count;
+    m.kind = kind;
+    if (pca) m.pca = *pca;
+    if (ica) m.ica = *ica;
+    if (j->in.wavelength) {
+        m.wavelengths = ALLOCATE(shs_wide, j->cube.band_count);
+        for (i = 0; i < j->cube.band_count; i++)
+            m.wavelengths[i] = (shs_wide)(nanometres(&j->in) * j->in.wavelength[j->bands[i]]);
+    }
+    if (s->save) {
+        char *part = joined(s->save, ".part");
+        FILE *file = create_part(part);
+        shs_status status = shs_model_save(&m, write_piece, file);
+        if (status != SHS_OK && status != SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: %s", s->save, shs_status_text(status));
+        close_written(file, part);
+        if (status != SHS_OK) fail(EXIT_ERROR, "%s: writing it failed", part);
+        put_in_place(part, s->save);
+        free(part);
+    }
+    count = s->npy ? named_matrices(&m, list) : 0;
+    for (i = 0; i < count; i++)
+        if (list[i].values) write_matrix(s->npy, &list[i]);
+    if (s->stats) write_statistics(j, &m, s->stats);
+    free(m.wavelengths);
+}
+
+static shs_model open_model(const char *name) {
+    static const char *const kinds[] = {"PCA", "MNF", "ICA"};
+    shs_model m = SHS_ZERO;
+    FILE *file = fopen(name, "rb");
+    shs_status status;
+    int ica;
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    will_read(name);
+    status = shs_model_load(NULL, read_piece, file, &m);
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: model: %s", name, ferror(file) ? strerror(errno) : "it is truncated");
+    if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
+    if (fgetc(file) != EOF) warn("%s: more bytes follow the model", name);
+    fclose(file);
+    ica = m.kind == SHS_MODEL_ICA;
+    printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], ica ? m.ica.bands : m.pca.bands,
+           ica ? m.ica.components : m.pca.components, (double)(ica ? m.ica.count : m.pca.count));
+    return m;
+}
+
+/* ---- the bands of another cube ----------------------------------------------------------------------------------- */
+
+enum { FARTHEST_BAND = 10 }; /* nanometres */
+
+/* Takes for each band of the model the one of the cube that is nearest, of those in use. */
+static void match_wavelengths(job *j, const char *model_name, const shs_wide *wanted, int bands) {
+    double factor = nanometres(&j->in), most = 0;
+    int *chosen = ALLOCATE(int, bands), i, b, used = j->cube.band_count;
+    for (i = 0; i < bands; i++) {
+        double off, nearest = -1;
+        for (b = 0; b < used; b++) {
+            off = fabs(factor * j->in.wavelength[j->bands[b]] - (double)wanted[i]);
+            if (nearest >= 0 && off >= nearest) continue;
+            nearest = off;
+            chosen[i] = j->bands[b];
+        }
+        if (!(nearest <= FARTHEST_BAND))
+            fail(EXIT_ERROR, "%s: wavelength: band %d of %s has %.6g nm, and the nearest one here is %.6g nm away",
+                 j->in.header_name, i + 1, model_name, (double)wanted[i], nearest);
+        for (b = 0; b < i; b++)
+            if (chosen[b] == chosen[i])
+                fail(EXIT_ERROR, "%s: wavelength: band %d is the nearest to bands %d and %d of %s", j->in.header_name,
+                     chosen[i] + 1, b + 1, i + 1, model_name);
+        most = nearest > most ? nearest : most;
+    }
+    free(j->bands);
+    j->bands = chosen;
+    j->cube.band_list = chosen;
+    j->cube.band_count = bands;
+    printf("bands by wavelength: %d of %d, off by %.4g nm at most\n", bands, j->in.bands, most);
+}
+
+static void match_bands(job *j, const char *model_name, const shs_model *m) {
+    int bands = m->kind == SHS_MODEL_ICA ? m->ica.bands : m->pca.bands;
+    if (m->wavelengths && j->in.wavelength && !j->s->band_text) match_wavelengths(j, model_name, m->wavelengths, bands);
+    if (j->cube.band_count != bands)
+        fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d, and wavelengths to match them by are missing",
+             j->in.header_name, j->cube.band_count, model_name, bands);
+}
+
+/* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
+
+static void run_apply(const settings *s, char **names) {
+    static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of "};
+    static const char *const band_names[] = {"PC", "MNF", "IC"};
+    shs_model m = open_model(names[0]);
+    job *j = job_open(s, APPLY, names[1], names[2]);
+    int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components;
+    match_bands(j, names[0], &m);
+    output_start(j, count, what[m.kind]);
+    check_job(j, ica ? shs_ica_transform(&j->ctx, &m.ica, &j->cube, &j->sink)
+                     : shs_pca_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
+    progress_clear();
+    output_show(j, band_names[m.kind], NULL);
+    print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
+    shs_model_free(NULL, &m);
+    job_close(j);
+}
+
+/* The pixels that such components are of, as far as they tell them. */
+static void run_inverse(const settings *s, char **names) {
+    shs_model m = open_model(names[0]);
+    job *j = job_open(s, INVERSE, names[1], names[2]);
+    int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components, i;
+    if (j->cube.band_count != count)
+        fail(EXIT_ERROR, "%s: bands: %d are in use, but %s has %d components", j->in.header_name, j->cube.band_count, names[0],
+             count);
+    output_start(j, ica ? m.ica.bands : m.pca.bands, "Pixels from the components of ");
+    if (m.wavelengths) {
+        j->out.units = joined("Nanometers", "");
+        j->out.wavelength = ALLOCATE(double, j->out.bands);
+        for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = (double)m.wavelengths[i];
+    }
+    check_job(j, ica ? shs_ica_inverse(&j->ctx, &m.ica, &j->cube, &j->sink)
+                     : shs_pca_inverse(&j->ctx, &m.pca, &j->cube, &j->sink));
+    progress_clear();
+    output_show(j, "Band", NULL);
+    print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
+    shs_model_free(NULL, &m);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_MODELS */
