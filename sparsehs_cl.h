@@ -264,7 +264,8 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 
 /* ---- the symmetric product (syrk.cl) ---- */
 #define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */
-#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */
+#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across: */
+#define SHS__CL_UNITS_ITEMS (32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS)
 
 /* ---- sparse coding (omp.cl) ---- */
 #define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
@@ -288,8 +289,8 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */
 #define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
 #define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
-#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */
-#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
+#define SHS__CL_DIAGONALS_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the diagonals, */
+#define SHS__CL_DIAGONALS_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
 #define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
 #define SHS__CL_BYTE_TILE 128       /* bands of one */
 #define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */
@@ -547,7 +548,8 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "\n",
     "/* ---- the symmetric product (syrk.cl) ---- */\n",
     "#define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */\n",
-    "#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */\n",
+    "#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across: */\n",
+    "#define SHS__CL_UNITS_ITEMS (32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS)\n",
     "\n",
     "/* ---- sparse coding (omp.cl) ---- */\n",
     "#define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */\n",
@@ -571,8 +573,8 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */\n",
     "#define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */\n",
     "#define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */\n",
-    "#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */\n",
-    "#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */\n",
+    "#define SHS__CL_DIAGONALS_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the diagonals, */\n",
+    "#define SHS__CL_DIAGONALS_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */\n",
     "#define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */\n",
     "#define SHS__CL_BYTE_TILE 128       /* bands of one */\n",
     "#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */\n",
@@ -1228,15 +1230,16 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "   The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the\n",
     "   SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
     "\n",
-    "   Two kernels: `products` for many rows, `skewed` for the few of a symmetric result. The textbook twin is shs_moments_naive. */\n",
+    "   Two kernels: `products` for many rows, `diagonals` for the few of a symmetric result; where there are double matrix\n",
+    "   units syrk.cl makes those of doubles. The textbook twin is shs_moments_naive. */\n",
     "\n",
     "\n",
     "\n",
     "#ifndef ELEM\n",
     "#define ELEM real /* of planes and partial sums */\n",
     "#endif\n",
-    "#ifndef SKEWED\n",
-    "#define SKEWED 0 /* 1: the program holds `skewed`, not `products` */\n",
+    "#ifndef DIAGONALS\n",
+    "#define DIAGONALS 0 /* 1: the program holds `diagonals`, not `products` */\n",
     "#endif\n",
     "\n",
     "#ifndef ITEMS\n",
@@ -1244,7 +1247,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#endif\n",
     "#define SLICE SHS__CL_CHUNK_PIXELS\n",
     "\n",
-    "#if !SKEWED\n",
+    "#if !DIAGONALS\n",
     "/* Work-group (t, s) makes the T x T tile first_tile + t.\n",
     "\n",
     "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
@@ -1365,7 +1368,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "}\n",
     "\n",
     "#else\n",
-    "/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal\n",
+    "/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of an array is diagonal\n",
     "   d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the\n",
     "   other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the\n",
     "   last one of an even N, which holds its elements twice).\n",
@@ -1388,8 +1391,8 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#define PARTS 8 /* a divisor of KB */\n",
     "#endif\n",
     "\n",
-    "#define ACROSS SHS__CL_SKEWED_ACROSS(N)\n",
-    "#define DOWN SHS__CL_SKEWED_DOWN(N)\n",
+    "#define ACROSS SHS__CL_DIAGONALS_ACROSS(N)\n",
+    "#define DOWN SHS__CL_DIAGONALS_DOWN(N)\n",
     "#define BLOCKS (ACROSS * DOWN)\n",
     "#define ALL (BLOCKS * PARTS)        /* items of a group */\n",
     "#define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */\n",
@@ -1398,7 +1401,7 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "typedef VECTOR(ELEM, 4) vec;\n",
     "\n",
     "__kernel __attribute__((reqd_work_group_size(ALL, 1, 1)))\n",
-    "void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {\n",
+    "void diagonals(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {\n",
     "    __local vec tile[KB * PITCH];\n",
     "    __local vec row[2 * ALL];\n",
     "    __local ELEM *put = (__local ELEM *)tile;\n",
@@ -2825,7 +2828,7 @@ SHS__PRIVATE const char *const shs__cl_source_sweep[] = {
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
-    "/* syrk.cl - the lower triangle of S S', S n x k, for few rows and many columns.\n",
+    "/* syrk.cl - the lower triangle of S S', S n x k, for few rows and many columns: shs_syrk, and moments of doubles.\n",
     "\n",
     "   The result is small and k long, so k is split too: a work-group makes one tile of the result from the columns of\n",
     "   one slice, and syrk_sum adds the slices in their order: the same bits in every run. Three ways to make a tile:\n",
@@ -3066,14 +3069,15 @@ SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
     "#endif\n",
     "\n",
     "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
-    "void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial) {\n",
+    "void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial,\n",
+    "                int first_tile) {\n",
     "    __local ELEM tile_a[2][ROOM], other[2][ROOM];\n",
     "    const int id = (int)get_local_id(0), lane = id & 31, row_in = lane / 4, column_in = lane % 4;\n",
     "    const int top = id / 32 / WARPS * EDGE, side = id / 32 % WARPS * EDGE;\n",
     "    const int begin = (int)get_group_id(1) * depth, end = min(begin + depth, k);\n",
     "    int ti, tj, at, e, i, j, q, turn = 0;\n",
     "    ELEM sum[BLOCKS][BLOCKS][2], next_a[EACH], next_b[EACH];\n",
-    "    tile_of((int)get_group_id(0), &ti, &tj);\n",
+    "    tile_of(first_tile + (int)get_group_id(0), &ti, &tj);\n",
     "    const int same = ti == tj, idle = same && side > top; /* above the diagonal */\n",
     "    for (i = 0; i < BLOCKS; i++)\n",
     "        for (j = 0; j < BLOCKS; j++) sum[i][j][0] = sum[i][j][1] = 0;\n",
@@ -4703,15 +4707,25 @@ SHS__PRIVATE int shs__cl_syrk_edge(shs_cl_syrk way, int n) {
     return edge;
 }
 
-SHS__PRIVATE shs__cl_call shs__cl_begin_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_trans trans, const char *name) {
-    const int units = plan->way == SHS_CL_SYRK_UNITS;
+/* syrk_units, or syrk_sum beside it, of values `elem`. */
+SHS__PRIVATE shs__cl_call shs__cl_begin_units(shs_cl *cl, const char *elem, shs_trans trans, int edge, const char *name) {
     shs__cl_build b = SHS_ZERO;
+    shs__cl_define_as(&b, "ELEM", elem);
+    shs__cl_define(&b, "WAY", SHS_CL_SYRK_UNITS - 1);
+    shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
+    shs__cl_define(&b, "T", (size_t)edge);
+    shs__cl_define(&b, "MMA", cl->ptx ? (size_t)cl->units64 : 0);
+    return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
+}
+
+SHS__PRIVATE shs__cl_call shs__cl_begin_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_trans trans, const char *name) {
+    shs__cl_build b = SHS_ZERO;
+    if (plan->way == SHS_CL_SYRK_UNITS) return shs__cl_begin_units(cl, "real", trans, plan->edge, name);
     shs__cl_define(&b, "WAY", (size_t)plan->way - 1);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
     shs__cl_define(&b, "T", (size_t)plan->edge);
     shs__cl_define(&b, "W", plan->edge == 32 ? 2 : 4);
-    shs__cl_define(&b, "KB", units || sizeof(shs_real) == sizeof(cl_float) ? 16 : 8);
-    if (units) shs__cl_define(&b, "MMA", cl->ptx ? (size_t)cl->units64 : 0);
+    shs__cl_define(&b, "KB", sizeof(shs_real) == sizeof(cl_float) ? 16 : 8);
     return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
 }
 
@@ -4748,14 +4762,15 @@ SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, 
     const size_t slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth),
                  across = shs__ctx_chunks((size_t)n, (size_t)plan->edge);
     const int split = plan->way == SHS_CL_SYRK_SPLIT;
-    size_t items = plan->way == SHS_CL_SYRK_UNITS ? 32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS : SHS__CL_ITEMS;
+    const int units = plan->way == SHS_CL_SYRK_UNITS;
     shs__cl_call call = shs__cl_begin_syrk(cl, plan, trans, names[plan->way]);
     shs_status status;
     shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_size(&call, (size_t)A->ld);
     shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k), shs__cl_pass_int(&call, plan->depth);
     shs__cl_pass_buffer(&call, partial);
+    if (units) shs__cl_pass_int(&call, 0);
     if (split) status = shs__cl_launch(&call, across * across, SHS__CL_SPLIT_SIDE, slices, SHS__CL_SPLIT_SIDE, "syrk");
-    else status = shs__cl_launch(&call, plan->tiles, items, slices, 1, "syrk");
+    else status = shs__cl_launch(&call, plan->tiles, units ? SHS__CL_UNITS_ITEMS : SHS__CL_ITEMS, slices, 1, "syrk");
     if (status != SHS_OK) return status;
     call = shs__cl_begin_syrk(cl, plan, trans, "syrk_sum");
     shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)plan->tiles);
@@ -6009,24 +6024,29 @@ typedef struct shs__cl_planes {
 
 typedef struct shs__cl_tiling {
     int precise, same;
-    int r; /* tiles of 16 r x 16 r; 0: the skewed array, in blocks of 8 x 8 */
+    int r; /* tiles of 16 r x 16 r; 0: an array of diagonals, in blocks of 8 x 8 */
     int rows_a, rows_b;
     size_t tiles; /* or blocks */
 } shs__cl_tiling;
 
-enum { SHS__CL_SKEWED_ROWS = 64 }; /* at most */
+enum { SHS__CL_DIAGONALS_ROWS = 64 }; /* at most */
 
 SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
     size_t na = (size_t)(a + edge - 1) / (size_t)edge, nb = (size_t)(b + edge - 1) / (size_t)edge;
     return same ? na * (na + 1) / 2 : na * nb;
 }
 
+/* Whether double matrix units make the tiles. */
+SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
+    return t->same && cl->units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
+}
+
 /* What wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8, and 2/3 with 8 x 8
-   of the skewed array, for which it reads more. */
+   of the array of diagonals, for which it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
-    const double speed[3] = {0.25, 0.5, 0.8}, skewed_speed = 0.67;
+    const double speed[3] = {0.25, 0.5, 0.8}, diagonals_speed = 0.67;
     int i, most = cl->options.without & SHS_CL_WITHOUT_REGISTERS ? 1 : shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
-    size_t blocks = (size_t)(SHS__CL_SKEWED_ACROSS(t->rows_a) * SHS__CL_SKEWED_DOWN(t->rows_a));
+    size_t blocks = (size_t)(SHS__CL_DIAGONALS_ACROSS(t->rows_a) * SHS__CL_DIAGONALS_DOWN(t->rows_a));
     double best = 0;
     for (i = 0; i < most; i++) {
         int r = 2 << i;
@@ -6037,8 +6057,8 @@ SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
         t->r = r;
         t->tiles = tiles;
     }
-    if (!t->same || t->rows_a > SHS__CL_SKEWED_ROWS || shs__cl_on_trial(cl) || !((double)(blocks * 64) / skewed_speed < best))
-        return;
+    if (!t->same || t->rows_a > SHS__CL_DIAGONALS_ROWS || shs__cl_on_trial(cl) || shs__cl_by_units(cl, t)) return;
+    if (!((double)(blocks * 64) / diagonals_speed < best)) return;
     t->r = 0;
     t->tiles = blocks;
 }
@@ -6082,18 +6102,33 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
     return shs__cl_launch(&call, count, (size_t)items, slices, 1, "products");
 }
 
-/* A group makes the whole skewed array of a slice, as many copies of it as it has work-items for. */
-SHS__PRIVATE shs_status shs__cl_run_skewed(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t slices,
-                                           cl_mem partial) {
+/* The same by double matrix units; a compiler that does not take their instruction is asked once. */
+SHS__PRIVATE shs_status shs__cl_run_units(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t slices,
+                                          size_t first, size_t count, cl_mem partial) {
+    shs_cl *cl = px->cl;
+    shs__cl_call call = shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, SHS__CL_TILE_EDGE(t->r), "syrk_units");
+    if (call.status == SHS_BUILD_FAILED) {
+        cl->units64--;
+        return shs__cl_run_tiles(px, t, a, a, slices, first, count, partial);
+    }
+    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
+    shs__cl_pass_int(&call, a->rows), shs__cl_pass_int(&call, (int)(slices * SHS__CL_CHUNK_PIXELS));
+    shs__cl_pass_int(&call, SHS__CL_CHUNK_PIXELS), shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)first);
+    return shs__cl_launch(&call, count, SHS__CL_UNITS_ITEMS, slices, 1, "products");
+}
+
+/* A group makes the whole array of diagonals of a slice, as many copies of it as it has work-items for. */
+SHS__PRIVATE shs_status shs__cl_run_diagonals(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
+                                              size_t slices, cl_mem partial) {
     shs__cl_build b = shs__cl_elem_build(px->cl, t->precise);
     size_t elem = shs__cl_elem_bytes(px->cl, t->precise), deep = elem == 8 ? 16 : 32, parts = 1;
     shs__cl_call call;
     while (2 * parts * t->tiles <= 256 && 2 * parts <= deep) parts *= 2;
-    shs__cl_define(&b, "SKEWED", 1);
+    shs__cl_define(&b, "DIAGONALS", 1);
     shs__cl_define(&b, "N", (size_t)t->rows_a);
     shs__cl_define(&b, "KB", deep);
     shs__cl_define(&b, "PARTS", parts);
-    call = shs__cl_begin(px->cl, shs__cl_source_moments, b.text, "skewed");
+    call = shs__cl_begin(px->cl, shs__cl_source_moments, b.text, "diagonals");
     shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
     shs__cl_pass_buffer(&call, partial);
     return shs__cl_launch(&call, slices, t->tiles * parts, 1, 1, "products");
@@ -6107,8 +6142,10 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
     cl_mem partial = NULL;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
                                      slices * shs__cl_tiling_values(t) * shs__cl_elem_bytes(px->cl, t->precise), &partial);
-    if (status == SHS_OK && t->r) status = shs__cl_run_tiles(px, t, a, b ? b : a, slices, first, count, partial);
-    else if (status == SHS_OK) status = shs__cl_run_skewed(px, t, a, slices, partial);
+    if (status == SHS_OK && t->r && shs__cl_by_units(px->cl, t))
+        status = shs__cl_run_units(px, t, a, slices, first, count, partial);
+    else if (status == SHS_OK && t->r) status = shs__cl_run_tiles(px, t, a, b ? b : a, slices, first, count, partial);
+    else if (status == SHS_OK) status = shs__cl_run_diagonals(px, t, a, slices, partial);
     if (status != SHS_OK) return status;
     return shs__cl_totals_add(px, totals, first * each, count * each, partial, slices, t->precise);
 }
@@ -6123,9 +6160,9 @@ SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *t
                     if (!t->same || j <= i) *SHS__AT(P, t->rows_a, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
 }
 
-/* The blocks of the skewed array into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
-SHS__PRIVATE void shs__cl_place_skewed(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
-    int n = t->rows_a, across = SHS__CL_SKEWED_ACROSS(n), b, l, j;
+/* The blocks of the array of diagonals into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
+SHS__PRIVATE void shs__cl_place_diagonals(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
+    int n = t->rows_a, across = SHS__CL_DIAGONALS_ACROSS(n), b, l, j;
     for (b = 0; b < (int)t->tiles; b++, block += 64)
         for (l = 0; l < 8; l++)
             for (j = 0; j < 8; j++) {
@@ -6141,7 +6178,7 @@ SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_t
     shs_status status = values ? shs__cl_totals_end(px, totals, values) : SHS_NO_MEMORY;
     memset(P, 0, (size_t)t->rows_a * (size_t)t->rows_b * sizeof *P);
     if (status == SHS_OK && t->r) shs__cl_place_tiles(t, values, P);
-    else if (status == SHS_OK) shs__cl_place_skewed(t, values, P);
+    else if (status == SHS_OK) shs__cl_place_diagonals(t, values, P);
     shs__cl_free(px->cl, values);
     return status;
 }

@@ -29,7 +29,8 @@
 
 /* ---- the symmetric product (syrk.cl) ---- */
 #define SHS__CL_SPLIT_SIDE 32 /* rows and columns of a block of syrk_split: an item each */
-#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across */
+#define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across: */
+#define SHS__CL_UNITS_ITEMS (32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS)
 
 /* ---- sparse coding (omp.cl) ---- */
 #define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
@@ -53,8 +54,8 @@
 #define SHS__CL_ADD_ITEMS 128       /* of a group that adds the partial sums of one element */
 #define SHS__CL_BIP_BANDS 16        /* of a group of load where the bands of a pixel are neighbours */
 #define SHS__CL_TILE_EDGE(r) (16 * (r))            /* of a tile of products: 16 x 16 items of r x r */
-#define SHS__CL_SKEWED_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the skewed array, */
-#define SHS__CL_SKEWED_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
+#define SHS__CL_DIAGONALS_ACROSS(n) (((n) + 7) / 8)   /* blocks of 8 x 8 across the n columns of the diagonals, */
+#define SHS__CL_DIAGONALS_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
 #define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
 #define SHS__CL_BYTE_TILE 128       /* bands of one */
 #define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */

@@ -3,15 +3,16 @@
    The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the
    SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.
 
-   Two kernels: `products` for many rows, `skewed` for the few of a symmetric result. The textbook twin is shs_moments_naive. */
+   Two kernels: `products` for many rows, `diagonals` for the few of a symmetric result; where there are double matrix
+   units syrk.cl makes those of doubles. The textbook twin is shs_moments_naive. */
 
 #include "device.cl"
 
 #ifndef ELEM
 #define ELEM real /* of planes and partial sums */
 #endif
-#ifndef SKEWED
-#define SKEWED 0 /* 1: the program holds `skewed`, not `products` */
+#ifndef DIAGONALS
+#define DIAGONALS 0 /* 1: the program holds `diagonals`, not `products` */
 #endif
 
 #ifndef ITEMS
@@ -19,7 +20,7 @@
 #endif
 #define SLICE SHS__CL_CHUNK_PIXELS
 
-#if !SKEWED
+#if !DIAGONALS
 /* Work-group (t, s) makes the T x T tile first_tile + t.
 
        B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows
@@ -140,7 +141,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
 }
 
 #else
-/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of the skewed array holds diagonal
+/* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of an array is diagonal
    d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the
    other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the
    last one of an even N, which holds its elements twice).
@@ -163,8 +164,8 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
 #define PARTS 8 /* a divisor of KB */
 #endif
 
-#define ACROSS SHS__CL_SKEWED_ACROSS(N)
-#define DOWN SHS__CL_SKEWED_DOWN(N)
+#define ACROSS SHS__CL_DIAGONALS_ACROSS(N)
+#define DOWN SHS__CL_DIAGONALS_DOWN(N)
 #define BLOCKS (ACROSS * DOWN)
 #define ALL (BLOCKS * PARTS)        /* items of a group */
 #define WIDTH (8 * (ACROSS + DOWN))   /* of a pixel in local memory */
@@ -173,7 +174,7 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
 typedef VECTOR(ELEM, 4) vec;
 
 __kernel __attribute__((reqd_work_group_size(ALL, 1, 1)))
-void skewed(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {
+void diagonals(__global const ELEM *A, ulong from, ulong ld, __global ELEM *partial) {
     __local vec tile[KB * PITCH];
     __local vec row[2 * ALL];
     __local ELEM *put = (__local ELEM *)tile;

@@ -1,4 +1,4 @@
-/* syrk.cl - the lower triangle of S S', S n x k, for few rows and many columns.
+/* syrk.cl - the lower triangle of S S', S n x k, for few rows and many columns: shs_syrk, and moments of doubles.
 
    The result is small and k long, so k is split too: a work-group makes one tile of the result from the columns of
    one slice, and syrk_sum adds the slices in their order: the same bits in every run. Three ways to make a tile:
@@ -239,14 +239,15 @@ inline void add_products(ELEM *c, ELEM *d, ELEM a, ELEM a_below, ELEM b) {
 #endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial) {
+void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial,
+                int first_tile) {
     __local ELEM tile_a[2][ROOM], other[2][ROOM];
     const int id = (int)get_local_id(0), lane = id & 31, row_in = lane / 4, column_in = lane % 4;
     const int top = id / 32 / WARPS * EDGE, side = id / 32 % WARPS * EDGE;
     const int begin = (int)get_group_id(1) * depth, end = min(begin + depth, k);
     int ti, tj, at, e, i, j, q, turn = 0;
     ELEM sum[BLOCKS][BLOCKS][2], next_a[EACH], next_b[EACH];
-    tile_of((int)get_group_id(0), &ti, &tj);
+    tile_of(first_tile + (int)get_group_id(0), &ti, &tj);
     const int same = ti == tj, idle = same && side > top; /* above the diagonal */
     for (i = 0; i < BLOCKS; i++)
         for (j = 0; j < BLOCKS; j++) sum[i][j][0] = sum[i][j][1] = 0;

@@ -213,14 +213,14 @@ static void products_by(shs__cl_pixels *px, const shs__cl_tiling *t, const shs_r
     assert_ok_cl(shs__cl_products_end(px, t, &totals, P));
 }
 
-/* The skewed array of few rows holds what the tiles hold; numbers of rows that end in the middle of a block, of a diagonal. */
-static void test_skewed_products(void **state) {
+/* The diagonals of few rows hold what the tiles hold; numbers of rows that end in the middle of a block, of a diagonal. */
+static void test_products_in_diagonals(void **state) {
     static const int rows[] = {1, 2, 7, 8, 9, 16, 17, 30, 33, 55, 63, 64};
     const size_t pixels = 3 * SHS__CL_CHUNK_PIXELS;
     plain_cube p = random_values(SHS_TYPE_U8, 3, 5, 2, 1);
     shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     shs_real *X = new_normal(64 * pixels, 17);
-    shs_wide *skewed = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
+    shs_wide *in_diagonals = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
     void *session;
     size_t i, k;
     (void)state;
@@ -229,13 +229,55 @@ static void test_skewed_products(void **state) {
         int n = rows[k];
         shs__cl_tiling t = shs__cl_tiling_of(device, 0, 1, n, n);
         assert_int_equal(t.r, 0);
-        products_by((shs__cl_pixels *)session, &t, X, pixels, skewed);
+        products_by((shs__cl_pixels *)session, &t, X, pixels, in_diagonals);
         t.r = 2, t.tiles = shs__cl_count_tiles(n, n, 1, 32);
         products_by((shs__cl_pixels *)session, &t, X, pixels, tiled);
-        for (i = 0; i < (size_t)(n * n); i++) assert_close(skewed[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
+        for (i = 0; i < (size_t)(n * n); i++) assert_close(in_diagonals[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
     }
     shs__cl_pixels_close(session);
-    free(X), free(skewed), free(tiled), cube_free(&cube), free(p.x);
+    free(X), free(in_diagonals), free(tiled), cube_free(&cube), free(p.x);
+}
+
+/* Double matrix units make what tiles of the same size hold, all tiles or some of them. */
+static void test_products_by_units(void **state) {
+    static const int rows[] = {1, 31, 33, 64, 65, 100};
+    const size_t pixels = 2 * SHS__CL_CHUNK_PIXELS;
+    plain_cube p = random_values(SHS_TYPE_U8, 3, 5, 2, 1);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
+    double *X = NEW(double, 100 * pixels);
+    shs_wide *by_units = NEW(shs_wide, 100 * 100), *tiled = NEW(shs_wide, 100 * 100);
+    int was = device->units64;
+    shs__cl_pixels *px;
+    void *session;
+    size_t i, k;
+    (void)state;
+    if (!shs_cl_about(device)->has_double) skip();
+    for (i = 0; i < 100 * pixels; i++) X[i] = (double)(i * 7919 % 1009) / 500 - 1;
+    assert_ok_cl(shs__cl_pixels_open(device, &on_device, &cube, &session));
+    px = (shs__cl_pixels *)session;
+    for (k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int n = rows[k], way;
+        for (way = 0; way < 2; way++) {
+            shs__cl_tiling t;
+            shs__cl_totals totals;
+            shs__cl_planes a;
+            device->units64 = 2;
+            t = shs__cl_tiling_of(device, 1, 1, n, n);
+            assert_true(t.r > 0);
+            device->units64 = way ? 2 : 0;
+            a.from = 0, a.ld = pixels, a.rows = n;
+            assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, (size_t)n * pixels * sizeof *X, &a.buffer));
+            assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, (size_t)n * pixels * sizeof *X, X));
+            assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&t), &totals));
+            for (i = 0; i < t.tiles; i += t.tiles == 1 ? 1 : 2)
+                assert_ok_cl(shs__cl_products(px, &t, &a, NULL, pixels, i, i + 2 > t.tiles ? t.tiles - i : 2, &totals));
+            assert_ok_cl(shs__cl_products_end(px, &t, &totals, way ? by_units : tiled));
+        }
+        for (i = 0; i < (size_t)(n * n); i++) assert_close(by_units[i], tiled[i], 1e-10);
+    }
+    device->units64 = was;
+    shs__cl_pixels_close(session);
+    free(X), free(by_units), free(tiled), cube_free(&cube), free(p.x);
 }
 
 /* Strides that are no interleave's: every second sample, lines from below. */
@@ -1057,7 +1099,7 @@ static void test_short_runs(void **state) {
         outing_end(&o);
     }
     device->bytes = SHS__CL_BYTES_PLAIN;
-    for (i = 0; i < 2; i++) { /* the skewed array and tiles; whole numbers */
+    for (i = 0; i < 2; i++) { /* the array of diagonals and tiles; whole numbers */
         plain_cube p = random_values(SHS_TYPE_I16, 7, 9, bands[i], 3), q = random_values(SHS_TYPE_U8, 7, 9, bands[i], 3);
         shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 1),
                  bytes = cube_of(&q, SHS_TYPE_U8, (shs_interleave)(i + 1), 0);
@@ -1217,7 +1259,8 @@ int main(void) {
         UNIT(test_moments),
         UNIT(test_moments_of_bytes_are_exact),
         UNIT(test_moments_of_many_bands),
-        UNIT(test_skewed_products),
+        UNIT(test_products_in_diagonals),
+        UNIT(test_products_by_units),
         UNIT(test_odd_strides),
         UNIT(test_maps),
         UNIT(test_pixels_of_an_item),
