@@ -3137,24 +3137,20 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 /* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and
    d^2. It is never negative; 0: an atom that is not to be chosen. SHS__WHERE(c, x) is x where c holds, else 0. */
 #ifdef SHS__VECTOR_BYTES
-#define SHS__SCORE shs__vec
-#define SHS__SCORES SHS__LANES
 #define SHS__WHERE(condition, x) ((shs__vec)((SHS__IN(mask))(x) & (condition)))
 #else
-#define SHS__SCORE shs_real
-#define SHS__SCORES 1
 #define SHS__WHERE(condition, x) ((condition) ? (x) : 0)
 #endif
-SHS__INLINE SHS__SCORE SHS__IN(score_OMP)(SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+SHS__INLINE shs__vec SHS__IN(score_OMP)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     (void)gjj, (void)d2;
     return alpha * alpha;
 }
 /* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on. */
-SHS__INLINE SHS__SCORE SHS__IN(score_OLS)(SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+SHS__INLINE shs__vec SHS__IN(score_OLS)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     return SHS__WHERE(d2 > SHS__OMP_GUARD * gjj, alpha * alpha / d2);
 }
 
-SHS__INLINE SHS__SCORE SHS__IN(score)(shs_selection selection, SHS__SCORE alpha, SHS__SCORE gjj, SHS__SCORE d2) {
+SHS__INLINE shs__vec SHS__IN(score)(shs_selection selection, shs__vec alpha, shs__vec gjj, shs__vec d2) {
 #define SHS__CASE(name, distances)                                                                                     \
     if (selection == SHS_SELECT_##name) return SHS__IN(score_##name)(alpha, gjj, d2);
     SHS_SELECTION_LIST(SHS__CASE)
@@ -3171,17 +3167,15 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #ifdef SHS__VECTOR_BYTES
     SHS__IN(champion) champion = SHS_ZERO;
 #endif
-    for (i = 0; i < n; i += SHS__SCORES) {
+    for (i = 0; i < n; i += SHS__LANES) {
         const shs_real *row = B ? SHS__AT_B(B, n, rows, k, i) : diagonal + i;
-        SHS__SCORE a = SHS_ZERO, b = SHS_ZERO, g, d2, score;
-        if (n - i >= SHS__SCORES) memcpy(&a, alpha + i, sizeof a), memcpy(&b, row, sizeof b);
+        shs__vec a = SHS_ZERO, b = SHS_ZERO, d2, score;
+        if (n - i >= SHS__LANES) a = SHS__LOAD(alpha + i), b = SHS__LOAD(row);
         else memcpy(&a, alpha + i, (size_t)(n - i) * sizeof *alpha), memcpy(&b, row, (size_t)(n - i) * sizeof *row);
-        memcpy(&g, diagonal + i, sizeof g);
-        memcpy(&d2, distance + i, sizeof d2);
         if (!B) b *= 0;
-        d2 -= b * b;
-        memcpy(distance + i, &d2, sizeof d2);
-        score = SHS__IN(score)(selection, a * scale, g, d2);
+        d2 = SHS__LOAD(distance + i) - b * b;
+        SHS__STORE(distance + i, d2);
+        score = SHS__IN(score)(selection, a * scale, SHS__LOAD(diagonal + i), d2);
 #ifdef SHS__VECTOR_BYTES
         SHS__CHALLENGE(champion, score, i);
     }
@@ -3192,8 +3186,6 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
     return index;
 }
-#undef SHS__SCORE
-#undef SHS__SCORES
 #undef SHS__WHERE
 
 #endif /* SHS__IN_WIDE */
@@ -6573,9 +6565,9 @@ typedef struct shs__coder {
     shs_codes *codes;
     shs_real *errors2;
     /* Called for each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
-       fetch puts signals first .. end-1 into Y; 0 = they are not finite, and flags will say so. */
-    int (*fetch)(void *source, size_t first, size_t end);
-    void *source;
+       fetch puts signals first .. end-1 into Y; what is not finite is not coded, and flags say so. */
+    void (*fetch)(const void *source, size_t first, size_t end);
+    const void *source;
     const shs__synthesis *after;
 } shs__coder;
 
@@ -6737,7 +6729,9 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
-    int finite = !c->fetch || c->fetch(c->source, first, end);
+    int finite;
+    if (c->fetch) c->fetch(c->source, first, end);
+    finite = !c->fetch || shs__finite_columns(c->over.p, end - first, SHS__AT(c->Y, c->ldy, 0, first), c->ldy);
     memset(c->sums + chunk, 0, sizeof *c->sums);
     if (!finite) c->flags[worker] = 1;
     else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, c->sums + chunk);
@@ -6770,29 +6764,21 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 
 /* ---- the public forms ------------------------------------------------------------------------------- >>omp_public */
 
-typedef struct shs__finite_job {
-    const shs_real *A;
-    int rows, ld;
-    size_t columns;
-    unsigned char *flags; /* one a worker, set where something is not finite */
-} shs__finite_job;
-
+/* Signals, or D'Y, of one chunk. */
 SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
-    const shs__finite_job *w = (const shs__finite_job *)arg;
-    size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(w->columns - first, SHS__SIGNALS_A_CHUNK);
-    if (!shs__finite_columns(w->rows, count, SHS__AT(w->A, w->ld, 0, first), w->ld)) w->flags[worker] = 1;
+    const shs__coder *c = (const shs__coder *)arg;
+    size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(c->m - first, SHS__SIGNALS_A_CHUNK);
+    int rows = c->over.p ? c->over.p : c->over.n;
+    if (!shs__finite_columns(rows, count, SHS__AT(c->Y, c->ldy, 0, first), c->ldy)) c->flags[worker] = 1;
 }
 
-/* Whether all of a large matrix is finite. */
-SHS__PRIVATE int shs__all_finite(const shs_context *ctx, int rows, size_t columns, const shs_real *A, int ld,
-                                 unsigned char *flags) {
-    shs__finite_job w = SHS_ZERO;
+/* Whether all of what is to be coded is finite. */
+SHS__PRIVATE int shs__coder_finite(const shs_context *ctx, shs__coder *c) {
     size_t workers = (size_t)shs__ctx_workers(ctx);
-    w.A = A, w.rows = rows, w.ld = ld, w.columns = columns, w.flags = flags;
-    memset(flags, 0, workers);
-    shs__ctx_parallel(ctx, (shs_wide)columns * (shs_wide)rows, shs__ctx_chunks(columns, SHS__SIGNALS_A_CHUNK),
-                      shs__finite_chunk, &w);
-    return !memchr(flags, 1, workers);
+    memset(c->flags, 0, workers);
+    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n),
+                      shs__ctx_chunks(c->m, SHS__SIGNALS_A_CHUNK), shs__finite_chunk, c);
+    return !memchr(c->flags, 1, workers);
 }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
@@ -6896,8 +6882,7 @@ SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs
     if (c->options->gram && !shs__finite_columns(d->n, (size_t)d->n, c->options->gram, c->options->ldg)) return SHS_BAD_GRAM;
     if (shs__codes_here(ctx, c, &own, &status)) {
         while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
-        if (status == SHS_OK && !shs__all_finite(ctx, d->p ? d->p : d->n, c->m, c->Y, c->ldy, c->flags))
-            status = d->p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+        if (status == SHS_OK && !shs__coder_finite(ctx, c)) status = d->p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
         if (status == SHS_OK) {
             shs__coder_dictionary(ctx, c, d->D, d->ldd);
             status = shs__coder_run(ctx, c, "coding", &own);
@@ -8047,7 +8032,7 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
     e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
     e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
-    if (!shs__all_finite(w->ctx, w->p, w->m, Y, ldy, w->coder.flags)) return SHS_SIGNALS_NOT_FINITE;
+    if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
 
@@ -8285,7 +8270,9 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
     }
 }
 
-SHS__PRIVATE void shs__patch_get_range(const shs__patch_job *w, size_t i, size_t end) {
+/* Patches i .. end-1 of a job, into their columns of Y. */
+SHS__PRIVATE void shs__patch_fetch(const void *source, size_t i, size_t end) {
+    const shs__patch_job *w = (const shs__patch_job *)source;
     for (; i < end; i++)
         shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i),
                        w->means ? w->means + i * (size_t)w->g.image.channels : NULL, w->norms ? w->norms + i : NULL);
@@ -8295,7 +8282,7 @@ SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
     size_t i = chunk * SHS__SIGNALS_A_CHUNK;
     (void)worker;
-    shs__patch_get_range(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
+    shs__patch_fetch(w, i, shs__zmin(w->count, i + SHS__SIGNALS_A_CHUNK));
 }
 
 SHS__PRIVATE void shs__patch_get_run(const shs_context *ctx, shs__patch_job *w) {
@@ -8469,12 +8456,6 @@ SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int wo
     job->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
-SHS__PRIVATE int shs__patch_fetch(void *source, size_t first, size_t end) {
-    const shs__patch_job *w = (const shs__patch_job *)source;
-    shs__patch_get_range(w, first, end);
-    return shs__finite_columns(w->g.p, end - first, SHS__AT(w->Y, w->ld, 0, first), w->ld);
-}
-
 /* The patches of a batch become their approximations, in Y: in one parallel region, or on an engine in a session of its own. */
 SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *report) {
     const size_t count = w->job.count, workers = (size_t)shs__ctx_workers(ctx);
@@ -8484,7 +8465,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     if (ctx && ctx->engine) {
         w->coder.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
-        if (!shs__all_finite(ctx, w->job.g.p, count, w->job.Y, w->job.ld, w->coder.flags)) return SHS_IMAGE_NOT_FINITE;
+        if (!shs__coder_finite(ctx, &w->coder)) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
