@@ -813,6 +813,46 @@ fails "a model in no folder" 1 "nowhere/a.model: cannot write it" pca scene.hdr 
 fails "two names for apply" 2 "apply: needs three names" apply b.model scene.hdr
 fails "components into bytes" 2 "--type: components are negative too" apply b.model scene.hdr bad.hdr --type u8
 
+echo "== conversions"
+check "convert: runs" good convert geo.hdr same.hdr --interleave bip
+check "convert: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-8)" "0 40 80 120 1 41 81 121"
+check "convert: the type, and all that is said" says same.hdr 'data type = 1' "${of_scene[@]}" 'reflectance scale factor = 200.0' 'default bands = {4, 2, 1}'
+for t in i16 u16 i32 u32 f32 f64; do
+    check "convert to $t: runs" good convert scene.hdr typed.hdr --type $t --interleave bil --block 7
+    check "convert to $t and back: runs" run convert typed.hdr same.hdr --type u16
+    check "convert to $t and back: the same" cmp same.img scene.img
+done
+check "convert of a window and bands" good convert geo.hdr same.hdr --window 2,1,3,2 --bands 4,1
+check "convert of a window and bands: the pixels" is "$(od -An -tu1 -v same.img | xargs)" "128 129 130 134 135 136 8 9 10 14 15 16"
+# Values 0 to 149 onto 0 to 255: x 255 / 149, to the nearest; the way back is in the header.
+check "--range auto: runs" good convert geo.hdr same.hdr --range auto
+check "--range auto: says the rule" grep -q '^values: 0 to 149 became 0 to 255$' out.txt
+check "--range auto: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-6)" "0 2 3 5 7 9"
+check "--range auto: the last" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f120)" 255
+check "--range auto: a factor that is wrong now is gone" says_not same.hdr 'reflectance scale factor'
+gain=$(sed -n '/^data gain values/,/}/p' same.hdr | tr -d '{}\n' | sed 's/.*= *//' | cut -d, -f2)
+check "--range auto: the gains lead back, through those of the input" near "$gain" 0.116862745 1e-8
+sed '/^data gain/d; /^data offset/d' geo.hdr >plain_geo.hdr; cp geo.img plain_geo.img
+check "--range LOW,HIGH: runs" run convert plain_geo.hdr same.hdr --range 100,110 --bands 3-4
+check "--range LOW,HIGH: what is beyond is clamped, and said" grep -q 'same.hdr: 50 values do not fit u8 and were clamped to 0..255; --range' err.txt
+check "--range LOW,HIGH: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f20-24)" "0 0 26 51 77"
+check "--range bands: runs" good convert plain_geo.hdr same.hdr --range bands
+check "--range bands: each from 0 to 255" is "$(band same 1 --bands 1) $("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "$(band same 1 --bands 1) 0 255"
+check "--range into floats" good convert plain_geo.hdr same.hdr --range 0,100 --type f32
+check "--range into floats: not clamped" is "$("$program" info same.hdr --bands 4 | tail -n 1 | awk '{ print $3, $5 }')" "1.2 1.49"
+check "--range with a mask: runs" good convert geo.hdr same.hdr --range auto --roi 0,0,3,2
+check "--range with a mask: 0 marks what is missing, and no pixel" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-12)" "1 3 5 0 0 0 13 15 17 0 0 0"
+check "--range with a mask: it is in the header" says same.hdr 'data ignore value = 0'
+check "a 16-bit cube into bytes" good convert scene.hdr bytes.hdr --type u8 --range auto
+check "a 16-bit cube into bytes: the targets are still found" good rx bytes.hdr rx.hdr --bbl --truth scene_truth.hdr
+check "a 16-bit cube into bytes: nearly all of them" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "values that a type cannot hold: runs" run convert scene.hdr same.hdr --type u8
+check "values that a type cannot hold: says so" grep -q 'do not fit u8 and were clamped to 0..255; --range or another --type' err.txt
+for v in 1 1,1 2,1 a,b 1,2,3 1, nan,1 most; do
+    fails "--range $v" 2 "--range: '$v' is none of auto, bands, LOW,HIGH" convert geo.hdr bad.hdr --range "$v"
+done
+fails "convert onto itself" 2 "would replace the input" convert geo.hdr geo.hdr
+
 echo "== independent components"
 ica="--bbl --components 5"
 check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv

@@ -43,12 +43,6 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     job_close(j);
 }
 
-/* The output has the bands of the input that were in use. */
-static void keep_bands(job *j) {
-    j->out.kept = j->bands;
-    j->out.same_values = !j->s->rescale && !j->in.gain;
-}
-
 static void run_denoise(const settings *s, char **names) {
     job *j = job_open(s, DENOISE, names[0], names[1]);
     shs_pca pca;

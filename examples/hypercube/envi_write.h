@@ -105,11 +105,11 @@ static void print_value(FILE *file, const char *key, const char *text) {
     fprintf(file, "}\n");
 }
 
-static void print_list(FILE *file, const char *key, const double *list, int count) {
+static void print_list(FILE *file, const char *key, const double *list, int count, int digits) {
     int i;
     if (!list) return;
     fprintf(file, "%s = {", key);
-    for (i = 0; i < count; i++) fprintf(file, "%s%s%.10g", i ? "," : "", i % 8 ? " " : "\n  ", list[i]);
+    for (i = 0; i < count; i++) fprintf(file, "%s%s%.*g", i ? "," : "", i % 8 ? " " : "\n  ", digits, list[i]);
     fprintf(file, "}\n");
 }
 
@@ -318,8 +318,10 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     print_band_names(file, f, name, numbers);
     if (f->from) print_all_carried(file, f);
     if (f->wavelength && f->units && *f->units) fprintf(file, "wavelength units = %s\n", f->units);
-    print_list(file, "wavelength", f->wavelength, f->bands);
-    print_list(file, "bbl", f->good, f->bands);
+    print_list(file, "wavelength", f->wavelength, f->bands, 10);
+    print_list(file, "bbl", f->good, f->bands, 10);
+    print_list(file, "data gain values", f->from ? f->gain : NULL, f->bands, 17);
+    print_list(file, "data offset values", f->from ? f->bias : NULL, f->bands, 17);
 }
 
 /* An older header of that name goes first: it would describe the new data wrongly. */

@@ -15,7 +15,7 @@
 
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws; models.h
-   keeps fits; commands.h has a function for each other mode, scene.h the one that makes a cube. */
+   keeps fits; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -27,6 +27,7 @@
 #include "../../sparsehs_cl.h"
 #endif
 #include "commands.h"
+#include "convert.h"
 #include "scene.h"
 
 int main(int argc, char **argv) {
@@ -40,6 +41,7 @@ int main(int argc, char **argv) {
     case RX: run_rx(&given, names); break;
     case APPLY: run_apply(&given, names); break;
     case INVERSE: run_inverse(&given, names); break;
+    case CONVERT: run_convert(&given, names); break;
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;
     }

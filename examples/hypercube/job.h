@@ -265,6 +265,7 @@ static void output_nodata(job *j, cube_file *out) {
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || j->cube.mask;
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
+    if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
     j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
 }
@@ -297,7 +298,7 @@ static void prepare_output(job *j) {
     out->samples = j->in.samples;
     out->lines = j->in.lines;
     out->bands = j->cube.band_count;
-    out->type = chosen_type(j->s->type, SHS_TYPE_F32);
+    out->type = chosen_type(j->s->type, j->mode == CONVERT ? j->in.type : SHS_TYPE_F32);
     out->interleave = chosen_interleave(j->s->interleave);
     output_nodata(j, out);
     output_rescale(j, out);
@@ -368,7 +369,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     select_pixels(j);
     if (out_name) {
         prepare_output(j);
-        load_or_stream(j);
+        if (j->mode != CONVERT) load_or_stream(j);
         select_fit(j);
     }
     return j;
@@ -465,6 +466,12 @@ static char *described(const char *what, const cube_file *in) {
     return text;
 }
 
+/* The output has the bands of the input that were in use. */
+static void keep_bands(job *j) {
+    j->out.kept = j->bands;
+    j->out.same_values = !j->s->rescale && !j->in.gain;
+}
+
 /* The fit is done: so many bands are to come, described by `what`. */
 static void output_start(job *j, int bands, const char *what) {
     j->fitted = wall_clock();
@@ -483,15 +490,16 @@ static void tell_beyond(const cube_file *in) {
 static void output_finish(job *j, const char *band_name, const int *band_numbers) {
     const cube_file *out = &j->out;
     const value_type *type = type_info(out->type);
+    const char *keeps = j->mode == CONVERT ? "--range" : "--rescale";
     j->out.from = &j->in;
     cube_finish(&j->out, band_name, band_numbers);
     tell_beyond(&j->in);
     if (out->clamped)
-        warn("%s: %" PRIu64 " values do not fit %s and were clamped to %.0f..%.0f; --rescale or another --type keeps them",
-             out->header_name, out->clamped, type->name, type->low, type->high);
+        warn("%s: %" PRIu64 " values do not fit %s and were clamped to %.0f..%.0f; %s or another --type keeps them",
+             out->header_name, out->clamped, type->name, type->low, type->high, keeps);
     if (out->met)
-        warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; --rescale keeps them apart",
-             out->header_name, out->met, out->nodata);
+        warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
+             out->header_name, out->met, out->nodata, keeps);
 }
 
 static void job_close(job *j) {

@@ -12,12 +12,23 @@ typedef struct settings {
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats;
+        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range;
 } settings;
 
-enum mode { PCA = 1, MNF = 2, ICA = 4, DENOISE = 8, RX = 16, INFO = 32, SYNTHESISE = 64, APPLY = 128, INVERSE = 256 };
+enum mode {
+    PCA = 1,
+    MNF = 2,
+    ICA = 4,
+    DENOISE = 8,
+    RX = 16,
+    INFO = 32,
+    SYNTHESISE = 64,
+    APPLY = 128,
+    INVERSE = 256,
+    CONVERT = 512
+};
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE };
-enum { READS = MAPS | USES | INFO, WRITES = MAPS | USES | SYNTHESISE };
+enum { READS = MAPS | USES | CONVERT | INFO, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
 
 typedef struct mode_text {
     const char *name;
@@ -41,6 +52,10 @@ static const mode_text modes[] = {
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
     {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
+    {"convert", CONVERT, 2, "convert IN.hdr OUT.hdr [options]",
+     "The same values in another type or interleave. With --range they are stretched: LOW becomes 0 and HIGH the\n"
+     "largest value of an integer type (1 of f32 and f64), linearly, rounded to nearest, what is beyond clamped; where\n"
+     "pixels may be missing, integers begin at 1 and 0 is a missing one. The header says the gains that lead back."},
     {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band."},
     {"synthesise", SYNTHESISE, 1, "synthesise OUT.hdr [options]",
      "A small scene mixed from synthetic spectra, and OUT_truth.hdr that marks the odd targets in it."},
@@ -80,12 +95,14 @@ static const struct {
     {READS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
     {READS, {"--mask", "FILE", OPTION_TEXT, (void *)&given.mask, 0, "a cube of one band: only pixels where it is not 0"}},
     {READS, {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
-    {READS, {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels where it is"}},
-    {READS, {"--id", "K", OPTION_COUNT, &given.id, 0, "this"}},
+    {READS, {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels of the class --id"}},
+    {READS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
     {READS, {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
-    {FITS | DENOISE, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "such pixels for the fit; all are transformed"}},
+    {FITS | DENOISE, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
     {MAPS | USES, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
-    {MAPS | USES, {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
+    {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
+    {MAPS | USES | CONVERT,
+     {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
     {FITS | DENOISE, {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
     {FITS | DENOISE, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},

@@ -1,0 +1,126 @@
+/* convert.h - the values of a cube in another type, range or interleave. */
+#ifndef HYPERCUBE_CONVERT
+#define HYPERCUBE_CONVERT
+
+#include "report.h"
+
+/* How a value becomes another: (value - low) * scale + first; the other end is last. */
+typedef struct range {
+    double low, high, scale, first, last;
+} range;
+
+/* What the type has room for: beside the value that marks missing ones, where there is one. */
+static range range_onto(const cube_file *out, double low, double high) {
+    const value_type *type = type_info(out->type);
+    range r;
+    r.low = low;
+    r.high = high;
+    r.first = out->has_nodata && is_integer(out->type) ? 1 : 0;
+    r.last = is_integer(out->type) ? type->high : 1;
+    r.scale = high > low ? (r.last - r.first) / (high - low) : 0;
+    return r;
+}
+
+/* One range for each band in use: as they are (NULL), from LOW to HIGH, or from the least to the largest valid value, of all
+   bands or of each. */
+static range *choose_ranges(job *j) {
+    const char *text = j->s->range;
+    int each = text && !strcmp(text, "bands"), automatic = each || (text && !strcmp(text, "auto")), i, found = 0;
+    range *ranges;
+    band_summary *all;
+    double low = 0, high = 0;
+    char *end, *last;
+    if (!text) return NULL;
+    ranges = ALLOCATE(range, j->cube.band_count);
+    if (!automatic) {
+        low = strtod(text, &end);
+        high = *end == ',' && end > text ? strtod(end + 1, &last) : 0;
+        if (end == text || *end != ',' || last == end + 1 || *last || !(low < high) || !isfinite(low) || !isfinite(high))
+            fail(EXIT_USAGE, "--range: '%s' is none of auto, bands, LOW,HIGH", text);
+    }
+    all = automatic ? summarise(j) : NULL;
+    for (i = 0; i < j->cube.band_count && automatic; i++) {
+        if (!(all[i].count > 0)) continue;
+        low = found && low < all[i].low ? low : all[i].low;
+        high = found && high > all[i].high ? high : all[i].high;
+        found = 1;
+    }
+    for (i = 0; i < j->cube.band_count; i++)
+        ranges[i] = range_onto(&j->out, each ? all[i].low : low, each ? all[i].high : high);
+    if (!each) printf("values: %.10g to %.10g became %.10g to %.10g\n", low, high, ranges->first, ranges->last);
+    free(all);
+    return ranges;
+}
+
+/* What leads back goes into the header: value = gain * stored + offset. */
+static void note_ranges(job *j, const range *ranges) {
+    cube_file *out = &j->out;
+    double *gain = header_list(&j->in.text, "data gain values", j->in.bands);
+    double *offset = header_list(&j->in.text, "data offset values", j->in.bands);
+    int i;
+    out->gain = ALLOCATE(double, j->cube.band_count);
+    out->bias = ALLOCATE(double, j->cube.band_count);
+    for (i = 0; i < j->cube.band_count; i++) {
+        double back = ranges[i].scale > 0 ? 1 / ranges[i].scale : 0, g = gain && !j->in.gain ? gain[j->bands[i]] : 1;
+        out->gain[i] = g * back;
+        out->bias[i] = g * (ranges[i].low - back * ranges[i].first) + (offset && !j->in.gain ? offset[j->bands[i]] : 0);
+    }
+    free(gain);
+    free(offset);
+}
+
+/* Clamped and rounded where integers are stored; what is lost is counted. */
+static double converted(cube_file *out, const range *r, double value) {
+    const value_type *type = type_info(out->type);
+    double low = r ? r->first : type->low, high = r ? r->last : type->high;
+    if (r) value = (value - r->low) * r->scale + r->first;
+    if (!is_integer(out->type)) return value;
+    if (value < low - 0.5 || value > high + 0.5) out->clamped++;
+    value = as_integer(type, value < low ? low : value > high ? high : value);
+    if (is_nodata(out, value)) out->met++;
+    return value;
+}
+
+static void convert_lines(job *j, const range *ranges, int first, int lines, const void *block, void *into) {
+    cube_file *in = &j->in, *out = &j->out;
+    int x, y, i;
+    for (i = 0; i < j->cube.band_count; i++)
+        for (y = 0; y < lines; y++)
+            for (x = 0; x < in->samples; x++) {
+                double value = get_value(block, value_index(in, lines, y, x, j->bands[i]), in->type, in->swap);
+                const unsigned char *mask = j->mask ? j->mask + (size_t)(first + y) * (size_t)in->samples : NULL;
+                int missing = is_missing(in, value) || (mask && !mask[x]);
+                put_value(into, value_index(out, lines, y, x, i), out->type,
+                          missing ? out->nodata : converted(out, ranges ? ranges + i : NULL, value));
+            }
+}
+
+static void run_convert(const settings *s, char **names) {
+    job *j = job_open(s, CONVERT, names[0], names[1]);
+    size_t line = (size_t)j->in.samples * (size_t)j->in.bands * sizeof(double); /* of either */
+    int lines = s->block ? s->block : (int)(16e6 / (double)line) + 1, first;
+    char *block, *into;
+    range *ranges = choose_ranges(j);
+    output_start(j, j->cube.band_count, "Values of ");
+    keep_bands(j);
+    j->out.same_values = !ranges && !j->in.gain;
+    if (ranges) note_ranges(j, ranges);
+    lines = lines < j->in.lines ? lines : j->in.lines;
+    block = (char *)allocate(line, (size_t)lines);
+    into = (char *)allocate(line, (size_t)lines);
+    for (first = 0; first < j->in.lines; first += lines) {
+        if (lines > j->in.lines - first) lines = j->in.lines - first;
+        must_read(&j->in, first, lines, block);
+        convert_lines(j, ranges, first, lines, block, into);
+        if (write_lines(&j->out, first, lines, into))
+            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+    }
+    output_show(j, "Band", j->bands);
+    printf("seconds=%.3f pixels=%.0f\n", j->written - j->start, (double)j->in.samples * j->in.lines);
+    free(block);
+    free(into);
+    free(ranges);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_CONVERT */
