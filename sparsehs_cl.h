@@ -114,7 +114,8 @@ typedef enum shs_cl_syrk {
 typedef enum shs_cl_without {
     SHS_CL_WITHOUT_LOCAL = 1,     /* local memory: every value comes from global memory */
     SHS_CL_WITHOUT_REGISTERS = 2, /* blocks of results in registers: the smallest there are */
-    SHS_CL_WITHOUT_OVERLAP = 4    /* transfers while kernels work */
+    SHS_CL_WITHOUT_OVERLAP = 4,   /* transfers while kernels work */
+    SHS_CL_WITHOUT_UNITS = 8      /* matrix units for 8-bit pixels; without any of the others too */
 } shs_cl_without;
 
 typedef struct shs_cl_options {
@@ -132,9 +133,9 @@ typedef struct shs_cl_options {
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
     shs_cl_coder coder;  /* another than AUTO is used or, where it does not fit, refused: SHS_UNSUPPORTED */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
-    unsigned without;    /* a sum of shs_cl_without, for measurements; bytes are then multiplied as floats, */
-    int group_items;     /* and with this: work-items of a group over pixels, 128, 256, 512 or 1024, fewer where blocks or local
-                            memory do not allow so many; 0 = what each kernel does best with */
+    unsigned without;    /* a sum of shs_cl_without, for measurements */
+    int group_items;     /* for measurements, without matrix units: work-items of a group over pixels, 128, 256, 512 or 1024,
+                            fewer where blocks or local memory do not allow so many; 0 = what each kernel does best with */
     int fallback;        /* non-zero: what the device cannot do, or has too little memory for, is done on the CPU; 0 =
                             SHS_UNSUPPORTED or SHS_NO_MEMORY */
     int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
@@ -186,6 +187,8 @@ typedef struct shs_cl_stage {
     const char *name;
     size_t runs, builds;
     shs_wide seconds, build_seconds;
+    size_t group_items, local_bytes, private_bytes; /* with profile, of the kernel that ran last: items of a group, local memory
+                                                       of it, and private memory of an item that is not in registers */
 } shs_cl_stage;
 
 /* Waits for the device. count gets the number of stages so far, stages (may be NULL) the first `capacity` of them; with
@@ -3620,6 +3623,7 @@ typedef void *shs__cl_address;
     X(cl_kernel, clCreateKernel, (cl_program, const char *, cl_int *))                                                         \
     X(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                                                      \
     X(cl_int, clReleaseKernel, (cl_kernel))                                                                                    \
+    X(cl_int, clGetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))        \
     X(cl_mem, clCreateBuffer, (cl_context, cl_mem_flags, size_t, void *, cl_int *))                                            \
     X(cl_int, clReleaseMemObject, (cl_mem))                                                                                    \
     X(cl_int, clEnqueueWriteBuffer,                                                                                            \
@@ -4472,19 +4476,34 @@ SHS__PRIVATE void shs__cl_pass_wide(shs__cl_call *call, shs_wide value) {
     else shs__cl_pass(call, sizeof f, &f);
 }
 
+/* What a kernel takes of a multiprocessor, into the record of its stage. */
+SHS__PRIVATE shs_status shs__cl_note_kernel(const shs__cl_call *call, size_t items, const char *stage) {
+    shs_cl *cl = call->cl;
+    shs__cl_stage_node *node = shs__cl_stage_of(cl, stage);
+    cl_ulong local = 0, own = 0;
+    cl_int error =
+        SHS__CL(clGetKernelWorkGroupInfo)(call->kernel, cl->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    if (!error)
+        error = SHS__CL(clGetKernelWorkGroupInfo)(call->kernel, cl->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof own, &own, NULL);
+    if (node) node->stage.group_items = items, node->stage.local_bytes = (size_t)local, node->stage.private_bytes = (size_t)own;
+    return shs__cl_check(cl, error);
+}
+
 /* Runs groups_x x groups_y groups of x x y items on the first queue; no groups is fine. */
 SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x, size_t x, size_t groups_y, size_t y,
                                        const char *stage) {
     shs_cl *cl = call->cl;
     size_t global[2], local[2];
     cl_event event = NULL;
+    shs_status status;
     cl_int error;
     global[0] = groups_x * x, global[1] = groups_y * y;
     local[0] = x, local[1] = y;
     if (call->status != SHS_OK || global[0] == 0 || global[1] == 0) return call->status;
     error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[0], call->kernel, 2, NULL, global, local, 0, NULL,
                                             cl->profiles[0] ? &event : NULL);
-    return shs__cl_enqueued(cl, error, event, stage);
+    status = shs__cl_enqueued(cl, error, event, stage);
+    return status == SHS_OK && event ? shs__cl_note_kernel(call, x * y, stage) : status;
 }
 
 /* Values of the device's wide type. */
@@ -7729,7 +7748,7 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
         o->index < 0 ||
         (!o->context && (o->device_id || o->queue)))
         return SHS_BAD_OPTIONS;
-    if (o->without > (SHS_CL_WITHOUT_LOCAL | SHS_CL_WITHOUT_REGISTERS | SHS_CL_WITHOUT_OVERLAP)) return SHS_BAD_OPTIONS;
+    if (o->without >= 2 * SHS_CL_WITHOUT_UNITS) return SHS_BAD_OPTIONS;
     if (o->group_items && o->group_items != 128 && o->group_items != 256 && o->group_items != 512 && o->group_items != 1024)
         return SHS_BAD_OPTIONS;
     return SHS_OK;

@@ -200,6 +200,9 @@ SHIM_CALL(clGetProgramBuildInfo,
           (p, shim_real(d), what, size, value, needed))
 SHIM_CALL(clGetEventProfilingInfo, (cl_event e, cl_profiling_info what, size_t size, void *value, size_t *needed),
           (e, what, size, value, needed))
+SHIM_CALL(clGetKernelWorkGroupInfo,
+          (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t size, void *value, size_t *length),
+          (k, d, what, size, value, length))
 SHIM_CALL(clSetKernelArg, (cl_kernel k, cl_uint index, size_t size, const void *value), (k, index, size, value))
 SHIM_CALL(clWaitForEvents, (cl_uint n, const cl_event *events), (n, events))
 SHIM_CALL(clFlush, (cl_command_queue q), (q))

@@ -182,7 +182,7 @@ static void test_bad_options(void **state) {
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     o = zero, something = 9, memcpy(&o.kind, &something, sizeof something);
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, o.without = 8;
+    o = zero, o.without = 16;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     o = zero, o.group_items = 100;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
@@ -812,6 +812,7 @@ static void test_profile(void **state) {
     add = stage_named(stages, count, "add");
     assert_int_equal(add->runs, RUNS);
     assert_int_equal(add->builds, 1);
+    assert_in_range(add->group_items, 1, 4096);
     assert_true(add->seconds > 0 && add->seconds < 60);
     assert_true(add->build_seconds >= 0 && add->build_seconds < 60);
     assert_int_equal(stage_named(stages, count, "upload")->runs, RUNS);
