@@ -740,7 +740,7 @@ typedef struct shs_step {
 /* What one iteration did. */
 typedef struct shs_ksvd_record {
     shs_wide rmse_coding; /* ||Y - DX||_F / sqrt(p m) after coding, before the update */
-    shs_wide rmse_update; /* the same after the update with the updated X; -1 unless rmse_after_update was asked for */
+    shs_wide rmse_update; /* the same after the update with the updated X; -1 unless one of rmse_after_... was asked for */
     shs_wide mean_atoms;  /* coefficients a signal */
     int atoms_used;       /* atoms that any signal uses */
     int replaced;         /* unused atoms replaced */
@@ -767,6 +767,7 @@ typedef struct shs_ksvd_options {
     int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
     shs_keep keep;
     int rmse_after_update;          /* non-zero: fill rmse_update, at the price of one residual an iteration */
+    int rmse_after_rounds;          /* non-zero: and the report's round_history, at the price of one a round */
     shs_wide stop_improvement;      /* stop when the best error improved by less than this fraction ... */
     int stop_patience;              /* ... in this many iterations; 0 = run all */
     uint32_t end_canary;
@@ -781,6 +782,8 @@ typedef struct shs_ksvd_report {
     shs_wide mean_atoms;      /* likewise */
     shs_ksvd_record *history; /* one record an iteration; NULL = not wanted */
     size_t *usage_history;    /* n x iterations: uses of each atom by all signals; NULL = not wanted */
+    shs_wide *round_history;  /* round_stride x iterations: rmse_update after each round; -1 for those that were not done */
+    int round_stride;         /* rounds an iteration that it holds; of more the first */
     uint32_t end_canary;
 } shs_ksvd_report;
 
@@ -7637,27 +7640,38 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rm
     memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
 }
 
+/* ||Y - DX||_F / sqrt(p m) over all ranks, with X as the updates have left it. */
+SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_wide *rmse) {
+    shs_wide sum2 = 0;
+    shs_status status = shs__ctx_agree(w->ctx, shs__dl_stage_residual(w, &sum2));
+    if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
+    *rmse = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
+    return status;
+}
+
 /* Coding, updates, replacement: one iteration, and its record. */
 SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     int iteration = o->first_iteration + k, round, j;
     int rounds = shs__dl_scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
+    int wanted = o->rmse_after_update || o->rmse_after_rounds;
+    shs_wide *errors = w->report.round_history;
     shs_status status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
+    if (errors) errors += (size_t)k * (size_t)w->report.round_stride;
     if (w->report.usage_history)
         memcpy(w->report.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
     status =
         shs__ctx_agree(w->ctx, shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding));
-    for (round = 0; round < rounds && status == SHS_OK; round++)
-        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, o->rmse_after_update);
-    if (status == SHS_OK && o->rmse_after_update) {
-        shs_wide sum2 = 0;
-        status = shs__ctx_agree(w->ctx, shs__dl_stage_residual(w, &sum2));
-        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
-        record->rmse_update = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
+    for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
+    for (round = 0; round < rounds && status == SHS_OK; round++) {
+        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted);
+        if (status != SHS_OK || !(o->rmse_after_rounds || (wanted && round + 1 == rounds))) continue;
+        status = shs__dl_error(w, &record->rmse_update);
+        if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
     }
     return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, record) : status;
 }
@@ -7975,6 +7989,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            o->prune_uses,
                            (int)o->keep,
                            o->rmse_after_update != 0,
+                           o->rmse_after_rounds != 0,
                            o->stop_patience};
     const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
@@ -8047,7 +8062,11 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     int stride = 0, j, started;
     shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, &o, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
-    if (report) w.report.history = report->history, w.report.usage_history = report->usage_history;
+    if (status == SHS_OK && report && report->round_history && report->round_stride < 1) status = SHS_BAD_OUTPUT;
+    if (report) {
+        w.report.history = report->history, w.report.usage_history = report->usage_history;
+        w.report.round_history = report->round_history, w.report.round_stride = report->round_stride;
+    }
     w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);

@@ -943,6 +943,7 @@ static void check_training(const problem *w, shs_ksvd_options o) {
     size_t used[2][3 * 40], values = (size_t)(w->p * w->n);
     learned l[2];
     shs_ksvd_report report[2];
+    shs_wide rounds[2][3 * 2];
     int e, k;
     size_t i;
     memset(used, 0, sizeof used);
@@ -950,6 +951,7 @@ static void check_training(const problem *w, shs_ksvd_options o) {
         device *d = use_device(0);
         memset(report + e, 0, sizeof *report);
         report[e].usage_history = used[e];
+        report[e].round_history = rounds[e], report[e].round_stride = 2;
         l[e].D = (shs_real *)malloc(values * sizeof(shs_real));
         l[e].history = (shs_ksvd_record *)calloc(3, sizeof *l[e].history);
         memcpy(l[e].D, w->D, values * sizeof(shs_real));
@@ -967,6 +969,8 @@ static void check_training(const problem *w, shs_ksvd_options o) {
         assert_int_equal(l[0].history[k].pruned, l[1].history[k].pruned);
         assert_int_equal(l[0].history[k].atoms_used, l[1].history[k].atoms_used);
     }
+    for (k = 0; k < 2 * report->iterations; k++)
+        assert_close(rounds[0][k], rounds[1][k], BY_TYPE(3e-4, 1e-8) * fabs((double)rounds[0][k]));
     for (i = 0; i < 40; i++) assert_close(used[0][i], used[1][i], 1 + 0.01 * (double)used[0][i]);
     for (i = 0; i < values; i++) assert_close(l[0].D[i], l[1].D[i], BY_TYPE(1e-2, 1e-6));
     free_learned(l);
@@ -989,6 +993,8 @@ static void test_training(void **state) {
         check_training(&w, o);
     }
     o = plain, o.parallel_atoms_schedule = sizes, o.parallel_atoms_steps = 3, o.rounds_schedule = rounds, o.rounds_steps = 2;
+    check_training(&w, o);
+    o.rmse_after_rounds = 1;
     check_training(&w, o);
     o = plain, o.keep = SHS_KEEP_LAST, o.first_iteration = 5, o.rmse_after_update = 0;
     check_training(&w, o);

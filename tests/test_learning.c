@@ -481,6 +481,46 @@ static void test_outputs_change_nothing(void **state) {
     }
 }
 
+/* The error after each round is what the residual of that moment says, changes nothing that is learnt, and leaves the places of
+   rounds that were not done at -1. The last of an iteration is rmse_update. */
+static void test_round_history(void **state) {
+    enum { ITERATIONS = 4, ROUNDS = 3 };
+    static const shs_step schedule[] = {{0, 1}, {1, 3}, {3, 5}};
+    shs_real *Y = small_signals(), D[P * N], plain[P * N];
+    shs_wide errors[ITERATIONS * ROUNDS];
+    shs_ksvd_record h[ITERATIONS];
+    int k, r, group;
+    (void)state;
+    for (group = 1; group <= N; group += N - 1) {
+        shs_ksvd_options o = small_options();
+        shs_ksvd_report report = SHS_ZERO, none = SHS_ZERO;
+        shs_wide first;
+        o.iterations = ITERATIONS, o.rounds_schedule = schedule, o.rounds_steps = 3, o.parallel_atoms = group;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, plain, P, NULL, &none));
+        o.rmse_after_rounds = 1;
+        report.history = h, report.round_history = errors;
+        assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_BAD_OUTPUT);
+        report.round_stride = ROUNDS;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+        assert_memory_equal(D, plain, sizeof D);
+        for (k = 0; k < ITERATIONS; k++) {
+            const shs_wide *e = errors + ROUNDS * k;
+            for (r = 0; r < ROUNDS; r++) assert_true(k > 0 || r < 1 ? e[r] > 0 : e[r] < 0);
+            if (group == 1) assert_true(e[0] <= h[k].rmse_coding * (1 + BY_TYPE(1e-5, 1e-12)));
+            for (r = 1; r < ROUNDS && k > 0 && group == 1; r++) assert_true(e[r] <= e[r - 1] * (1 + BY_TYPE(1e-5, 1e-12)));
+            if (k < 3) assert_close(h[k].rmse_update, e[k ? ROUNDS - 1 : 0], 0);
+            else assert_true(h[k].rmse_update > 0); /* the fifth round's */
+        }
+        first = errors[0]; /* of one round; without the option all are marked */
+        o.rounds_schedule = NULL, o.rounds_steps = 0, o.rounds = 1, o.iterations = 1, o.rmse_after_rounds = 0;
+        o.rmse_after_update = 1;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+        assert_close(h[0].rmse_update, first, 0);
+        for (r = 0; r < ROUNDS; r++) assert_close(errors[r], -1, 0);
+    }
+    free(Y);
+}
+
 /* History, usage, report and codes agree with each other and with a coding of the dictionary returned. */
 static void test_history(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
@@ -1773,6 +1813,7 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_are_what_zero_becomes),
         cmocka_unit_test(test_outputs_change_nothing),
+        cmocka_unit_test(test_round_history),
         cmocka_unit_test(test_history),
         cmocka_unit_test(test_keeps_the_best),
         cmocka_unit_test(test_tolerance_training),

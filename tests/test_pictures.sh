@@ -94,6 +94,18 @@ few="--iterations 1 --atoms 32 --patches 100 --sparsity 2"
 check "a dictionary" good small.pgm $few --out trained --export-c trained.h
 check "a dictionary by SGK" good small.pgm $few --out trained --update sgk
 fails "an update that is none" 2 "--update: mod is unknown" small.pgm $few --out bad --update mod
+more="--iterations 3 --parallel-atoms-schedule 0:1,2:32 --rounds-schedule 0:1,1:2 --each-round --compare 1,32 --unit-norm --unit-scale"
+check "a dictionary by schedules" good small.pgm $few $more --out scheduled --replace leave --keep last
+check "the error after each round" test "$(cut -d, -f1,2 scheduled_rounds.csv | tr '\n' ' ')" = \
+    "iteration,round 1,0 1,1 2,0 2,1 2,2 3,0 3,1 3,2 "
+check "several curves" test "$(head -1 scheduled_compare.csv) $(wc -l <scheduled_compare.csv)" = \
+    "iteration,rmse_1_at_a_time,rmse_32_at_a_time 4"
+for o in "--rounds-schedule 0:1,x" "--rounds-schedule 5:1,5:2" "--parallel-atoms-schedule 0:0" "--compare 1,,2" "--compare 0"; do
+    fails "$o" 2 "${o%% *}: " small.pgm $few --out bad $o
+done
+fails "--replace foo" 2 "--replace: foo is none of worst|leave|random" small.pgm $few --out bad --replace foo
+fails "--keep foo" 2 "--keep: foo is none of best|last" small.pgm $few --out bad --keep foo
+fails "--export-c over the curves" 2 "two outputs would go into this one file" small.pgm $few --out new --compare 2 --export-c new_compare.csv
 check "a dictionary: its files" test -s trained_dictionary.csv -a -s trained_error.csv -a -s trained.h
 for o in small.pgm ./small.pgm hard.pgm soft.pgm deep/up/small.pgm; do
     fails "--export-c $o" 2 "would replace the input" small.pgm $few --out bad --export-c "$o"

@@ -28,7 +28,7 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
     o->prune_coherence = (shs_real)thresholds[byte(in) % 8];
     o->prune_uses = within(in, -1, 4);
     o->keep = (shs_keep)(flags >> 2 & 3) == 3 ? (shs_keep)0 : (shs_keep)(flags >> 2 & 3);
-    o->rmse_after_update = flags >> 4 & 1;
+    o->rmse_after_update = o->rmse_after_rounds = flags >> 4 & 1;
     o->stop_improvement = (flags & 32) ? (shs_wide)thresholds[byte(in) % 8] : 0;
     o->stop_patience = within(in, -1, 2);
     o->update = (shs_update)within(in, 0, SHS_UPDATE_COUNT);
