@@ -965,6 +965,15 @@ if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --dev
     check "by name in capitals" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device "$name"
     check "by name: the same components" bytes_within cpu.img same.img 1
     check "ica" run ica scene_bil.hdr same.hdr --components 3 --device 0
+    # G-FastICA's own iteration: components by a threshold, one after another, y^3 over the pixels, all steps as they come.
+    own="scene.hdr same.hdr --bbl --threshold $middle --route sweep --plain-steps --iterations 9 --tolerance -1 --restarts 0"
+    check "the paper's ica" run ica $own --report own_cpu.csv
+    check "the paper's ica on the device" run ica $own --device 0 --report own_device.csv
+    check "the paper's ica: on the pixels" grep -q 'on the pixels' out.txt
+    for i in 2 3 4 5; do
+        check "the paper's ica: nine steps for IC $((i - 1))" is "$(cell $i 3 own_device.csv)" 9
+        check "the paper's ica: its kurtosis" near "$(cell $i 7 own_cpu.csv)" "$(cell $i 7 own_device.csv)" 0.01
+    done
     check "rx, streamed" run rx scene_bil.hdr same.hdr --block 50 --device 0
 else
     skip "no OpenCL device works here: $(tail -n 1 err.txt)"

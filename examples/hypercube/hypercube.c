@@ -6,6 +6,8 @@
        ./hypercube info scene.hdr
        ./hypercube pca scene.hdr pc.hdr --bbl --components 10 --quicklook pc.png --report pc.csv
        ./hypercube ica scene.hdr ic.hdr --bbl --components 8 --contrast tanh --symmetric
+       ./hypercube ica scene.hdr ic.hdr --bbl --threshold 20 --route sweep --plain-steps --iterations 20 --tolerance -1
+           --restarts 0 --device gpu                                       (G-FastICA as its paper has it)
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
        ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model && ./hypercube apply scene.model other.hdr pc2.hdr
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
