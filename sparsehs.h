@@ -2414,8 +2414,8 @@ typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__el
 #else
 #define SHS__LANES 1
 #define SHS__WLANES 1
-typedef shs__element shs__vec;
-typedef shs_wide shs__wvec;
+typedef shs__element shs__vec, shs__vec_any;
+typedef shs_wide shs__wvec, shs__wvec_any;
 #define SHS__LOAD(p) (*(p))
 #define SHS__STORE(p, v) (*(p) = (v))
 #define SHS__WLOAD(p) (*(p))
@@ -2622,7 +2622,8 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
 #define SHS__NR 4
 #endif
 #define SHS__TILE_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define SHS__TILE_BEGIN(j) shs__vec c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__TILE_AT(p) (*(any_ *)(void *)(p))
+#define SHS__TILE_BEGIN(j) vector_ c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__TILE_STEP(j)                                                                                              \
     if (columns > j) {                                                                                                 \
         c0##j += a0 * b[j * column];                                                                                   \
@@ -2631,36 +2632,40 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
     }
 #define SHS__TILE_ADD(j)                                                                                               \
     if (columns > j) {                                                                                                 \
-        c0##j += SHS__LOAD(C + j * c_column);                                                                          \
-        if (vectors > 1) c1##j += SHS__LOAD(C + j * c_column + c_vector);                                              \
-        if (vectors > 2) c2##j += SHS__LOAD(C + j * c_column + 2 * c_vector);                                          \
+        c0##j += SHS__TILE_AT(C + j * c_column);                                                                       \
+        if (vectors > 1) c1##j += SHS__TILE_AT(C + j * c_column + c_vector);                                           \
+        if (vectors > 2) c2##j += SHS__TILE_AT(C + j * c_column + 2 * c_vector);                                       \
     }
 #define SHS__TILE_END(j)                                                                                               \
     if (columns > j) {                                                                                                 \
-        SHS__STORE(C + j * c_column, c0##j);                                                                           \
-        if (vectors > 1) SHS__STORE(C + j * c_column + c_vector, c1##j);                                               \
-        if (vectors > 2) SHS__STORE(C + j * c_column + 2 * c_vector, c2##j);                                           \
+        SHS__TILE_AT(C + j * c_column) = c0##j;                                                                        \
+        if (vectors > 1) SHS__TILE_AT(C + j * c_column + c_vector) = c1##j;                                            \
+        if (vectors > 2) SHS__TILE_AT(C + j * c_column + 2 * c_vector) = c2##j;                                        \
     }
 
 /* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times single values of b, `column` apart; the next of
    the depth is a_next and b_next further on. Inlined with constant numbers of vectors (at most 3) and columns (at most 8), so
    that the conditions above vanish. */
-SHS__INLINE void SHS__IN(tile_of)(int vectors, int columns, int depth, const shs__element *a, ptrdiff_t vector,
-                                  ptrdiff_t a_next, const shs__element *b, ptrdiff_t column, ptrdiff_t b_next, int add,
-                                  shs__element *C, ptrdiff_t c_vector, ptrdiff_t c_column) {
-    shs__vec zero = SHS_ZERO, a0, a1 = zero, a2 = zero;
-    SHS__TILE_COLUMNS(SHS__TILE_BEGIN)
-    for (; depth > 0; depth--, a += a_next, b += b_next) {
-        a0 = SHS__LOAD(a);
-        if (vectors > 1) a1 = SHS__LOAD(a + vector);
-        if (vectors > 2) a2 = SHS__LOAD(a + 2 * vector);
-        SHS__TILE_COLUMNS(SHS__TILE_STEP)
+#define SHS__DEFINE_TILE_OF(name, number, vector_type, any_type)                                                       \
+    SHS__INLINE void SHS__IN(name)(int vectors, int columns, int depth, const number *a, ptrdiff_t vector, ptrdiff_t a_next, \
+                                   const number *b, ptrdiff_t column, ptrdiff_t b_next, int add, number *C,            \
+                                   ptrdiff_t c_vector, ptrdiff_t c_column) {                                           \
+        typedef vector_type vector_;                                                                                   \
+        typedef any_type any_;                                                                                         \
+        vector_ zero = SHS_ZERO, a0, a1 = zero, a2 = zero;                                                             \
+        SHS__TILE_COLUMNS(SHS__TILE_BEGIN)                                                                             \
+        for (; depth > 0; depth--, a += a_next, b += b_next) {                                                         \
+            a0 = *(const any_ *)(const void *)a;                                                                       \
+            if (vectors > 1) a1 = *(const any_ *)(const void *)(a + vector);                                           \
+            if (vectors > 2) a2 = *(const any_ *)(const void *)(a + 2 * vector);                                       \
+            SHS__TILE_COLUMNS(SHS__TILE_STEP)                                                                          \
+        }                                                                                                              \
+        if (add) {                                                                                                     \
+            SHS__TILE_COLUMNS(SHS__TILE_ADD)                                                                           \
+        }                                                                                                              \
+        SHS__TILE_COLUMNS(SHS__TILE_END)                                                                               \
     }
-    if (add) {
-        SHS__TILE_COLUMNS(SHS__TILE_ADD)
-    }
-    SHS__TILE_COLUMNS(SHS__TILE_END)
-}
+SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, shs__vec_any)
 
 /* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
 #define SHS__DEFINE_TILE(name, columns)                                                                                \
@@ -2887,30 +2892,10 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
 
 /* ---- kernels: eigenproblem, products ---------------------------------------------------------- >>k_eigen_products */
 
-/* C (vectors x 4) += P (vectors x k) B (k x 4), B packed row by row; three vectors: 12 accumulators, 3 loads and 4 broadcasts a
-   step. Twelve, three and one fill the 16 registers of SSE2 and AVX2. Inlined with one vector or three. */
-#define SHS__WTILE_COLUMNS(X) X(0) X(1) X(2) X(3)
-#define SHS__WTILE_BEGIN(j) shs__wvec c0##j = SHS_ZERO, c1##j = SHS_ZERO, c2##j = SHS_ZERO;
-#define SHS__WTILE_STEP(j) c0##j += a0 * B[j], c1##j += a1 * B[j], c2##j += a2 * B[j];
-#define SHS__WTILE_ADD(p, c) SHS__WSTORE(p, SHS__WLOAD(p) + c)
-#define SHS__WTILE_END(j)                                                                                              \
-    SHS__WTILE_ADD(SHS__AT(C, ldc, 0, j), c0##j);                                                                      \
-    if (vectors > 1) SHS__WTILE_ADD(SHS__AT(C, ldc, SHS__WLANES, j), c1##j);                                           \
-    if (vectors > 2) SHS__WTILE_ADD(SHS__AT(C, ldc, 2 * SHS__WLANES, j), c2##j);
-SHS__INLINE void SHS__IN(wtile)(int vectors, int k, const shs_wide *P, int ldp, const shs_wide *B, shs_wide *C, int ldc) {
-    shs__wvec a0, a1 = SHS_ZERO, a2 = SHS_ZERO;
-    SHS__WTILE_COLUMNS(SHS__WTILE_BEGIN)
-    for (; k > 0; k--, P += ldp, B += 4) {
-        a0 = SHS__WLOAD(P);
-        if (vectors > 1) a1 = SHS__WLOAD(P + SHS__WLANES);
-        if (vectors > 2) a2 = SHS__WLOAD(P + 2 * SHS__WLANES);
-        SHS__WTILE_COLUMNS(SHS__WTILE_STEP)
-    }
-    SHS__WTILE_COLUMNS(SHS__WTILE_END)
-}
+SHS__DEFINE_TILE_OF(wtile_of, shs_wide, shs__wvec, shs__wvec_any)
 
 /* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
-   the first cache for all stripes. */
+   the first cache for all stripes: three vectors, or one, by four columns, for which 16 registers are enough. */
 SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P, int ldp, const shs_wide *pack,
                                     shs_wide *C, int ldc) {
     int i, s, vectors;
@@ -2918,8 +2903,9 @@ SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P
         vectors = i + 2 * SHS__WLANES < m ? 3 : 1;
         for (s = 0; s < stripes; s++) {
             const shs_wide *B = pack + 4 * (size_t)k * (size_t)s;
-            if (vectors == 3) SHS__IN(wtile)(3, k, P + i, ldp, B, SHS__AT(C, ldc, i, 4 * s), ldc);
-            else SHS__IN(wtile)(1, k, P + i, ldp, B, SHS__AT(C, ldc, i, 4 * s), ldc);
+            shs_wide *c = SHS__AT(C, ldc, i, 4 * s);
+            if (vectors == 3) SHS__IN(wtile_of)(3, 4, k, P + i, SHS__WLANES, ldp, B, 1, 4, 1, c, SHS__WLANES, ldc);
+            else SHS__IN(wtile_of)(1, 4, k, P + i, SHS__WLANES, ldp, B, 1, 4, 1, c, SHS__WLANES, ldc);
         }
     }
 }
@@ -11053,46 +11039,7 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     return SHS_OK;
 }
 
-SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
-                                            shs_pca *pca) {
-    const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__fit f = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
-    shs_wide total = 0;
-    int n, values;
-    shs_status status = shs__ctx_check(ctx);
-    if (status != SHS_OK) return status;
-    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
-    if (!pca) return SHS_BAD_OUTPUT;
-    n = moments->bands;
-    status = shs__pca_check(o, n);
-    values = o->components > 0 ? o->components : n;
-    while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, 0);
-    if (status == SHS_OK) status = shs__pca_fit_statistics(moments, o, &f, &total);
-    if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
-    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, o, n, values, 0, total, moments->count, pca);
-    shs__layout_release(ctx, &l);
-    return status;
-}
-
 /* ---- minimum noise fraction -------------------------------------------------------------------------------- >>mnf */
-
-/* F = E Lambda^-1/2 of the noise (n x r), then the eigenvectors of F'CF; in f: whitener = F, room = E Lambda^1/2. */
-SHS__PRIVATE shs_status shs__pca_whiten_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn, shs__fit *f,
-                                              int *rank) {
-    int i, j;
-    shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
-    if (status != SHS_OK) return status;
-    for (*rank = 0; *rank < n && f->noise_values[*rank] > SHS__RANK_EPS * f->noise_values[0];) ++*rank;
-    for (j = 0; j < *rank; j++) {
-        shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
-        for (i = 0; i < n; i++) {
-            *SHS__AT(f->whitener, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
-            *SHS__AT(f->room, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
-        }
-    }
-    return SHS_OK;
-}
 
 /* C (m x n) = A'B for A of k x m and B of k x n. */
 SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *C) {
@@ -11101,35 +11048,65 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
-                                          const shs_pca_options *options, shs_pca *mnf) {
+/* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the *values = r eigenpairs of F'CF, whose trace is *total; in f:
+   whitener = F, room = E Lambda^1/2. */
+SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn,
+                                           const shs_pca_options *o, shs__fit *f, int *values, shs_wide *total) {
+    int i, j, rank = 0;
+    shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
+    if (status != SHS_OK) return status;
+    while (rank < n && f->noise_values[rank] > SHS__RANK_EPS * f->noise_values[0]) rank++;
+    if (rank == 0 || o->components > rank) return SHS_RANK_TOO_LOW;
+    for (j = 0; j < rank; j++) {
+        shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
+        for (i = 0; i < n; i++) {
+            *SHS__AT(f->whitener, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
+            *SHS__AT(f->room, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
+        }
+    }
+    shs__wide_product(n, rank, n, f->covariance, f->whitener, n, f->vectors); /* C F; noise is room for the result */
+    shs__wide_inner(rank, rank, n, f->whitener, f->vectors, f->noise);
+    *values = rank;
+    status = shs_eigh(ctx, rank, f->noise, rank, rank, f->values, f->vectors, rank);
+    for (*total = 0, i = 0; i < rank && status == SHS_OK; i++) *total += f->values[i];
+    return status;
+}
+
+/* Principal components or, with mnf, the noise fraction. */
+SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, int mnf, const shs_wide *noise,
+                                             int ldn, const shs_pca_options *options, shs_pca *pca) {
     shs_pca_options o = options ? *options : shs__pca_zero;
-    shs__fit f;
+    shs__fit f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide total = 0;
-    int n, rank = 0, i;
+    int n, values;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
-    if (!noise) return SHS_BAD_A;
-    if (ldn < n) return SHS_BAD_LDN;
-    if (!mnf) return SHS_BAD_OUTPUT;
+    if (mnf && !noise) return SHS_BAD_A;
+    if (mnf && ldn < n) return SHS_BAD_LDN;
+    if (!pca) return SHS_BAD_OUTPUT;
     status = shs__pca_check(&o, n);
-    o.correlation = 0;
-    while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, 1);
+    if (mnf) o.correlation = 0;
+    values = o.components > 0 ? o.components : n;
+    while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
-    if (status == SHS_OK) status = shs__pca_whiten_noise(ctx, n, noise, ldn, &f, &rank);
-    if (status == SHS_OK && (rank == 0 || o.components > rank)) status = SHS_RANK_TOO_LOW;
-    if (status == SHS_OK) { /* F'CF, by way of C F in vectors and noise as room for the result */
-        shs__wide_product(n, rank, n, f.covariance, f.whitener, n, f.vectors);
-        shs__wide_inner(rank, rank, n, f.whitener, f.vectors, f.noise);
-        status = shs_eigh(ctx, rank, f.noise, rank, rank, f.values, f.vectors, rank);
-        for (total = 0, i = 0; i < rank && status == SHS_OK; i++) total += f.values[i];
-    }
-    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, n, rank, rank, total, moments->count, mnf);
+    if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, n, noise, ldn, &o, &f, &values, &total);
+    else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, n, values, mnf ? values : 0, total, moments->count, pca);
     shs__layout_release(ctx, &l);
     return status;
+}
+
+SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
+                                            shs_pca *pca) {
+    return shs__pca_fit_moments(ctx, moments, 0, NULL, 0, options, pca);
+}
+
+SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
+                                          const shs_pca_options *options, shs_pca *mnf) {
+    return shs__pca_fit_moments(ctx, moments, 1, noise, ldn, options, mnf);
 }
 
 /* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
