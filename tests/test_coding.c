@@ -518,7 +518,7 @@ static void check_golden_selection(const problem *q, const char *name, int colum
     snprintf(path, sizeof path, "variants/%s", name);
     f = open_or_skip(golden_path(path));
     o.sparsity = sparsity, o.tolerance = (shs_real)tolerance, o.selection = selection;
-    for (form = 0; form < FORMS; form++) {
+    for (form = first_of(test_instance, 1); form < FORMS; form += every(1)) {
         shs_codes codes = new_codes(m, 64);
         int signal, order, atom, k;
         double coefficient;
@@ -674,8 +674,10 @@ static void stops_like_double(shs_real *D, int n, shs_real *Y) {
     static const double fractions[] = {1e-1, 1e-2, 1e-3, 1e-4};
     problem q = problem_of(64, n, 4 * EACH_IMAGE, D, Y);
     size_t k;
+    /* One fraction for each instance; with AddressSanitizer they are shared out between the two dictionaries. */
     for (k = 0; k < 4; k++)
-        if (every(2) == 1 || (int)k == 3 - test_instance) assert_stops_like_double(&q, fractions[k], signal_forms, 3);
+        if (every(2) == 1 || ((int)k == 3 - test_instance && (SPARSER == 1 || (k == 2) == (n > 128))))
+            assert_stops_like_double(&q, fractions[k], signal_forms, 3);
     assert_stops_like_double(&q, 0.1, forms, FORMS);
     problem_free(&q);
 }
@@ -1263,7 +1265,7 @@ static void assert_same_for_any_threads(const problem *q, const shs_omp_options 
     one.threads = 1;
     expected = coded(q, &one, o);
     for (threads = 1; threads <= 3; threads++)
-        for (callback = 0; callback < 2; callback++) {
+        for (callback = first_of(threads + test_instance, 1); callback < 2; callback += every(1)) {
             shs_context ctx = SHS_ZERO;
             result r;
             ctx.threads = threads;
@@ -1305,7 +1307,7 @@ static void test_groups(void **state) {
             o.sparsity = 8;
             if (limited) o.tolerance = (shs_real)4;
             expected = coded(&q, NULL, &o);
-            for (k = 0; k < 6; k++) {
+            for (k = (size_t)first_of(test_instance + mode + limited, 1); k < 6; k += (size_t)every(1)) {
                 result r;
                 o.signals_per_group = groups[k];
                 r = coded(&q, NULL, &o);

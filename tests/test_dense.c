@@ -37,7 +37,7 @@ static shs_real magnitude(shs_real x) { return x < 0 ? -x : x; }
 
 /* Rows and leading dimension of a random matrix whose gaps below the rows hold NaN. */
 static shs_real *new_matrix(int rows, int columns, int ld, uint64_t seed) {
-    shs_real *A = new_normal((size_t)ld * (size_t)columns, seed);
+    shs_real *A = new_uniform((size_t)ld * (size_t)columns, seed);
     int i, j;
     for (j = 0; j < columns; j++)
         for (i = rows; i < ld; i++) *SHS__AT(A, ld, i, j) = not_a_number();
@@ -110,7 +110,7 @@ static void with_increments(void (*check)(int n, const shs_real *x, int ix, shs_
     for (s = 0; s < SIZES; s++)
         for (a = 0; a < 4; a++)
             for (b = 0; b < 4; b++) {
-                shs_real *x = new_normal((size_t)sizes[s] * 3, 1), *y = new_normal((size_t)sizes[s] * 3, 2);
+                shs_real *x = new_uniform((size_t)sizes[s] * 3, 1), *y = new_uniform((size_t)sizes[s] * 3, 2);
                 check(sizes[s], x, incs[a], y, incs[b]);
                 free(x), free(y);
             }
@@ -140,7 +140,7 @@ static void nrm2_neither_overflows_nor_underflows(void **state) {
     for (p = 0; p < 5; p++)
         for (s = 0; s < SIZES; s++) {
             int n = sizes[s];
-            shs_real *x = new_normal((size_t)n * 2, 3);
+            shs_real *x = new_uniform((size_t)n * 2, 3);
             double sum = 0, unit = pow(2, powers[p]), bound;
             /* the sum of what is stored, in units of the power */
             for (i = 0; i < 2 * n; i++) x[i] = (shs_real)((double)x[i] * unit);
@@ -218,8 +218,8 @@ static void check_gemv(shs_trans trans, int m, int n, shs_real alpha, shs_real b
     int lda = m + 3, nx = trans ? m : n, ny = trans ? n : m, i;
     size_t room = (size_t)(3 * ny);
     shs_real *A = new_matrix(m, n, lda, 7), *abs_A = magnitudes((size_t)lda * (size_t)n, A);
-    shs_real *x = new_normal((size_t)(3 * nx), 8), *x1 = filled((size_t)nx, 0), *abs_x;
-    shs_real *y = beta == 0 ? filled(room, not_a_number()) : new_normal(room, 9), *before = copy_of(room, y);
+    shs_real *x = new_uniform((size_t)(3 * nx), 8), *x1 = filled((size_t)nx, 0), *abs_x;
+    shs_real *y = beta == 0 ? filled(room, not_a_number()) : new_uniform(room, 9), *before = copy_of(room, y);
     shs_real *expected = filled((size_t)ny, 0), *scale, *got = filled((size_t)ny, 0);
     gather(nx, x, incx, x1);
     gather(ny, y, incy, expected);
@@ -274,7 +274,7 @@ static void gemm_naive_matches_general_form(void **state) {
     (void)state;
     for (t = 0; t < sizeof some / sizeof *some; t++) {
         int m = some[t].m, n = some[t].n, k = some[t].k, i;
-        shs_real *A = new_normal((size_t)(m * k + 1), 41), *B = new_normal((size_t)(k * n + 1), 42);
+        shs_real *A = new_uniform((size_t)(m * k + 1), 41), *B = new_uniform((size_t)(k * n + 1), 42);
         shs_real *C = filled((size_t)(m * n), 7), *expected = filled((size_t)(m * n), 8);
         shs_gemm_naive(m, n, k, A, B, C);
         assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_NO, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
@@ -292,7 +292,7 @@ static void ger_matches_gemm_naive(void **state) {
             int m = sizes[i], n = sizes[j], lda = m + 2, incx = incs[count % 4], incy = incs[count / 4 % 4];
             size_t room = (size_t)lda * (size_t)n;
             shs_real *A = new_matrix(m, n, lda, 11), *expected = copy_of(room, A), *scale = magnitudes(room, A);
-            shs_real *x = new_normal((size_t)(3 * m), 12), *y = new_normal((size_t)(3 * n), 13);
+            shs_real *x = new_uniform((size_t)(3 * m), 12), *y = new_uniform((size_t)(3 * n), 13);
             shs_real *x1 = filled((size_t)m, 0), *y1 = filled((size_t)n, 0), *abs_x, *abs_y;
             gather(m, x, incx, x1);
             gather(n, y, incy, y1);
@@ -381,7 +381,7 @@ static void trsv_leaves_no_residual(void **state) {
             shs_trans trans = form & 2 ? SHS_TRANS_YES : SHS_TRANS_NO;
             shs_diag diag = form & 4 ? SHS_DIAG_UNIT : SHS_DIAG_NON_UNIT;
             int n = sizes[s], lda = n + 2, inc = incs[(count + s) % 4];
-            shs_real *A = new_triangular(uplo, diag, n, lda, 17), *x = new_normal((size_t)(3 * n), 18);
+            shs_real *A = new_triangular(uplo, diag, n, lda, 17), *x = new_uniform((size_t)(3 * n), 18);
             shs_real *b1 = filled((size_t)n, 0), *x1 = filled((size_t)n, 0);
             gather(n, x, inc, b1);
             assert_ok(shs_trsv(uplo, trans, diag, n, A, lda, x, inc));
@@ -471,9 +471,9 @@ static void gemm_matches_naive_beyond_its_blocks(void **state) {
 /* An element's bits do not depend on the rest of the matrix, nor on which of the two entries computes it. */
 static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
     int form, m = 203, n = 211, k = 401, tries;
-    shs_real *A = new_normal((size_t)m * (size_t)k, 31), *B = new_normal((size_t)n * (size_t)k, 32);
+    shs_real *A = new_uniform((size_t)m * (size_t)k, 31), *B = new_uniform((size_t)n * (size_t)k, 32);
     shs_real *C = filled((size_t)m * (size_t)n, 0), *D = filled((size_t)m * (size_t)n, 0);
-    shs_real *scratch = filled(shs__la_gemm_scratch(n, n, k), 0), *C0 = new_normal((size_t)m * (size_t)n, 33);
+    shs_real *scratch = filled(shs__la_gemm_scratch(n, n, k), 0), *C0 = new_uniform((size_t)m * (size_t)n, 33);
     shs_random r;
     (void)state;
     shs_random_seed(&r, 34);
@@ -504,7 +504,7 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
 /* Nor do those of syrk, which are gemm's. */
 static void syrk_elements_are_those_of_gemm(void **state) {
     int t, n = 211, k = 401, j;
-    shs_real *A = new_normal((size_t)n * (size_t)k, 35), *C = filled((size_t)n * (size_t)n, 0);
+    shs_real *A = new_uniform((size_t)n * (size_t)k, 35), *C = filled((size_t)n * (size_t)n, 0);
     shs_real *D = filled((size_t)n * (size_t)n, 0);
     (void)state;
     for (t = 0; t < 2; t++) {
@@ -696,7 +696,7 @@ static void trsm_checks_its_arguments(void **state) {
 
 /* M M'/n + I in the triangle, NaN elsewhere. */
 static shs_real *new_positive_definite(shs_uplo uplo, int n, int lda, uint64_t seed) {
-    shs_real *M = new_normal((size_t)n * (size_t)n, seed), *A = filled((size_t)lda * (size_t)n, not_a_number());
+    shs_real *M = new_uniform((size_t)n * (size_t)n, seed), *A = filled((size_t)lda * (size_t)n, not_a_number());
     int i;
     assert_ok(shs_syrk_naive(uplo, SHS_TRANS_NO, n, n, 1 / (shs_real)n, M, n, 0, A, lda));
     for (i = 0; i < n; i++) *SHS__AT(A, lda, i, i) += 1;
@@ -807,8 +807,8 @@ static size_t blocked_workspace(const shs_context *ctx, int which) {
 static void blocked_inputs(shs_real **A, shs_real **T, shs_real **C, shs_real **expected) {
     size_t room = (size_t)ORDER * (size_t)ORDER;
     int i;
-    *A = new_normal(room, 71);
-    *T = new_normal(room, 72);
+    *A = new_uniform(room, 71);
+    *T = new_uniform(room, 72);
     for (i = 0; i < ORDER; i++) *SHS__AT(*T, ORDER, i, i) += 8 * ORDER;
     *C = filled(room, 0);
     *expected = filled(room, 0);

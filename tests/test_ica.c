@@ -178,18 +178,18 @@ static void check_golden_deflation(int which, int m) {
     shs_cube cube = load_golden(which);
     plain_cube p = plain_of(&cube);
     double *unmixing = read_golden("ica_%s_defl_unmixing.csv", golden(which)->name, (size_t)(cube.bands * m)),
-           *C = covariance_of(&cube);
+           *C = covariance_of(&cube), *z = NULL; /* whitened alike whatever the route and the start */
     int route, start;
     for (route = SHS_ROUTE_MOMENTS; route <= SHS_ROUTE_SWEEP; route++)
         for (start = 0; start < 2; start++) {
             shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, (shs_ica_route)route);
             shs_ica ica;
-            double *z, error;
+            double error;
             o.random_start = start, o.seed = 5;
             ica = fit(NULL, &cube, &o); /* by default they turn by less than 1e-8: |w - w before| < sqrt(2e-8) */
             check_ica(&ica);
             assert_true(ica.converged);
-            z = whitened(&ica, &p);
+            if (!z) z = whitened(&ica, &p);
             error = fixed_point_error(&ica, SHS_CONTRAST_POW3, pixels_of(&p), z);
             assert_true(error * error / 2 <= 1e-6);
             shs_ica_free(NULL, &ica);
@@ -202,10 +202,9 @@ static void check_golden_deflation(int which, int m) {
             print_message(", %.2g at tolerance 1e-13; worst |correlation| with MDP's %.5f\n", error,
                           worst_match(&ica, C, unmixing));
             assert_true(error <= BY_TYPE(BY_ENGINE(1e-5, 1e-4), 1e-6)); /* the sums of a float build are of single precision */
-            free(z);
             shs_ica_free(NULL, &ica);
         }
-    free(unmixing), free(C), free(p.x);
+    free(unmixing), free(C), free(p.x), free(z);
     cube_free(&cube);
 }
 
@@ -252,15 +251,16 @@ static double kurtosis_of(int m, size_t n, const double *z, const double *w) {
 
 /* Plain symmetric steps from the identity, at most `most`: the sum of squared kurtoses where they converge, 0 where not. */
 static double plain_power(shs_contrast contrast, int m, size_t n, const double *z, int most) {
-    double *W = NEW(double, m *m), *turns = NEW(double, m), power = 0, turn = 1;
+    double *W = NEW(double, m *m), *before = NEW(double, m *m), power = 0, turn = 1;
     int j, t;
     for (j = 0; j < m; j++) W[j * m + j] = 1;
     for (t = 0; t < most && turn > 1e-8; t++) {
-        turn = plain_turns(SHS_APPROACH_SYMMETRIC, contrast, m, n, z, W, turns);
-        if (turn > 1e-8) plain_steps(contrast, SHS_APPROACH_SYMMETRIC, m, n, z, 1, W);
+        memcpy(before, W, (size_t)(m * m) * sizeof *W);
+        plain_steps(contrast, SHS_APPROACH_SYMMETRIC, m, n, z, 1, W);
+        for (turn = 0, j = 0; j < m; j++) turn = fmax(turn, turn_of(m, W + j * m, before + j * m));
     }
     for (j = 0; j < m && turn <= 1e-8; j++) power += pow(kurtosis_of(m, n, z, W + j * m), 2);
-    free(W), free(turns);
+    free(W), free(before);
     return power;
 }
 
@@ -349,7 +349,7 @@ static void test_rare_targets(void **state) {
             for (b = 0; b < 12; b++) x[b] += b % 2 ? 40 : -25;
         }
         cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
-        check_fixed_points("rare targets", &cube, 8, 300);
+        check_fixed_points("rare targets", &cube, 8, every(3) == 1 ? 300 : 60);
         free(p.x);
         cube_free(&cube);
     }
@@ -363,7 +363,7 @@ static void test_stabilised_step(void **state) {
     int plain, seed, failed[2] = {0, 0}, stuck = -1, k;
     (void)state;
     for (plain = 0; plain < 2; plain++)
-        for (seed = 0; seed < RUNS; seed++) {
+        for (seed = 0; seed < RUNS; seed += every(1)) {
             shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
             shs_ica ica;
             o.random_start = 1, o.seed = (uint64_t)seed, o.restarts = -1, o.plain_steps = plain;
@@ -377,8 +377,8 @@ static void test_stabilised_step(void **state) {
             }
             shs_ica_free(NULL, &ica);
         }
-    print_message("beach, deflation from %d random starts: not converged %d with plain steps, %d with ours\n", (int)RUNS,
-                  failed[1], failed[0]);
+    print_message("beach, deflation from %d random starts: not converged %d with plain steps, %d with ours\n",
+                  (int)RUNS / every(1), failed[1], failed[0]);
     assert_int_equal(failed[0], 0);
     if (stuck >= 0) { /* where plain steps get stuck, a fresh start helps, and is reported */
         shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);

@@ -865,7 +865,8 @@ static void test_noise_of_real_pictures(void **state) {
         for (k = 0; k < width * height && (c = fgetc(f)) != EOF; k++) a[k] = (float)c;
         assert_int_equal(k, width * height);
         fclose(f);
-        for (k = 0; k < 4; k++) assert_close(noise_of(a, width, height, sigmas[k]).sigma, sigmas[k], 0.15 * sigmas[k]);
+        for (k = first_of(1, 1); k < 4; k += every(1))
+            assert_close(noise_of(a, width, height, sigmas[k]).sigma, sigmas[k], 0.15 * sigmas[k]);
         free(a);
     }
 }

@@ -179,18 +179,17 @@ static plain_cube foreign(const shs_cube *cube, shs_type type) {
 }
 
 /* One output against the reference: to 1e-6 standard deviations, and its plane of bytes as GRASS rescales it. */
-static void check_component(size_t n, size_t step, const double *y, const unsigned char *bytes, const double *reference,
-                            double deviation) {
+static void check_component(size_t n, const double *y, const unsigned char *bytes, const double *reference, double deviation) {
     double low = reference[0], high = reference[0], with = 0, worst = 0;
     size_t i, wrong = 0;
     for (i = 0; i < n; i++) {
-        with += y[i] * reference[i * step];
-        low = fmin(low, reference[i * step]), high = fmax(high, reference[i * step]);
+        with += y[i] * reference[i];
+        low = fmin(low, reference[i]), high = fmax(high, reference[i]);
     }
     assert_true(with > 0); /* the sign is fixed */
     for (i = 0; i < n; i++) {
-        worst = fmax(worst, fabs(y[i] - reference[i * step]) / deviation);
-        wrong += bytes[i] != (unsigned char)(255 * (reference[i * step] - low) / (high - low) + 0.5);
+        worst = fmax(worst, fabs(y[i] - reference[i]) / deviation);
+        wrong += bytes[i] != (unsigned char)(255 * (reference[i] - low) / (high - low) + 0.5);
     }
     if (worst > 1e-6 || wrong) fail_msg("off by %.2g standard deviations, %d bytes are others", worst, (int)wrong);
 }
@@ -203,22 +202,22 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
     int B = p.bands, k, known = 0;
     size_t n = pixels_of(&p);
     double *mean = NEW(double, B), *C = NEW(double, B * B), *values = NEW(double, B), *V = NEW(double, B * B);
-    double *forward = NEW(double, B * B), *Y = NEW(double, n * (size_t)B);
+    double *forward = NEW(double, B), *Y = NEW(double, n);
     shs_sink exact = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, p.lines, p.samples, B),
              bytes = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BSQ, p.lines, p.samples, B);
     cube = cube_of(&p, type, interleave, 0);
     naive_moments(&p, NULL, mean, C);
     assert_ok(shs_eigh(NULL, B, C, B, B, values, V, B));
-    for (k = 0; k < B * B; k++) forward[k / B + k % B * B] = V[k];
-    naive_map(&p, B, forward, mean, NULL, Y);
     bytes.rescale = 1, bytes.high = 255;
     assert_ok(shs_pca_run(NULL, &cube, NULL, &exact, NULL));
     assert_ok(shs_pca_run(NULL, &cube, NULL, &bytes, NULL));
     for (k = 0; k < B; k++) {
         double gap = fmin(k ? values[k - 1] - values[k] : values[0], k + 1 < B ? values[k] - values[k + 1] : values[0]);
         if (!(values[k] > 0) || 1e-15 * values[0] / gap * sqrt(values[0] / values[k]) > 1e-7) continue;
-        check_component(n, (size_t)B, (const double *)exact.pixels + (size_t)k * n,
-                        (const unsigned char *)bytes.pixels + (size_t)k * n, Y + k, sqrt(values[k]));
+        memcpy(forward, V + k * B, (size_t)B * sizeof *V);
+        naive_map(&p, 1, forward, mean, NULL, Y);
+        check_component(n, (const double *)exact.pixels + (size_t)k * n, (const unsigned char *)bytes.pixels + (size_t)k * n, Y,
+                        sqrt(values[k]));
         known++;
     }
     print_message("%s as type %d: %d of %d components as in double\n", golden(which)->name, (int)type, known, B);

@@ -167,10 +167,10 @@ static void *output(trial *t, size_t count, size_t size) {
 }
 #define OUTPUT(t, type, count) ((type *)output(t, (size_t)(count), sizeof(type)))
 
-/* rows x columns normal deviates of the problem in any leading dimension, with NaN between the columns. */
+/* rows x columns values of the problem in any leading dimension, with NaN between the columns. */
 static shs_real *matrix(trial *t, int rows, size_t columns, int *ld) {
     uint64_t seed = shs_random_bits(&t->problem);
-    shs_real *tight = new_normal((size_t)rows * columns, seed), *A;
+    shs_real *tight = new_uniform((size_t)rows * columns, seed), *A;
     size_t j;
     *ld = at_least(t, rows);
     A = OUTPUT(t, shs_real, (size_t)*ld * columns);

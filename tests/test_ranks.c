@@ -244,7 +244,9 @@ static void test_outputs_are_ones_own(void **state) {
                     if (parts[shared][0] + (ranks > 1 ? parts[shared][1] : 0) + (ranks > 2 ? parts[shared][2] : 0) != LINES)
                         continue;
                     for (asked = (1 << ranks) - 1; asked >= 0; asked--) {
-                        world *w = new_world(call, ranks, parts[shared]);
+                        world *w;
+                        if (all && (asked + shared + stretched) % every(2)) continue;
+                        w = new_world(call, ranks, parts[shared]);
                         for (r = 0; r < ranks; r++) {
                             w->shares[r].wants = asked >> r & 1;
                             w->shares[r].stride = asked >> r & 1 ? 3 + 4 * r : 0;
