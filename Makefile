@@ -21,7 +21,7 @@ EXAMPLES := $(filter-out build/devices,$(patsubst examples/%.c,build/%,$(wildcar
 COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
 MAKEFLAGS += --no-print-directory
 
-# With several goals and jobs, deps still comes first.
+# Deps comes first, with several jobs too.
 BEFORE := $(filter deps,$(MAKECMDGOALS))
 
 # $(call probe,flag,environment,compiler): the flag if a program built with it runs. Asked only when needed and only once: in
@@ -31,7 +31,6 @@ probe = $(shell mkdir -p build; p=build/probe.$$$$; echo 'int main(void) { retur
 OPENMP = $(eval OPENMP := $$(call probe,-fopenmp))$(OPENMP)
 comma := ,
 SANITIZE = $(eval SANITIZE := $$(call probe,-fsanitize=address$$(comma)undefined))$(SANITIZE)
-# Empty where there are no headers, or no library to link with.
 OPENCL = $(eval OPENCL := $$(call probe,-include CL/cl.h -lOpenCL))$(OPENCL)
 
 # What a compilation read is noted beside its output, and read again at the next run of make.
@@ -58,16 +57,16 @@ build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
 build/hypercube-double: CPPFLAGS += -DSPARSEHS_DOUBLE
 $(EXAMPLES) build/hypercube build/hypercube-double: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
-
 build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
-
 demo: build/denoise build/train build/hypercube build/devices ; @sh examples/demo.sh
 pictures: build/denoise build/train build/hypercube ; @sh examples/demo.sh pictures
 
 # ---- variants --------------------------------------------------------------------------------------------------------
 # Suites that look inside are part of the library's object; the others use the API and are linked with it.
 INSIDE := $(addprefix test_,context dense eigen inside kernels)
+# Suites that run a second time with the stages on a device.
+CL_SUITES := $(addprefix test_,learning coding ica faults pca cubes patches)
 LINKED := $(filter-out $(INSIDE),$(TESTS))
 
 FLAGS_float := $(CFLAGS)
@@ -126,8 +125,7 @@ $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alo
 #:                      (T=SUITE or T=SUITE/TEST: those alone, in float)
 #: make test-all        the same with sweeps over all sizes, with sanitizers in double too, with each compiler that is here
 #: make deps            install what the tests need with the system's package manager
-T ?=
-CHECKS := test-float test-double test-more test-asan test-examples check-links check-claims check-vendoring
+CHECKS := test-asan test-examples test-float test-double test-more check-links check-claims check-vendoring
 ifeq ($(T),)
 test: $(CHECKS)
 	@echo "All tests passed."
@@ -136,33 +134,37 @@ test: build/float/test_$(firstword $(subst /, ,$(T)))
 	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
 endif
 test-all: export SHS_LONG := 1
-test-all: $(CHECKS)
-	$(if $(SANITIZE),@$(MAKE) run-asandouble)
+test-all: test-asandouble $(CHECKS)
 	@echo "All tests passed."
-# Runs every program, so that one failure does not hide another.
-run = @failed=; for t in $(1); do echo "== $$t"; $(2) ./$$t || failed="$$failed $$t"; done; \
-	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
+# $(call runs,variant,programs): run-VARIANT runs each of them by a target of its own, side by side where make has several jobs.
+# What fails is noted, and said again at the end, so that one failure does not hide another.
+define runs
+run-$(1): $(2:%=build/$(1)/%.run)
+	@failed=$$$$(cat $(2:%=build/$(1)/%.failed) 2>/dev/null || :); [ -z "$$$$failed" ] || { echo "$$$$failed"; exit 1; }
+$(2:%=build/$(1)/%.run): %.run: %
+	@echo "== $$<"; rm -f $$*.failed; $$(RUN) ./$$< || echo "FAILED: $$<" | tee $$*.failed
+endef
+$(foreach v,float double asan asandouble,$(eval $(call runs,$(v),$(TESTS))))
 # Where leaks cannot be traced (in some containers) the other checks still run.
 LEAKS = $(if $(call probe,$(SANITIZE),ASAN_OPTIONS=detect_leaks=1),1,0)
-LEAKS_ENVIRONMENT = ASAN_OPTIONS=detect_leaks=$(LEAKS) LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0
+build/asan/%.run build/asandouble/%.run build/cl-%.run: RUN = \
+	ASAN_OPTIONS=detect_leaks=$(LEAKS) LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0
 
-test-float test-double: test-%: $(foreach t,$(TESTS),build/%/$(t))
-	$(call run,$^)
+test-float test-double: test-%: run-%
+test-asan test-asandouble: test-%: | build $(BEFORE)
+	$(if $(SANITIZE),@$(MAKE) run-$*,@echo "skipped: $(CC) has no sanitizers here")
 # The ground layer also without double, and where NaN hides from comparisons; pixels also where the header cannot include itself.
-test-more: build/nodouble/test_context build/fastmath/test_context build/pasted/test_pixels build/pasted/test_kernels
-	$(call run,$^)
-
-test-asan: | build $(BEFORE)
-	$(if $(SANITIZE),@$(MAKE) run-asan,@echo "skipped: $(CC) has no sanitizers here")
-run-asan run-asandouble: run-%: $(foreach t,$(TESTS),build/%/$(t))
-	$(call run,$^,$(LEAKS_ENVIRONMENT))
+$(foreach v,nodouble fastmath,$(eval $(call runs,$(v),test_context)))
+$(eval $(call runs,pasted,test_pixels test_kernels))
+test-more: run-nodouble run-fastmath run-pasted
 
 # The examples as the README's line builds them: those that need no picture, and those that read and write cubes and pictures.
-test-examples: | build $(BEFORE)
+test-examples: test-hypercube test-pictures
+check-examples: | build $(BEFORE)
 	CC="$(CC)" sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))
-	$(call run,build/examples_by/quickstart build/examples_by/embedded)
-	bash tests/test_hypercube.sh build/examples_by/hypercube
-	bash tests/test_pictures.sh build/examples_by/denoise build/examples_by/train
+	build/examples_by/quickstart && build/examples_by/embedded
+test-hypercube: check-examples ; bash tests/test_hypercube.sh build/examples_by/hypercube
+test-pictures: check-examples ; bash tests/test_pictures.sh build/examples_by/denoise build/examples_by/train
 
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise.
 check-links: | build $(BEFORE)
@@ -175,15 +177,12 @@ check-claims: | build $(BEFORE) ; @sh tests/claims.sh
 #: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
 #: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
-# Suites that run a second time with the stages on a device.
-CL_SUITES := test_coding test_learning test_patches test_cubes test_pca test_ica test_faults
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
 no_opencl = @echo "skipped: there are no OpenCL headers here, or no library to link with; make deps installs them"
 
 build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
 	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS)
-
 embed: build/embed_kernels ; build/embed_kernels $(HEADER_CL) $(KERNELS)
 check-embed: build/embed_kernels
 	@cp $(HEADER_CL) build/embedded.h
@@ -192,21 +191,19 @@ check-embed: build/embed_kernels
 
 # Cubes are compared with sums in double, so that without double the runtime and the signals are left.
 CL_VARIANTS ?= float double nodouble asan
-cl_programs = $(addprefix build/cl-$(1)/,$(if $(filter nodouble,$(1)),$(filter-out test_cl_pixels,$(CL_TESTS)),\
-	$(CL_TESTS) $(CL_SUITES)))
+$(foreach v,float double asan,$(eval $(call runs,cl-$(v),$(CL_SUITES) $(CL_TESTS))))
+$(eval $(call runs,cl-nodouble,$(filter-out test_cl_pixels,$(CL_TESTS))))
 
 # A driver that breaks down on this machine (PoCL does without /sys) is not ours to test.
 test-cl: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
-run-cl: $(foreach v,$(CL_VARIANTS),$(call cl_programs,$(v)))
-	$(call run,$^,$(LEAKS_ENVIRONMENT))
+run-cl: $(CL_VARIANTS:%=run-cl-%)
 # Every access of every kernel is checked. test_cl_dynamic opens the real library.
 test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
 	@sh tests/oclgrind.sh $^
 
-bench-cl: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
+bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
 build/bench_cl: tests/bench_cl.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
@@ -222,8 +219,8 @@ test-tsan: | build $(BEFORE)
 	@if echo 'int main(void) { _Pragma("omp parallel") { } return 0; }' | $(OMP_CC) -fopenmp -fsanitize=thread -x c - \
 		-o build/probe.archer && ARCHER_OPTIONS=verbose=1 build/probe.archer 2>&1 | grep -q 'Archer detected'; then \
 		$(MAKE) run-tsan-openmp; else echo "skipped: $(OMP_CC) has no OpenMP with Archer here"; fi
-run-tsan run-tsan-openmp: run-%: build/%/test_threads
-	$(call run,$^,TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findstring openmp,$@),1,0))
+$(foreach v,tsan tsan-openmp,$(eval $(call runs,$(v),test_threads)))
+build/tsan%.run: RUN = TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findstring openmp,$@),1,0)
 
 # What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
 # and what stands in for cmocka is compiled with the tests. There are no real data: they would take too long.
@@ -232,16 +229,14 @@ MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica
 test-msan: | build $(BEFORE)
 	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) run-msan SHS_DATA=none,\
 		@echo "skipped: $(MSAN_CC) has no MemorySanitizer here")
-run-msan: $(MSAN_TESTS:%=build/msan/%)
-	$(call run,$^)
+$(eval $(call runs,msan,$(MSAN_TESTS)))
 # valgrind does not know AVX-512: the kernels are those of the compiler's flags.
 test-valgrind: build/valgrind/test_faults
 	@command -v valgrind >/dev/null || { echo "skipped: there is no valgrind here"; exit 0; }; \
 		valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible ./$<
 
 # Views of 10 to 20 GB of address space; some minutes.
-test-large: build/float/large build/double/large
-	$(call run,$^)
+test-large: build/float/large build/double/large ; @build/float/large; first=$$?; build/double/large && exit $$first
 
 # ---- other checks ----------------------------------------------------------------------------------------------------
 #: make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors
