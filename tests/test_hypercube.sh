@@ -853,6 +853,38 @@ for v in 1 1,1 2,1 a,b 1,2,3 1, nan,1 most; do
 done
 fails "convert onto itself" 2 "would replace the input" convert geo.hdr geo.hdr
 
+echo "== pages"
+for m in "pca" "pca --correlation --components 4" "mnf --components 30" "ica --components 4" "denoise --components 3" rx "apply b.model" "convert"; do
+    # shellcheck disable=SC2086 # several words
+    case $m in apply*) run $m scene.hdr page.hdr --html page.html ;; *) run ${m%% *} scene.hdr page.hdr --bbl --html page.html $([ "$m" = "${m#* }" ] || echo "${m#* }") ;; esac
+    check "$m: a page" grep -q '</html>' page.html
+    check "$m: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
+    check "$m: no number that is none" bash -c "! grep -Eqi '[\" >,]-?(nan|inf)' page.html"
+    check "$m: says the command and the version" bash -c "grep -q -- '--html page.html' page.html && grep -q 'sparsehs [0-9.]*;' page.html"
+    bands=$(sed -n 's/^bands = //p' page.hdr)
+    check "$m: a quick look and a picture of each band, 24 at most" is "$(grep -o '<img' page.html | wc -l)" $((1 + (bands < 24 ? bands : 24)))
+    [ -z "$python" ] || check "$m: the pictures are whole" $python -c '
+import base64, re, struct
+for text in re.findall("base64,([^\"]*)", open("page.html").read()):
+    data = base64.b64decode(text, validate=True)
+    size, _, start, _, width, height = struct.unpack("<IIIIii", data[2:26])
+    assert data[:2] == b"BM" and start == 54 and size == 54 + (3 * width + 3) // 4 * 4 * height and 0 <= len(data) - size < 3'
+done
+check "a page of a cube with holes" run pca holes.hdr page.hdr --bbl --components 3 --html page.html
+check "a page of a cube with holes: whole" grep -q '</html>' page.html
+check "a page of two pixels" run pca words.hdr page.hdr --html page.html
+if command -v chromium >/dev/null; then
+    good pca scene.hdr page.hdr --bbl --components 5 --html "page.html"
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$work/page.html" >dom.html 2>/dev/null
+    check "Chromium reads the page: as many pictures, plots and rows" is \
+        "$(for tag in '<img' '<svg' '<polyline' '<tr'; do grep -o "$tag" dom.html | wc -l; done | xargs)" "6 7 6 6"
+else
+    skip "Chromium is not here"
+fi
+fails "a page over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --html bad.img
+check "true colours by wavelength" run convert scene.hdr same.hdr --quicklook same.ppm
+check "true colours by wavelength: of the whole cube, whichever bands come first" bash -c "'$program' convert scene.hdr same2.hdr --bands 100,3,8,13 --quicklook same2.ppm && cmp same.ppm same2.ppm"
+
 echo "== independent components"
 ica="--bbl --components 5"
 check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv

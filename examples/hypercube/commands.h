@@ -37,7 +37,7 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     progress_clear();
     output_show(j, mode == MNF ? "MNF" : "PC", NULL);
     if (s->report) pca_report(&pca, s->report);
-    keep_model(j, mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
+    keep_model(j, mode == MNF ? "MNF" : "PC", mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -53,7 +53,7 @@ static void run_denoise(const settings *s, char **names) {
     check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
     progress_clear();
     output_show(j, "Band", j->bands);
-    keep_model(j, s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
+    keep_model(j, "Band", s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -97,7 +97,7 @@ static void run_ica(const settings *s, char **names) {
     progress_clear();
     output_show(j, "IC", NULL);
     if (s->report) ica_report(&ica, s->report);
-    keep_model(j, SHS_MODEL_ICA, NULL, &ica);
+    keep_model(j, "IC", SHS_MODEL_ICA, NULL, &ica);
     print_end(j, ica.components, ica.count);
     shs_ica_free(&j->ctx, &ica);
     job_close(j);
@@ -115,6 +115,7 @@ static void run_rx(const settings *s, char **names) {
     check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
     progress_clear();
     output_show(j, "RX", NULL);
+    write_html(j, "RX", NULL);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
     count = read_scores(&j->out, s->truth ? &j->truth : NULL, pixels);
     if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));

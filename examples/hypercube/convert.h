@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_CONVERT
 #define HYPERCUBE_CONVERT
 
-#include "report.h"
+#include "html.h"
 
 /* How a value becomes another: (value - low) * scale + first; the other end is last. */
 typedef struct range {
@@ -116,6 +116,7 @@ static void run_convert(const settings *s, char **names) {
             fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
     }
     output_show(j, "Band", j->bands);
+    write_html(j, "Band", NULL);
     printf("seconds=%.3f pixels=%.0f\n", j->written - j->start, (double)j->in.samples * j->in.lines);
     free(block);
     free(into);

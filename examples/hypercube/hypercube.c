@@ -9,15 +9,17 @@
        ./hypercube ica scene.hdr ic.hdr --bbl --threshold 20 --route sweep --plain-steps --iterations 20 --tolerance -1
            --restarts 0 --device gpu                                       (G-FastICA as its paper has it)
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
-       ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model && ./hypercube apply scene.model other.hdr pc2.hdr
+       ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model --html pc.html
+       ./hypercube apply scene.model other.hdr pc2.hdr
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
 
    A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. Either may be
    named, and --data FILE names a data file that is called otherwise.
 
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
-   writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws; models.h
-   keeps fits; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
+   writes them; options.h says what may be asked for; job.h is one cube in and one out; report.h prints and draws, html.h a
+   whole page; models.h keeps fits; commands.h has a function for each other mode, convert.h and scene.h those that compute
+   no components. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif

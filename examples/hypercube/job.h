@@ -340,6 +340,7 @@ static void name_files(job *j, const char *out_name) {
     cube_name(&j->out, out_name);
     if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
     if (s->report) will_write(s->report);
+    if (s->html) will_write(s->html);
 }
 
 /* Without the name of an output the cube is only described. */

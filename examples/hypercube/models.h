@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_MODELS
 #define HYPERCUBE_MODELS
 
-#include "report.h"
+#include "html.h"
 
 /* Matrices of a model by name, column by column, for numpy; its files are PREFIX_NAME.npy. */
 typedef struct named_matrix {
@@ -100,22 +100,11 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
-/* What a wavelength is multiplied with to be in nanometres. Without a known unit it is in micrometres where it is small. */
-static double nanometres(const cube_file *f) {
-    const char *units = f->units;
-    char *lower = tidy_text(units, units + strlen(units), 1);
-    double factor = f->wavelength[0] < 100 ? 1000 : 1;
-    if (!strncmp(lower, "nano", 4) || !strcmp(lower, "nm")) factor = 1;
-    if (!strncmp(lower, "micro", 5) || !strcmp(lower, "um")) factor = 1000;
-    free(lower);
-    return factor;
-}
-
 static int write_piece(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
 static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
-/* All that is asked for of what was fitted: model, arrays, table. */
-static void keep_model(const job *j, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
+/* All that is asked for of what was fitted: model, arrays, table, page. */
+static void keep_model(const job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
@@ -142,6 +131,7 @@ static void keep_model(const job *j, shs_model_kind kind, const shs_pca *pca, co
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->npy, &list[i]);
     if (s->stats) write_statistics(j, &m, s->stats);
+    write_html(j, band_name, &m);
     free(m.wavelengths);
 }
 
@@ -218,6 +208,7 @@ static void run_apply(const settings *s, char **names) {
                      : shs_pca_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
     progress_clear();
     output_show(j, band_names[m.kind], NULL);
+    write_html(j, band_names[m.kind], NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
     job_close(j);
@@ -241,6 +232,7 @@ static void run_inverse(const settings *s, char **names) {
                      : shs_pca_inverse(&j->ctx, &m.pca, &j->cube, &j->sink));
     progress_clear();
     output_show(j, "Band", NULL);
+    write_html(j, "Band", NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
     job_close(j);

@@ -12,7 +12,8 @@ typedef struct settings {
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range;
+        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html;
+    char *command; /* the whole line */
 } settings;
 
 enum mode {
@@ -103,6 +104,7 @@ static const struct {
     {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
     {MAPS | USES | CONVERT,
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
+    {MAPS | USES | CONVERT, {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
     {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
     {FITS | DENOISE, {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
     {FITS | DENOISE, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
@@ -156,6 +158,12 @@ static const mode_text *parse(int argc, char **argv) {
     } else {
         given.restarts = 3;
         given.id = -1;
+    }
+    for (i = 0; i < argc; i++) {
+        char *before = joined(given.command ? given.command : "", given.command ? " " : "");
+        free(given.command);
+        given.command = joined(before, argv[i]);
+        free(before);
     }
     argv[1] = argv[0];
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);

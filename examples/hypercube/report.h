@@ -30,8 +30,19 @@ static void stretch(const cube_file *f, const double *values, size_t count, shs_
     free(sorted);
 }
 
-/* Every step-th pixel of the first bands, `count` pixels each: band c begins at values + c * count. */
-static void sampled_bands(cube_file *f, int bands, int step, size_t count, double *values) {
+/* What a wavelength is multiplied with to be in nanometres. Without a known unit it is in micrometres where it is small. */
+static double nanometres(const cube_file *f) {
+    const char *units = f->units;
+    char *lower = tidy_text(units, units + strlen(units), 1);
+    double factor = f->wavelength[0] < 100 ? 1000 : 1;
+    if (!strncmp(lower, "nano", 4) || !strcmp(lower, "nm")) factor = 1;
+    if (!strncmp(lower, "micro", 5) || !strcmp(lower, "um")) factor = 1000;
+    free(lower);
+    return factor;
+}
+
+/* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. */
+static void sampled_bands(cube_file *f, const int *list, int bands, int step, size_t count, double *values) {
     char *line = ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
     size_t i = 0;
     int x, y, c;
@@ -39,30 +50,52 @@ static void sampled_bands(cube_file *f, int bands, int step, size_t count, doubl
         must_read(f, y, 1, line);
         for (x = 0; x < f->samples; x += step, i++)
             for (c = 0; c < bands; c++)
-                values[(size_t)c * count + i] = get_value(line, value_index(f, 1, 0, x, c), f->type, f->swap);
+                values[(size_t)c * count + i] = get_value(line, value_index(f, 1, 0, x, list[c]), f->type, f->swap);
     }
     free(line);
 }
 
-/* The first three bands in red, green and blue, or one in grey; at most about a million pixels. */
-static void quicklook(const job *j) {
-    const char *name = j->s->quicklook;
-    cube_file f = cube_open(j->out.header_name, j->out.data_name);
-    int step = 1, channels = f.bands >= 3 || has_extension(name, ".ppm") ? 3 : 1, bands, c;
+/* The bands that are shown in red, green and blue: those nearest to 650, 550 and 450 nm where there are such, else the first
+   three. */
+static void colour_bands(const cube_file *f, int *list) {
+    static const double wanted[] = {650, 550, 450};
+    double factor = f->wavelength ? nanometres(f) : 0, near[3] = {0, 0, 0};
+    int c, b;
+    for (c = 0; c < 3; c++) {
+        list[c] = c < f->bands ? c : f->bands - 1;
+        for (b = 0; b < f->bands && f->wavelength; b++)
+            if (b == 0 || fabs(factor * f->wavelength[b] - wanted[c]) < near[c]) {
+                near[c] = fabs(factor * f->wavelength[b] - wanted[c]);
+                list[c] = b;
+            }
+    }
+    for (c = 0; c < 3 && f->wavelength && (near[0] > 25 || near[1] > 25 || near[2] > 25); c++)
+        list[c] = c < f->bands ? c : f->bands - 1;
+}
+
+/* Three bands in red, green and blue, or the first in grey, of at most so many pixels. */
+static picture false_colours(cube_file *f, int channels, double most) {
+    int step = 1, list[3] = {0, 0, 0}, c;
     picture a;
     double *values;
     size_t count;
-    while (((double)f.samples / step + 1) * ((double)f.lines / step + 1) > 1.1e6) step++;
-    if (has_extension(name, ".pgm")) channels = 1;
-    bands = channels < f.bands ? channels : f.bands;
-    a = picture_create((f.samples + step - 1) / step, (f.lines + step - 1) / step, channels);
+    while (((double)f->samples / step + 1) * ((double)f->lines / step + 1) > most) step++;
+    if (channels == 3) colour_bands(f, list);
+    a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
     count = picture_size(&a) / (size_t)channels;
-    values = ALLOCATE(double, count * (size_t)bands);
-    sampled_bands(&f, bands, step, count, values);
-    for (c = 0; c < channels; c++)
-        stretch(&f, values + (size_t)(c < bands ? c : bands - 1) * count, count, a.pixels + c, channels);
-    picture_write(name, &a);
+    values = ALLOCATE(double, count * (size_t)channels);
+    sampled_bands(f, list, channels, step, count, values);
+    for (c = 0; c < channels; c++) stretch(f, values + (size_t)c * count, count, a.pixels + c, channels);
     free(values);
+    return a;
+}
+
+static void quicklook(const job *j) {
+    const char *name = j->s->quicklook;
+    cube_file f = cube_open(j->out.header_name, j->out.data_name);
+    int channels = (f.bands >= 3 || has_extension(name, ".ppm")) && !has_extension(name, ".pgm") ? 3 : 1;
+    picture a = false_colours(&f, channels, 1.1e6);
+    picture_write(name, &a);
     free(a.pixels);
     cube_close(&f);
 }
