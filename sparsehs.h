@@ -2160,22 +2160,21 @@ typedef struct shs__pixels_kernels {
 } shs__pixels_kernels;
 typedef shs__pixels_kernels shs__wide_pixels_kernels;
 
+/* What products of pixels are formed of: elements, or words of 32 bits that hold two values of 16 bits (pairs; a processor with
+   VNNI has another instruction for them) or four of 8 (quads). */
+typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__PAIRS_VNNI, SHS__QUADS } shs__factors;
+
 /* Of section 9: pixels of 8 and 16 bits multiplied as integers; 0 and NULL where an instance has nothing for it. */
 typedef struct shs__words_kernels {
     int words, columns, vectors;
+    int quads_signed; /* both factors are bytes less 128; otherwise the rows' are bytes as they are */
     int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
                           int32_t *to, size_t apart);
-    void (*sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
-    void (*gram_pairs)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart, int32_t *sums,
-                       shs_wide *C);
-    void (*gram_pairs_vnni)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
-                            int32_t *sums, shs_wide *C);
-    int quads_signed; /* both factors are bytes less 128; otherwise the rows' are bytes as they are */
     void (*pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
                        size_t second);
-    void (*sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
-    void (*gram_quads)(int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart, int32_t *sums,
-                       shs_wide *C);
+    void (*sum)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
+    void (*gram)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
+                 int32_t *sums, shs_wide *C);
 } shs__words_kernels;
 
 /* Of section 11: contrasts, applied to columns. */
@@ -3539,17 +3538,22 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
 }
 #endif
 
-/* The products that a processor has for words: of pairs, of pairs by VNNI, and of quads. VNNI's instructions go by their names,
-   so that the text need not be compiled a second time for processors that have it. Of quads a holds bytes as they are and b
-   bytes less 128; on ARM both are less 128. */
-enum { SHS__IN(PAIRS), SHS__IN(PAIRS_VNNI), SHS__IN(QUADS) };
-
-SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(int how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
+/* The products that a processor may have for words. VNNI's instructions go by their names, so that the text need not be
+   compiled a second time for processors that have it. Of quads a holds bytes as they are and b bytes less 128; on ARM both are
+   less 128. */
+#ifdef SHS__VNNI
+#define SHS__WORD_PRODUCTS(X) X(SHS__PAIRS) X(SHS__PAIRS_VNNI) X(SHS__QUADS)
+#elif defined(SHS__PMADD)
+#define SHS__WORD_PRODUCTS(X) X(SHS__PAIRS)
+#else
+#define SHS__WORD_PRODUCTS(X) X(SHS__QUADS)
+#endif
+SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(shs__factors how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
 #ifdef SHS__PMADD
-    if (how == SHS__IN(PAIRS)) return sum + (SHS__IN(words))SHS__MADD((SHS__IN(halves))a, (SHS__IN(halves))b);
+    if (how == SHS__PAIRS) return sum + (SHS__IN(words))SHS__MADD((SHS__IN(halves))a, (SHS__IN(halves))b);
 #endif
 #if defined(SHS__VNNI)
-    if (how == SHS__IN(PAIRS_VNNI)) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
+    if (how == SHS__PAIRS_VNNI) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
     else __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
 #elif defined(SHS__SDOT)
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
@@ -3557,13 +3561,12 @@ SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(int how, SHS__IN(words) sum, SHS__I
     return sum;
 }
 
-/* Adds up each band of packed words, times the bytes or halves of `ones`: few enough for 32 bits. */
-SHS__INLINE void SHS__IN(sum_words)(int how, int32_t ones, int bands, int words, const int32_t *packed, size_t apart,
-                                    shs_wide *sum) {
+/* Adds up each band of packed words, times bytes or halves that are 1: few enough for 32 bits. */
+SHS__INLINE void SHS__IN(sum_of)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
     int32_t lane[SHS__WL];
     int b, k;
     for (b = 0; b < bands; b += SHS__WL, packed += apart) {
-        SHS__IN(words) even = {0}, odd = {0}, each = even + ones;
+        SHS__IN(words) even = {0}, odd = {0}, each = even + (how == SHS__QUADS ? 0x1010101 : 0x10001);
         for (k = 0; k + 2 <= words; k += 2) {
             even = SHS__IN(word_dot)(how, even, each, SHS__WORDS(packed + k * SHS__WL));
             odd = SHS__IN(word_dot)(how, odd, each, SHS__WORDS(packed + (k + 1) * SHS__WL));
@@ -3589,7 +3592,7 @@ SHS__INLINE void SHS__IN(sum_words)(int how, int32_t ones, int bands, int words,
     if (SHS__WC > j && vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
 
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
-SHS__INLINE void SHS__IN(word_tile)(int how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
+SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
                                     ptrdiff_t apart, int32_t *sums, shs_wide *C) {
     while (depth > 0) {
         int words = depth < most ? depth : most;
@@ -3607,32 +3610,28 @@ SHS__INLINE void SHS__IN(word_tile)(int how, int vectors, int depth, int most, c
     }
 }
 
-#define SHS__WORD_GRAM(name, how)                                                                                      \
-    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, int most, const int32_t *a, const int32_t *b,              \
-                                    ptrdiff_t apart, int32_t *sums, shs_wide *C) {                                     \
-        if (vectors == 1) SHS__IN(word_tile)(how, 1, depth, most, a, b, apart, sums, C);                               \
-        if (vectors == 2) SHS__IN(word_tile)(how, 2, depth, most, a, b, apart, sums, C);                               \
-        if (vectors == 3 && SHS__WV == 3) SHS__IN(word_tile)(how, SHS__WV, depth, most, a, b, apart, sums, C);         \
-    }
-#ifdef SHS__PMADD
-SHS__WORD_GRAM(gram_pairs, SHS__IN(PAIRS))
-SHS__PRIVATE void SHS__IN(sum_pairs)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
-    SHS__IN(sum_words)(SHS__IN(PAIRS), 0x10001, bands, words, packed, apart, sum);
+/* The two by what was packed: inlined for each product and number of vectors. */
+SHS__OUTLINE void SHS__IN(sum_words)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart,
+                                     shs_wide *sum) {
+#define SHS__CASE(product)                                                                                             \
+    if (how == product) SHS__IN(sum_of)(product, bands, words, packed, apart, sum);
+    SHS__WORD_PRODUCTS(SHS__CASE)
+#undef SHS__CASE
 }
-#endif
-#ifdef SHS__VNNI
-SHS__WORD_GRAM(gram_pairs_vnni, SHS__IN(PAIRS_VNNI))
-#endif
+
+SHS__OUTLINE void SHS__IN(gram_words)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
+                                      ptrdiff_t apart, int32_t *sums, shs_wide *C) {
+#define SHS__CASE(product)                                                                                             \
+    if (how == product && vectors == 1) SHS__IN(word_tile)(product, 1, depth, most, a, b, apart, sums, C);             \
+    if (how == product && vectors == 2) SHS__IN(word_tile)(product, 2, depth, most, a, b, apart, sums, C);             \
+    if (how == product && vectors == 3 && SHS__WV == 3)                                                                \
+        SHS__IN(word_tile)(product, SHS__WV, depth, most, a, b, apart, sums, C);
+    SHS__WORD_PRODUCTS(SHS__CASE)
+#undef SHS__CASE
+}
 
 #if defined(SHS__VNNI) || defined(SHS__SDOT)
-SHS__WORD_GRAM(gram_quads, SHS__IN(QUADS))
-
-/* Of the bytes less 128. */
-SHS__PRIVATE void SHS__IN(sum_quads)(int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
-    SHS__IN(sum_words)(SHS__IN(QUADS), 0x1010101, bands, words, packed, apart, sum);
-}
-
-#define SHS__QUADS(p0, p1, p2, p3, to)                                                                                 \
+#define SHS__QUAD(p0, p1, p2, p3, to)                                                                                 \
     SHS__WORDS_SET(to, SHS__WORDS_OF(words_u8, p0) | SHS__WORDS_OF(words_u8, p1) << 8 |                                \
                            SHS__WORDS_OF(words_u8, p2) << 16 |                                                         \
                            (SHS__IN(words))((SHS__IN(unsigned_words))SHS__WORDS_OF(words_u8, p3) << 24))
@@ -3653,7 +3652,7 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
                 for (q = 0; q < 4; q++) memcpy(ends[q], spectrum[q] + b, (size_t)(bands - b));
                 p0 = ends[0], p1 = ends[1], p2 = ends[2], p3 = ends[3];
             }
-            SHS__QUADS(p0, p1, p2, p3, group);
+            SHS__QUAD(p0, p1, p2, p3, group);
             SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
             p0 += SHS__WL, p1 += SHS__WL, p2 += SHS__WL, p3 += SHS__WL;
         }
@@ -3661,26 +3660,19 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
 }
 #endif
 #undef SHS__MADD
+#undef SHS__WORD_PRODUCTS
 #endif
 
 /* What an instance has; 0 and NULL for the rest. */
 SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
-#ifdef SHS__WORDS_BYTES
-    SHS__WL, SHS__WC, SHS__WV,
+#ifdef SHS__SDOT
+    SHS__WL, SHS__WC, SHS__WV, 1, NULL, SHS__IN(pack_quads), SHS__IN(sum_words), SHS__IN(gram_words),
+#elif defined(SHS__VNNI)
+    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), SHS__IN(pack_quads), SHS__IN(sum_words), SHS__IN(gram_words),
+#elif defined(SHS__PMADD)
+    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), NULL, SHS__IN(sum_words), SHS__IN(gram_words),
 #else
-    0, 0, 0,
-#endif
-#ifdef SHS__PMADD
-    SHS__IN(pack_pairs), SHS__IN(sum_pairs), SHS__IN(gram_pairs),
-#else
-    NULL, NULL, NULL,
-#endif
-#ifdef SHS__VNNI
-    SHS__IN(gram_pairs_vnni), 0, SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads),
-#elif defined(SHS__SDOT)
-    NULL, 1, SHS__IN(pack_quads), SHS__IN(sum_quads), SHS__IN(gram_quads),
-#else
-    NULL, 0, NULL, NULL, NULL,
+    0, 0, 0, 0, NULL, NULL, NULL, NULL,
 #endif
 };
 
@@ -9672,8 +9664,6 @@ SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r,
 
 /* ---- products of panels with themselves ------------------------------------------------------------------- >>gram */
 
-typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__QUADS } shs__factors;
-
 /* A worker's scratch for products. */
 typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
@@ -9807,7 +9797,7 @@ typedef struct shs__moments_job {
 
 /* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
 SHS__PRIVATE int shs__dots_there(void) {
-    int there = shs__kernels_words()->gram_quads != NULL;
+    int there = shs__kernels_words()->pack_quads != NULL;
 #if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
     return there && __builtin_cpu_supports("avx512vnni");
 #else
@@ -9818,7 +9808,7 @@ SHS__PRIVATE int shs__dots_there(void) {
 /* Whether integers may be multiplied. */
 SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
     if (type == SHS_TYPE_U8 && shs__dots_there()) return 1;
-    return (type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16) && shs__kernels_words()->gram_pairs;
+    return (type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16) && shs__kernels_words()->pack_pairs;
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. Groups of words are `apart`
@@ -9840,23 +9830,21 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     own->has_words = 1;
     if (quads) {
         k->pack_quads(used, i, panel->spectrum, packed, apart, second);
-        k->sum_quads(used, words, packed + second, apart, sum);
+        k->sum(SHS__QUADS, used, words, packed + second, apart, sum);
         if (k->quads_signed) packed += second, second = 0;
     } else {
         int64_t size = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
         int64_t exact = size > INT16_MAX ? 0 : INT32_MAX / (2 * size * size); /* words whose sums fit 32 bits */
         if (exact < SHS__LEAST_WORDS) return 0;
         if (exact < words) most = (int)exact;
-        k->sum_pairs(used, words, packed, apart, sum);
+        k->sum(job->gram.factors, used, words, packed, apart, sum);
     }
     room = (int32_t *)(void *)(own->words + values); /* of a tile */
     while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
         const int32_t *a = packed + (size_t)t.group * apart;
         const int32_t *b = packed + second + (size_t)(t.column / k->words) * apart + (size_t)(t.column % k->words);
         shs__px_fetch_ahead(&panel->ahead);
-        if (quads) k->gram_quads(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
-        else if (shs__dots_there()) k->gram_pairs_vnni(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
-        else k->gram_pairs(t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
+        k->gram(job->gram.factors, t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
         products += t.groups * k->columns * k->words;
     }
     return 1;
@@ -9962,7 +9950,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
     r->raw = 1; /* spectra that do not lie ready are brought side by side */
-    job->gram.factors = type == SHS_TYPE_U8 && shs__dots_there() ? SHS__QUADS : SHS__PAIRS;
+    job->gram.factors = !shs__dots_there() ? SHS__PAIRS : type == SHS_TYPE_U8 ? SHS__QUADS : SHS__PAIRS_VNNI;
 }
 
 /* A block is in memory: where the shift is not known yet, it is found here if a pixel is valid. */

@@ -19,7 +19,7 @@ int test_has_instance(int instance) { return shs__kernels_available(instance); }
 
 /* A suite that looks inside has its own private copy of the library (SPARSEHS_STATIC), of which only what it uses is compiled. */
 #ifndef SPARSEHS_STATIC
-int test_multiplies_pairs(void) { return shs__kernels_words()->gram_pairs != NULL; }
+int test_multiplies_pairs(void) { return shs__kernels_words()->pack_pairs != NULL; }
 
 shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, const shs_sink *sink) {
     shs__pixels px;

@@ -31,7 +31,7 @@ static void test_word_tiles(void **state) {
     int vectors, most, v, j, l, p, dots, which;
     shs_random r;
     (void)state;
-    if (!k->gram_pairs) skip();
+    if (!k->pack_pairs) skip();
     shs_random_seed(&r, 5);
     for (p = 0; p < 4 * APART; p++) {
         int low = (int)((double)shs_random_uniform(&r) * 8000) - 4000;
@@ -41,9 +41,9 @@ static void test_word_tiles(void **state) {
     for (which = 0; which < 2; which++)
         for (vectors = 1; vectors <= k->vectors; vectors++)
             for (most = 1; most <= DEEP + 1; most += 9) {
-                if (which && !(k->gram_pairs_vnni && shs__dots_there())) continue;
+                if (which && !shs__dots_there()) continue;
                 memset(C, 0, sizeof C);
-                (which ? k->gram_pairs_vnni : k->gram_pairs)(vectors, DEEP, most, a, a + 3 * APART, APART, sums, C);
+                k->gram(which ? SHS__PAIRS_VNNI : SHS__PAIRS, vectors, DEEP, most, a, a + 3 * APART, APART, sums, C);
                 for (v = 0; v < vectors; v++)
                     for (j = 0; j < k->columns; j++)
                         for (l = 0; l < k->words; l++) {
