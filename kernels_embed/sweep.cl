@@ -132,9 +132,8 @@ inline void add_items(const real *sum, __local real *room, __local wide *parts, 
 #endif
 
 /* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global const real *Z, ulong from, ulong ldz,
-                                                                       ulong padded, __global const real *W, int c,
-                                                                       __global wide *partial) {
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global const real *W, int c, __global wide *partial) {
     const int i = (int)get_local_id(0), block = (int)get_group_id(1);
     const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;
     const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);
@@ -151,7 +150,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void sweep(__global 
 #endif
 #endif
 #if IN_LOCAL && ROWS == M
-#define DIRECTION(d, a) w[(d)*M + (a)]
+#define DIRECTION(d, a) w[(d) * M + (a)]
 #else
 #define DIRECTION(d, a) W[min(first + (d), c - 1) * M + (a)]
 #endif
