@@ -78,6 +78,7 @@ inline real contrast_of(real y, real *slope) { *slope = 2 * y; return y * y; }
 #define ROW_BLOCKS 1
 #endif
 #define VALUES (DIRECTIONS * EACH)
+#define W_IN_LOCAL (IN_LOCAL && DIRECTIONS * M <= 2048)
 
 /* By the bits, since -0 == 0. */
 inline int present(real z) {
@@ -133,7 +134,8 @@ inline void add_items(const real *sum, __local real *room, __local wide *parts, 
 
 /* Group (p, b): pixels GROUP p .. of the `padded` from `from` on; block b of directions and, within them, of rows. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global const real *W, int c, __global wide *partial) {
+void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global const real *W, int c,
+           __global wide *partial) {
     const int i = (int)get_local_id(0), block = (int)get_group_id(1);
     const int first = block / ROW_BLOCKS * DIRECTIONS, row = block % ROW_BLOCKS * ROWS;
     const ulong end = min((get_group_id(0) + 1) * (ulong)GROUP, padded);
@@ -143,13 +145,13 @@ void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global
 #if IN_LOCAL
     __local real room[TOGETHER * PITCH];
     __local wide parts[VALUES * (LANES + 1)];
-#if ROWS == M
+#if W_IN_LOCAL
     __local real w[DIRECTIONS * M];
     for (v = i; v < DIRECTIONS * M; v += ITEMS) w[v] = first * M + v < c * M ? W[first * M + v] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 #endif
-#if IN_LOCAL && ROWS == M
+#if W_IN_LOCAL
 #define DIRECTION(d, a) w[(d) * M + (a)]
 #else
 #define DIRECTION(d, a) W[min(first + (d), c - 1) * M + (a)]
@@ -181,6 +183,9 @@ void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global
         for (j = 0; j < PIXELS; j++) here[j] = present(z[j]);
 #pragma unroll
         for (d = 0; d < DIRECTIONS; d++) y[d] = (vec)(0);
+#if !IS_CPU
+#pragma unroll 4
+#endif
         for (a = 0; a < M; a++) {
             const vec x = *(__global const vec *)(at + (ulong)a * ldz);
 #pragma unroll
@@ -191,6 +196,7 @@ void sweep(__global const real *Z, ulong from, ulong ldz, ulong padded, __global
             rows[a] = row + a < M ? *(__global const vec *)(at + (ulong)(row + a) * ldz) : (vec)(0);
 #pragma unroll
         for (d = 0; d < DIRECTIONS; d++)
+#pragma unroll
             for (j = 0; j < PIXELS; j++) add(((const real *)(y + d))[j], z + j, here[j], sum + d * EACH);
 #endif
     }

@@ -258,7 +258,8 @@ typedef struct trial {
 static const int tried[] = {COVARIANCE, WHITENING, ITERATION, TRANSFORM};
 enum { TRIED = (int)(sizeof tried / sizeof *tried) };
 
-/* Kernels by the device's own clock; local memory is the one limit on groups at a time that OpenCL tells. */
+/* Kernels by the device's own clock; local memory is the one limit on groups at a time that OpenCL tells (where there is none
+   NVIDIA tells of a byte). */
 static char *trial_note(const char *kernel) {
     shs_cl_stage *stages = ALLOCATE(shs_cl_stage, 64);
     size_t limit = shs_cl_about(example_device)->local_bytes;
@@ -273,10 +274,10 @@ static char *trial_note(const char *kernel) {
         if (strcmp(k->name, kernel) || !k->runs) continue;
         note = text_of("kernels %.4g ms, of which %s %.4g; groups of %lu items, %s; %lu bytes an item are not in registers",
                        1e3 * seconds, kernel, 1e3 * (double)k->seconds, (unsigned long)k->group_items,
-                       k->local_bytes ? text_of("%lu at a time by local memory (%lu bytes each of %lu)",
-                                                (unsigned long)(limit / k->local_bytes), (unsigned long)k->local_bytes,
-                                                (unsigned long)limit)
-                                      : "no local memory",
+                       k->local_bytes > 4 ? text_of("%lu at a time by local memory (%lu bytes each of %lu)",
+                                                    (unsigned long)(limit / k->local_bytes), (unsigned long)k->local_bytes,
+                                                    (unsigned long)limit)
+                                          : "no local memory",
                        (unsigned long)k->private_bytes);
     }
     free(stages);
