@@ -297,10 +297,19 @@ static inline double wall_clock(void) {
 static inline int progress_bar(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     static const char filled[] = "##############################";
     const int length = (int)sizeof filled - 1;
+    static const char *last_phase = NULL;
+    static size_t last_step = 0;
+    static double began = 0;
     size_t done = steps ? (step < steps ? step : steps) * (size_t)length / steps : 0;
+    double left;
     int width;
     (void)user;
+    if (phase != last_phase || step < last_step) began = wall_clock();
+    last_phase = phase;
+    last_step = step;
+    left = step > 0 && step < steps ? (wall_clock() - began) / (double)step * (double)(steps - step) : 0;
     width = fprintf(stderr, "\r%-20s [%-*.*s] %zu/%zu", phase, length, (int)done, filled, step, steps);
+    if (left >= 1) width += fprintf(stderr, "  %.0f s left", left);
     if (error >= 0) width += fprintf(stderr, "  error %.5g", (double)error);
     /* Blanks cover what is left of a longer line. */
     if (width < progress_width) fprintf(stderr, "%*s", progress_width - width, "");

@@ -853,6 +853,15 @@ for v in 1 1,1 2,1 a,b 1,2,3 1, nan,1 most; do
 done
 fails "convert onto itself" 2 "would replace the input" convert geo.hdr geo.hdr
 
+echo "== what is said on request"
+check "--verbose: runs" good pca scene.hdr same.hdr --bbl --components 5 --verbose
+check "--verbose: types" grep -q '^input  *u16, bsq, in memory$' out.txt
+check "--verbose: bytes" grep -q "^bytes  *$(wc -c <scene.img) read, $((160 * 120 * 5 * 4)) written$" out.txt
+check "--verbose: stages" grep -Eq '^seconds  *open [0-9.]+, fit [0-9.]+, transform [0-9.]+, pictures [0-9.]+$' out.txt
+check "--verbose: in blocks" good pca scene.hdr same.hdr --bbl --components 5 --verbose --block 16 --threads 2
+check "--verbose: in blocks: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
+check "--verbose: two threads, or one without OpenMP" grep -Eq '^threads  *[12]$' out.txt
+
 echo "== pages"
 for m in "pca" "pca --correlation --components 4" "mnf --components 30" "ica --components 4" "denoise --components 3" rx "apply b.model" "convert"; do
     # shellcheck disable=SC2086 # several words

@@ -284,6 +284,7 @@ typedef struct cube_file {
     const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
     int same_values;              /* and their values are as they were there */
     char *units, *description;
+    uint64_t moved; /* bytes read or written */
     int error; /* errno of a failed transfer; 0 where the file ended early */
     void *integers;        /* room for those that write_integers makes */
     uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
@@ -348,6 +349,7 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
             size_t at = (i * rows + j) * piece, done = 0;
             if (!seek_to(f->file, start + i * frame + j * row))
                 done = into ? fread((char *)into + at, 1, piece, f->file) : fwrite((const char *)from + at, 1, piece, f->file);
+            f->moved += done;
             if (done == piece) continue;
             f->error = errno;
             return 1;

@@ -4,6 +4,9 @@
 
 #include "envi_write.h"
 #include "options.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 /* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
 
@@ -17,7 +20,7 @@ typedef struct job {
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
     unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
-    double start, fitted, written;
+    double start, opened, fitted, written; /* when; opened: read, too, unless it is streamed */
 } job;
 
 /* One number of a list of bands, and where the text goes on. */
@@ -373,6 +376,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
         if (j->mode != CONVERT) load_or_stream(j);
         select_fit(j);
     }
+    j->opened = wall_clock();
     return j;
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose;
     double variance, threshold, tolerance, noise;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
@@ -112,6 +112,8 @@ static const struct {
     {MAPS, {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
     {MAPS | USES, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
     {MAPS | USES, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | CONVERT,
+     {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
     {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
     {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},

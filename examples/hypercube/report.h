@@ -100,11 +100,27 @@ static void quicklook(const job *j) {
     cube_close(&f);
 }
 
+static void print_verbose(const job *j) {
+    const cube_file *in = &j->in, *out = &j->out;
+    int threads = 1;
+#ifdef _OPENMP
+    threads = j->s->threads ? j->ctx.threads : omp_get_max_threads();
+#endif
+    printf("input         %s, %s, %s\n", type_info(in->stored)->name, interleaves[in->interleave],
+           j->pixels ? "in memory" : "in blocks of lines");
+    printf("output        %s, %s\n", type_info(out->type)->name, interleaves[out->interleave]);
+    printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
+    printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
+    printf("seconds       open %.3f, fit %.3f, transform %.3f, pictures %.3f\n", j->opened - j->start, j->fitted - j->opened,
+           j->written - j->fitted, wall_clock() - j->written);
+}
+
 /* The output is complete, and drawn where a picture is wanted. */
 static void output_show(job *j, const char *band_name, const int *band_numbers) {
     output_finish(j, band_name, band_numbers);
     j->written = wall_clock();
     if (j->s->quicklook) quicklook(j);
+    if (j->s->verbose) print_verbose(j);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
