@@ -130,6 +130,8 @@ typedef struct shs_cl_options {
     void *context, *device_id, *queue;
 
     size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
+    size_t staging;      /* bytes of pinned memory through which other host memory goes to a device with memory of its own;
+                            0 = 32 MB, and none where the device shares the host's; less than 1024: none */
     int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
     shs_cl_coder coder;  /* another than AUTO is used or, where it does not fit, refused: SHS_UNSUPPORTED */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
@@ -200,7 +202,8 @@ SHS_CL_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int c
 /* ================================================================================================================== */
 
 /* Pinned host memory, which the device reads and writes at the full speed of the bus. Signals, pixels and outputs may
-   lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. */
+   lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. What lies elsewhere is copied
+   through pinned buffers by the context's threads: as fast where they copy faster than the bus carries. */
 SHS_CL_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
 SHS_CL_API void shs_cl_host_free(shs_cl *cl, void *memory);
 
@@ -3555,9 +3558,10 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
 /* RUNTIME                                                                                                            */
 /* ================================================================================================================== */
 
-/* OpenCL for the two sessions: errors, times, memory on the device, transfers, events, programs, calls of kernels, tuning. It knows
-   neither signals nor pixels, and calls nothing of sparsehs.h but its allocator. A session opens buffers (shs__cl_buffer), moves
-   values (shs__cl_write, shs__cl_read) and runs kernels (shs__cl_begin, shs__cl_pass_..., shs__cl_launch). */
+/* OpenCL for the two sessions: errors, times, memory on the device, transfers, events, programs, calls of kernels, tuning. It
+   knows neither signals nor pixels, and calls nothing of sparsehs.h but its allocator and its threads. A session opens buffers
+   (shs__cl_buffer), moves values (shs__cl_write, shs__cl_read, shs__cl_move) and runs kernels (shs__cl_begin,
+   shs__cl_pass_..., shs__cl_launch). */
 
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -3693,8 +3697,26 @@ typedef struct shs__cl_program {
 typedef struct shs__cl_pinned {
     struct shs__cl_pinned *next;
     cl_mem buffer;
-    void *memory;
+    unsigned char *memory;
+    size_t bytes;
 } shs__cl_pinned;
+
+/* Rows of `width` bytes between the host, where they stand `pitch` apart, and packed ones in staging memory. */
+typedef struct shs__cl_carry {
+    unsigned char *packed, *host;
+    size_t width, rows, pitch;
+    int up;
+} shs__cl_carry;
+
+/* A part of the staging memory: until the event has come true the queue reads it, or writes what goes to the host then. */
+typedef struct shs__cl_stage_slot {
+    shs__cl_carry carry;
+    const shs_context *ctx; /* whose threads carry */
+    cl_event event;         /* NULL: free */
+    int queue;
+} shs__cl_stage_slot;
+
+enum { SHS__CL_STAGE_SLOTS = 4 };
 
 typedef struct shs__cl_stage_node {
     struct shs__cl_stage_node *next;
@@ -3739,6 +3761,10 @@ struct shs_cl {
 
     shs__cl_program *programs;
     shs__cl_pinned *pinned;
+    unsigned char *staging; /* of SHS__CL_STAGE_SLOTS parts, used in turn */
+    size_t part;            /* bytes of one; 0: none are used */
+    unsigned turn;
+    shs__cl_stage_slot slots[SHS__CL_STAGE_SLOTS];
     shs__cl_tuned *tuned;
     shs__cl_stage_node *stages;
     int profiles[2]; /* whether the queue measures */
@@ -4061,8 +4087,8 @@ SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
     bytes = shs__zmax(bytes, 16);
     p->buffer = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
     if (!error) {
-        p->memory = SHS__CL(clEnqueueMapBuffer)(cl->queue[1], p->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
-                                                NULL, &error);
+        p->memory = (unsigned char *)SHS__CL(clEnqueueMapBuffer)(cl->queue[1], p->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                                                 0, bytes, 0, NULL, NULL, &error);
         if (error) SHS__CL(clReleaseMemObject)(p->buffer);
     }
     if (error) {
@@ -4070,6 +4096,7 @@ SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
         shs__cl_free(cl, p);
         return NULL;
     }
+    p->bytes = bytes;
     p->next = cl->pinned;
     cl->pinned = p;
     return p->memory;
@@ -4172,7 +4199,135 @@ SHS__PRIVATE void shs__cl_forget(shs_cl *cl, cl_event *event) {
 }
 
 SHS__PRIVATE shs_status shs__cl_flush(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFlush)(cl->queue[queue])); }
-SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) { return shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])); }
+
+/* ---- host memory by way of staging ---------------------------------------------------------------------------------- */
+
+/* A driver copies memory that is not pinned on one thread: an H200's carries 7 GB/s of the 55 that its bus does. Here the
+   context's threads copy between the host's memory and one pinned part, while the queue carries others. */
+
+SHS__PRIVATE void shs__cl_carry_chunk(void *arg, size_t chunk, int worker) {
+    const shs__cl_carry *c = (const shs__cl_carry *)arg;
+    size_t at = chunk << 18, end = shs__zmin(at + ((size_t)1 << 18), c->width * c->rows);
+    (void)worker;
+    while (at < end) {
+        size_t column = at % c->width, bytes = shs__zmin(c->width - column, end - at);
+        unsigned char *host = c->host + at / c->width * c->pitch + column;
+        if (c->up) memcpy(c->packed + at, host, bytes);
+        else memcpy(host, c->packed + at, bytes);
+        at += bytes;
+    }
+}
+
+SHS__PRIVATE void shs__cl_carry_rows(const shs_context *ctx, shs__cl_carry *c) {
+    size_t bytes = c->width * c->rows;
+    shs__ctx_parallel(ctx, (shs_wide)bytes / 8, shs__ctx_chunks(bytes, (size_t)1 << 18), shs__cl_carry_chunk, c);
+}
+
+/* Ends the use of a part: what came down goes to the host. */
+SHS__PRIVATE shs_status shs__cl_settle(shs_cl *cl, shs__cl_stage_slot *slot) {
+    shs_status status = shs__cl_wait(cl, slot->event);
+    if (slot->event && !slot->carry.up && status == SHS_OK) shs__cl_carry_rows(slot->ctx, &slot->carry);
+    shs__cl_forget(cl, &slot->event);
+    return status;
+}
+
+/* The host waits until the queue is empty, and has what came down. */
+SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) {
+    shs_status status = shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])), settled;
+    int i;
+    for (i = 0; i < SHS__CL_STAGE_SLOTS; i++) {
+        shs__cl_stage_slot *slot = cl->slots + i;
+        if (!slot->event || slot->queue != queue) continue;
+        settled = shs__cl_settle(cl, slot);
+        if (status == SHS_OK) status = settled;
+    }
+    return status;
+}
+
+/* Rows of `width` bytes on both sides. */
+typedef struct shs__cl_rows {
+    size_t width, rows;
+    size_t offset, pitch; /* in the buffer: of the first, and from one to the next */
+    unsigned char *host;
+    size_t host_pitch;
+} shs__cl_strip;
+
+/* up: to the device. `later`: sets the rows on their way; the host's memory must stay as it is, or gets them, until the queue has
+   come there. */
+SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buffer, const shs__cl_strip *r, int up, int later) {
+    const size_t zero[3] = {0, 0, 0};
+    size_t origin[3], region[3];
+    cl_event event = NULL;
+    cl_int error;
+    if (r->rows == 1 || (r->pitch == r->width && r->host_pitch == r->width))
+        return up ? shs__cl_upload(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later)
+                  : shs__cl_download(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later);
+    origin[0] = r->offset % r->pitch, origin[1] = r->offset / r->pitch, origin[2] = 0;
+    region[0] = r->width, region[1] = r->rows, region[2] = 1;
+    error = up ? SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, origin, zero, region,
+                                                   r->pitch, 0, r->host_pitch, 0, r->host, 0, NULL,
+                                                   cl->profiles[queue] ? &event : NULL)
+               : SHS__CL(clEnqueueReadBufferRect)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, origin, zero, region,
+                                                  r->pitch, 0, r->host_pitch, 0, r->host, 0, NULL,
+                                                  cl->profiles[queue] ? &event : NULL);
+    return shs__cl_enqueued(cl, error, event, up ? "upload" : "download");
+}
+
+/* Whether the host's memory is better copied: it is not pinned, and there is enough of it. */
+SHS__PRIVATE int shs__cl_staged(shs_cl *cl, const void *host, size_t bytes) {
+    const shs__cl_pinned *p;
+    uintptr_t at = (uintptr_t)host;
+    if (bytes < cl->part / 8 + 1) return 0;
+    for (p = cl->pinned; p; p = p->next)
+        if (at >= (uintptr_t)p->memory && at - (uintptr_t)p->memory < p->bytes) return 0;
+    if (cl->part && !cl->staging) {
+        cl->staging = (unsigned char *)shs_cl_host_alloc(cl, cl->part * SHS__CL_STAGE_SLOTS);
+        if (!cl->staging) cl->part = 0;
+    }
+    return cl->part != 0;
+}
+
+/* One part's rows. */
+SHS__PRIVATE shs_status shs__cl_move_part(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r,
+                                          int up) {
+    unsigned turn = cl->turn++ % SHS__CL_STAGE_SLOTS;
+    shs__cl_stage_slot *slot = cl->slots + turn;
+    shs__cl_strip packed = *r;
+    shs_status status = shs__cl_settle(cl, slot);
+    slot->ctx = ctx, slot->queue = queue;
+    slot->carry.packed = cl->staging + turn * cl->part, slot->carry.host = r->host, slot->carry.up = up;
+    slot->carry.width = r->width, slot->carry.rows = r->rows, slot->carry.pitch = r->host_pitch;
+    packed.host = slot->carry.packed, packed.host_pitch = r->width;
+    if (status == SHS_OK && up) shs__cl_carry_rows(ctx, &slot->carry);
+    if (status == SHS_OK) status = shs__cl_move_directly(cl, queue, buffer, &packed, up, 1);
+    if (status != SHS_OK) return status;
+    status = shs__cl_mark(cl, queue, &slot->event);
+    if (status != SHS_OK) SHS__CL(clFinish)(cl->queue[queue]); /* nobody may be at work in the part */
+    return status;
+}
+
+/* As shs__cl_move_directly; by way of the staging memory where that is better. `later`: what goes up may change on return then; what
+   comes down is there when shs__cl_finish has seen the queue's end. */
+SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r,
+                                     int up, int later) {
+    shs__cl_strip all = *r, part = *r;
+    shs_status status = SHS_OK, ended;
+    size_t row, column;
+    if (r->width == 0 || r->rows == 0) return SHS_OK;
+    if (!shs__cl_staged(cl, r->host, r->width * r->rows)) return shs__cl_move_directly(cl, queue, buffer, r, up, later);
+    if (r->pitch == r->width && r->host_pitch == r->width) all.width *= all.rows, all.rows = 1;
+    for (row = 0; row < all.rows && status == SHS_OK; row += part.rows)
+        for (column = 0; column < all.width && status == SHS_OK; column += part.width) {
+            part.width = shs__zmin(all.width - column, cl->part);
+            part.rows = shs__zmin(shs__zmax(cl->part / all.width, 1), all.rows - row);
+            part.offset = all.offset + row * all.pitch + column;
+            part.host = all.host + row * all.host_pitch + column;
+            status = shs__cl_move_part(cl, ctx, queue, buffer, &part, up);
+        }
+    if (later) return status;
+    ended = shs__cl_finish(cl, queue);
+    return status == SHS_OK ? ended : status;
+}
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
@@ -4577,27 +4732,27 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
    (shs__cl_product), which the table at the end of this file names. They call RUNTIME alone. */
 
 /* Columns of `rows` values to or from a buffer whose columns are `ld` apart, from value `first` on. */
-SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, int queue, cl_mem buffer, size_t first, size_t ld, size_t rows,
-                                           size_t columns, size_t size, const void *from, size_t ld_from) {
-    const size_t zero[3] = {0, 0, 0};
-    size_t origin[3], region[3];
-    if (rows == 0 || columns == 0) return SHS_OK;
-    if (ld == rows && ld_from == rows) return shs__cl_write_later(cl, queue, buffer, first * size, rows * columns * size, from);
-    origin[0] = first % ld * size, origin[1] = first / ld, origin[2] = 0;
-    region[0] = rows * size, region[1] = columns, region[2] = 1;
-    return shs__cl_check(cl, SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, CL_FALSE, origin, zero, region,
-                                                               ld * size, 0, ld_from * size, 0, from, 0, NULL, NULL));
+SHS__PRIVATE shs__cl_strip shs__cl_columns(size_t first, size_t ld, size_t rows, size_t columns, size_t size, const void *host,
+                                           size_t ld_host) {
+    shs__cl_strip r;
+    r.width = rows * size, r.rows = columns;
+    r.offset = first * size, r.pitch = ld * size;
+    r.host = (unsigned char *)(uintptr_t)host, r.host_pitch = ld_host * size;
+    return r;
 }
 
-SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, cl_mem buffer, size_t ld, size_t rows, size_t columns, size_t size,
-                                             void *to, size_t ld_to) {
-    const size_t zero[3] = {0, 0, 0};
-    size_t region[3];
-    if (rows == 0 || columns == 0) return SHS_OK;
-    if (ld == rows && ld_to == rows) return shs__cl_read(cl, 0, buffer, 0, rows * columns * size, to);
-    region[0] = rows * size, region[1] = columns, region[2] = 1;
-    return shs__cl_check(cl, SHS__CL(clEnqueueReadBufferRect)(cl->queue[0], buffer, CL_TRUE, zero, zero, region, ld * size, 0,
-                                                              ld_to * size, 0, to, 0, NULL, NULL));
+SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, size_t first,
+                                           size_t ld, size_t rows, size_t columns, size_t size, const void *from,
+                                           size_t ld_from) {
+    shs__cl_strip r = shs__cl_columns(first, ld, rows, columns, size, from, ld_from);
+    return shs__cl_move(cl, ctx, queue, buffer, &r, 1, 1);
+}
+
+/* They are there on return. */
+SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, const shs_context *ctx, cl_mem buffer, size_t ld, size_t rows,
+                                             size_t columns, size_t size, void *to, size_t ld_to) {
+    shs__cl_strip r = shs__cl_columns(0, ld, rows, columns, size, to, ld_to);
+    return shs__cl_move(cl, ctx, 0, buffer, &r, 0, 0);
 }
 
 /* A matrix on the device: from value `first` of the buffer on. */
@@ -4812,6 +4967,7 @@ enum { SHS__CL_PRODUCT_BYTES = 32 << 20 }; /* of factors on their way at a time 
 /* A product in pieces of k, which come up on queue 1 while queue 0 multiplies those before. */
 typedef struct shs__cl_product_run {
     shs_cl *cl;
+    const shs_context *ctx;
     const shs_product_job *job;
     shs__cl_syrk_plan plan;
     int piece, pieces, depth; /* values of k; depth: of a slice of gemm */
@@ -4820,13 +4976,12 @@ typedef struct shs__cl_product_run {
 } shs__cl_product_run;
 
 /* Values first .. first + count - 1 of k of a factor of `rows` to the device; k_first: k runs along the memory. */
-SHS__PRIVATE shs_status shs__cl_piece_up(shs_cl *cl, cl_mem to, const shs_real *F, int ld, int k_first, int rows, int first,
-                                         int count, shs__cl_matrix *on_device) {
-    const size_t r = sizeof *F;
-    *on_device = shs__cl_matrix_of(to, 0, k_first ? count : rows);
-    if (k_first) return shs__cl_columns_up(cl, 1, to, 0, (size_t)count, (size_t)count, (size_t)rows, r, F + first, (size_t)ld);
-    return shs__cl_columns_up(cl, 1, to, 0, (size_t)rows, (size_t)rows, (size_t)count, r, F + (size_t)first * (size_t)ld,
-                              (size_t)ld);
+SHS__PRIVATE shs_status shs__cl_piece_up(const shs__cl_product_run *run, cl_mem to, const shs_real *F, int ld, int k_first,
+                                         int rows, int first, int count, shs__cl_matrix *on_device) {
+    const size_t high = (size_t)(k_first ? count : rows), wide = (size_t)(k_first ? rows : count);
+    const shs_real *from = F + (k_first ? (size_t)first : (size_t)first * (size_t)ld);
+    *on_device = shs__cl_matrix_of(to, 0, (int)high);
+    return shs__cl_columns_up(run->cl, run->ctx, 1, to, 0, high, high, wide, sizeof *F, from, (size_t)ld);
 }
 
 SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
@@ -4867,9 +5022,9 @@ SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
     cl_event arrived = NULL;
     shs_status status = shs__cl_after(cl, 1, run->done[slot]);
     if (status == SHS_OK)
-        status = shs__cl_piece_up(cl, run->A[slot], job->A, job->lda, job->transa == SHS_TRANS_YES, job->m, first, count, &A);
+        status = shs__cl_piece_up(run, run->A[slot], job->A, job->lda, job->transa == SHS_TRANS_YES, job->m, first, count, &A);
     if (status == SHS_OK && !job->symmetric)
-        status = shs__cl_piece_up(cl, run->B[slot], job->B, job->ldb, job->transb == SHS_TRANS_NO, job->n, first, count, &B);
+        status = shs__cl_piece_up(run, run->B[slot], job->B, job->ldb, job->transb == SHS_TRANS_NO, job->n, first, count, &B);
     if (status == SHS_OK) status = shs__cl_mark(cl, 1, &arrived);
     if (status == SHS_OK) status = shs__cl_after(cl, 0, arrived);
     shs__cl_forget(cl, &arrived);
@@ -4888,7 +5043,7 @@ SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
     shs_real *P;
     shs_status status;
     int i, j;
-    if (!job->symmetric) return shs__cl_columns_down(run->cl, run->C, m, m, n, r, job->C, (size_t)job->ldc);
+    if (!job->symmetric) return shs__cl_columns_down(run->cl, run->ctx, run->C, m, m, n, r, job->C, (size_t)job->ldc);
     P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, n * n * r);
     status = P ? shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P) : SHS_NO_MEMORY;
     for (j = 0; j < job->n && status == SHS_OK; j++)
@@ -4906,12 +5061,11 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
     shs_cl *cl = (shs_cl *)user;
     shs_status status, rest;
     int i;
-    (void)ctx;
-    run.cl = cl, run.job = job;
+    run.cl = cl, run.ctx = ctx, run.job = job;
     status = shs__cl_product_plan(&run);
     if (status == SHS_OK && !job->symmetric && job->beta != 0)
-        status = shs__cl_columns_up(cl, 0, run.C, 0, (size_t)job->m, (size_t)job->m, (size_t)job->n, sizeof(shs_real), job->C,
-                                    (size_t)job->ldc);
+        status = shs__cl_columns_up(cl, ctx, 0, run.C, 0, (size_t)job->m, (size_t)job->m, (size_t)job->n, sizeof(shs_real),
+                                    job->C, (size_t)job->ldc);
     for (i = 0; i < run.pieces && status == SHS_OK; i++) status = shs__cl_product_piece(&run, i);
     rest = shs__cl_finish(cl, 1); /* the caller's matrices are read until then */
     if (status == SHS_OK) status = rest;
@@ -5265,7 +5419,8 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     if (status != SHS_OK || !s->use_gram) return status;
     if (!given) return shs__cl_gemm(cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
     status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
-    if (status == SHS_OK) status = shs__cl_columns_up(cl, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
+    if (status == SHS_OK)
+        status = shs__cl_columns_up(cl, s->ctx, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
     return status == SHS_OK ? shs__cl_finish(cl, 0) : status;
 }
 
@@ -5342,7 +5497,7 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     shs__cl_call call;
     shs_status status = SHS_OK;
     if (!s->wraps) {
-        status = shs__cl_columns_up(cl, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
+        status = shs__cl_columns_up(cl, s->ctx, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
                                     SHS__AT(s->job.Y, s->job.ldy, 0, at), (size_t)s->job.ldy);
         if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
         if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
@@ -5480,7 +5635,8 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
     size_t at = begin * (size_t)s->stride;
     shs_status status = shs__cl_tally(s, count, report);
     int j;
-    if (status == SHS_OK && errors2) status = shs__cl_read(cl, 0, s->errors2, 0, count * sizeof(shs_real), errors2 + begin);
+    if (status == SHS_OK && errors2)
+        status = shs__cl_columns_down(cl, s->ctx, s->errors2, 1, 1, count, sizeof(shs_real), errors2 + begin, 1);
     if (status == SHS_OK && usage) status = shs__cl_count(s, q);
     for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
     if (s->slices < 2) return status;
@@ -5552,10 +5708,10 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
         memset(codes->coefs + i * to + stride, 0, (to - stride) * sizeof(shs_real));
     }
     if (s->slices < 2) {
-        status = shs__cl_columns_down(s->cl, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
+        status = shs__cl_columns_down(s->cl, s->ctx, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
         if (status == SHS_OK)
-            status = shs__cl_columns_down(s->cl, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
-        if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->used, 0, s->m * sizeof(int), codes->used);
+            status = shs__cl_columns_down(s->cl, s->ctx, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
+        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->ctx, s->used, 1, 1, s->m, sizeof(int), codes->used, 1);
         if (status != SHS_OK) memset(codes->used, 0, s->m * sizeof(int)); /* the rest is half there */
         return status;
     }
@@ -5575,7 +5731,7 @@ SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
     if (s->y_slice == q) return SHS_OK;
     s->y_slice = SHS__CL_NONE;
     if (s->wraps) return shs__cl_wrap_slice(s, q, count);
-    status = shs__cl_columns_up(s->cl, 0, s->Y, 0, p, p, count, sizeof(shs_real),
+    status = shs__cl_columns_up(s->cl, s->ctx, 0, s->Y, 0, p, p, count, sizeof(shs_real),
                                 SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice), (size_t)s->job.ldy);
     return status == SHS_OK ? shs__cl_finish(s->cl, 0) : status; /* its lengths are missing, so y_slice stays as it is */
 }
@@ -6227,25 +6383,17 @@ SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s,
 /* Bands first .. last - 1 of those in use of a BSQ cube in memory, each its lines of the slice. */
 SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_slice *s, int first, int last, cl_mem raw) {
     const shs__view *v = &px->view;
-    const unsigned char *pixels = (const unsigned char *)px->cube->pixels;
-    size_t row = s->pixels * v->size, plane = (size_t)v->bs * v->size, origin[3] = {0, 0, 0}, from[3] = {0, 0, 0}, region[3];
-    shs_cl *cl = px->cl;
-    cl_event event = NULL;
+    const int *list = px->cube->band_list;
     shs_status status = SHS_OK;
-    int b;
-    from[0] = (size_t)s->first_line * (size_t)v->ls * v->size;
-    if (!px->cube->band_list && row == plane)
-        return shs__cl_write_later(cl, 1, raw, (size_t)first * row, (size_t)(last - first) * row, pixels + (size_t)first * plane);
-    origin[1] = from[1] = (size_t)first;
-    region[0] = row, region[1] = (size_t)(last - first), region[2] = 1;
-    if (!px->cube->band_list)
-        return shs__cl_enqueued(cl,
-                                SHS__CL(clEnqueueWriteBufferRect)(cl->queue[1], raw, CL_FALSE, origin, from, region, row, 0,
-                                                                  plane, 0, pixels, 0, NULL, cl->profiles[1] ? &event : NULL),
-                                event, "upload");
-    for (b = first; b < last && status == SHS_OK; b++)
-        status = shs__cl_write_later(cl, 1, raw, (size_t)b * row, row,
-                                     pixels + (size_t)px->cube->band_list[b] * plane + from[0]);
+    shs__cl_strip r;
+    int b, step = list ? 1 : last - first;
+    r.width = r.pitch = s->pixels * v->size, r.host_pitch = (size_t)v->bs * v->size;
+    for (b = first; b < last && status == SHS_OK; b += step) {
+        r.rows = (size_t)step, r.offset = (size_t)b * r.width;
+        r.host = (unsigned char *)(uintptr_t)px->cube->pixels + (size_t)(list ? list[b] : b) * r.host_pitch +
+                 (size_t)s->first_line * (size_t)v->ls * v->size;
+        status = shs__cl_move(px->cl, px->ctx, 1, raw, &r, 1, 1);
+    }
     return status;
 }
 
@@ -6317,10 +6465,12 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     if (status != SHS_OK) return status;
     if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
     else if (px->layout == SHS_INTERLEAVE_BSQ) status = shs__cl_write_groups(px, s, slot, raw);
-    else
-        status = shs__cl_write_later(cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size,
-                                     (const unsigned char *)px->cube->pixels +
-                                         (size_t)s->first_line * (size_t)px->view.ls * px->view.size);
+    else {
+        shs__cl_strip r = shs__cl_columns(
+            0, 0, s->pixels * (size_t)px->bands, 1, px->view.size,
+            (const unsigned char *)px->cube->pixels + (size_t)s->first_line * (size_t)px->view.ls * px->view.size, 0);
+        status = shs__cl_move(cl, px->ctx, 1, raw, &r, 1, 1);
+    }
     if (status != SHS_OK) return status;
     shs__cl_forget(cl, px->arrived + slot);
     status = shs__cl_mark(cl, 1, px->arrived + slot);
@@ -6464,8 +6614,9 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
     shs_cl *cl = px->cl;
     size_t elem = shs__cl_elem_bytes(cl, pass->precise), pixels = (size_t)px->view.lines * (size_t)px->view.samples,
            done = 0;
+    /* Where the host copies the pixels itself the device gets its work on one slice before that. */
+    int i, late = px->cube->pixels && !px->packed && shs__cl_staged(cl, px->cube->pixels, px->slice_bytes);
     shs_status status = SHS_OK;
-    int i;
     if (pass->precise && elem != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     pass->build = shs__cl_load_build(px, pass);
     if (!pass->direct) pass->pixel_bytes += (size_t)px->view.used * elem;
@@ -6478,12 +6629,13 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
         shs__cl_slice *s = px->slices + i;
         cl_event arrived = px->arrived[i & 1];
         pass->index = i;
-        if (i + 1 < px->slice_count) status = shs__cl_bring(px, i + 1);
+        if (i + 1 < px->slice_count && !late) status = shs__cl_bring(px, i + 1);
         if (status == SHS_OK && arrived && !pass->step) status = shs__cl_after(cl, 0, arrived);
         if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s);
         if (status == SHS_OK) status = shs__cl_one_by_one(cl, 0);
         shs__cl_forget(cl, px->done + (i & 1));
         if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
+        if (status == SHS_OK && i + 1 < px->slice_count && late) status = shs__cl_bring(px, i + 1);
         done += s->pixels;
         if (status == SHS_OK) status = shs__ctx_progress(px->ctx, pass->phase, done, pixels, -1);
     }
@@ -6989,8 +7141,8 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     shs_cl *cl = px->cl;
     size_t size = shs_type_size(sink->type), row = s->pixels * size,
            all = (size_t)px->view.lines * (size_t)px->view.samples * size;
-    size_t before = (size_t)s->first_line * (size_t)px->view.samples * size, origin[3] = {0, 0, 0}, to[3] = {0, 0, 0},
-           region[3];
+    size_t before = (size_t)s->first_line * (size_t)px->view.samples * size;
+    shs__cl_strip r;
     int turn = pass->index & 1;
     cl_event event = NULL;
     shs_status status;
@@ -7005,17 +7157,13 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     if (status == SHS_OK) status = shs__cl_after(cl, 1, event);
     shs__cl_forget(cl, &event);
     if (status != SHS_OK) return status;
-    if (sink->interleave == SHS_INTERLEAVE_BSQ) {
-        region[0] = row, region[1] = (size_t)job->written, region[2] = 1;
-        to[0] = before;
-        status = shs__cl_enqueued(cl,
-                                  SHS__CL(clEnqueueReadBufferRect)(cl->queue[1], job->out, CL_FALSE, origin, to, region,
-                                                                   row, 0, all, 0, sink->pixels, 0, NULL,
-                                                                   cl->profiles[1] ? &event : NULL),
-                                  event, "download");
-    } else
-        status = shs__cl_read_later(cl, 1, job->out, 0, row * (size_t)job->written,
-                                    (unsigned char *)sink->pixels + before * (size_t)job->written);
+    r.width = r.pitch = row, r.rows = (size_t)job->written, r.offset = 0;
+    r.host = (unsigned char *)sink->pixels + before, r.host_pitch = all;
+    if (sink->interleave != SHS_INTERLEAVE_BSQ) {
+        r.width *= r.rows, r.rows = 1;
+        r.host = (unsigned char *)sink->pixels + before * (size_t)job->written;
+    }
+    status = shs__cl_move(cl, px->ctx, 1, job->out, &r, 0, 1);
     shs__cl_forget(cl, px->fetched + turn);
     if (status == SHS_OK) status = shs__cl_one_by_one(cl, 1);
     return status == SHS_OK ? shs__cl_mark(cl, 1, px->fetched + turn) : status;
@@ -7700,6 +7848,8 @@ SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     cl->units = (cl_uint)shs__imax(d->units, 1);
     cl->limit = d->memory - d->memory / 16; /* the driver and the display live there too */
     if (cl->options.memory_limit) cl->limit = shs__zmin(cl->limit, cl->options.memory_limit);
+    cl->part = cl->options.staging ? cl->options.staging : cl->unified || cl->is_cpu ? 0 : (size_t)32 << 20;
+    cl->part = cl->part < 1024 ? 0 : cl->part / SHS__CL_STAGE_SLOTS / 8 * 8;
 }
 
 SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
@@ -7791,9 +7941,9 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
     int i;
     if (!cl) return;
     shs__cl_collect(cl);
-    while (cl->pinned) shs_cl_host_free(cl, cl->pinned->memory);
     for (i = 0; i < 2; i++)
-        if (cl->queue[i]) SHS__CL(clFinish)(cl->queue[i]);
+        if (cl->queue[i]) shs__cl_finish(cl, i);
+    while (cl->pinned) shs_cl_host_free(cl, cl->pinned->memory);
     shs_cl_trim(cl);
     while (cl->programs) {
         shs__cl_program *p = cl->programs;

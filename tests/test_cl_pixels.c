@@ -4,7 +4,8 @@
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 
-/* Non-zero: devices behave as if their memory were not the host's, so that pixels go up and outputs come down. */
+/* Non-zero: devices behave as if their memory were not the host's, so that pixels go up and outputs come down; 2: through 4
+   parts of 1000 bytes. */
 static int apart;
 
 static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
@@ -12,6 +13,7 @@ static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
     shs_cl *cl = NULL;
     memset(ctx, 0, sizeof *ctx);
     o.memory_limit = memory_limit;
+    o.staging = apart == 2 ? 4000 : 1;
     o.platform = getenv("SHS_CL_PLATFORM");
     if (shs_cl_create(NULL, &o, &cl) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
@@ -1048,6 +1050,7 @@ static shs_cl *outing_device(outing *o, int fallback, int single) {
     options.platform = getenv("SHS_CL_PLATFORM");
     options.fallback = fallback;
     options.single_only = single;
+    options.staging = apart == 2 ? 4000 : 1;
     o->ctx.engine = NULL;
     assert_ok(shs_cl_create(&o->ctx, &options, &cl));
     if (apart) cl->unified = 0;
@@ -1308,7 +1311,18 @@ int main(void) {
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
     };
+    const struct CMUnitTest tests_staged[] = {
+        UNIT(test_moments_by_groups_of_bands),
+        UNIT(test_maps),
+        UNIT(test_pca_run),
+        UNIT(test_little_memory),
+        UNIT(test_calls_fail),
+        UNIT(test_device_lost),
+    };
     int failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
     apart = 1;
-    return failed + cmocka_run_group_tests_name("memory of its own", tests_apart, open_shared, close_shared);
+    failed += cmocka_run_group_tests_name("memory of its own", tests_apart, open_shared, close_shared);
+    apart = 2;
+    return failed +
+           cmocka_run_group_tests_name("memory of its own, by way of staging", tests_staged, open_shared, close_shared);
 }

@@ -15,12 +15,13 @@ typedef struct setup {
     const char *name;
     int pass_for_gpu;
     shs_cl_coder coder;
-    int keep; /* b_k in registers too */
+    int keep;  /* b_k in registers too */
+    int apart; /* the device's memory is its own; what moves goes through 4 parts of 1000 bytes */
 } setup;
 
-static const setup setups[] = {{"own choice", 0, SHS_CL_CODER_AUTO, 0},   {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0},
-                               {"general", 1, SHS_CL_CODER_GENERAL, 0},   {"warp", 1, SHS_CL_CODER_WARP, 0},
-                               {"warp, b kept", 1, SHS_CL_CODER_WARP, 1}, {"item", 1, SHS_CL_CODER_ITEM, 0}};
+static const setup setups[] = {{"own choice", 0, SHS_CL_CODER_AUTO, 0, 0},   {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 1},
+                               {"general", 1, SHS_CL_CODER_GENERAL, 0, 0},   {"warp", 1, SHS_CL_CODER_WARP, 0, 0},
+                               {"warp, b kept", 1, SHS_CL_CODER_WARP, 1, 0}, {"item", 1, SHS_CL_CODER_ITEM, 0, 1}};
 enum { SETUPS = sizeof setups / sizeof *setups };
 
 typedef struct device {
@@ -59,6 +60,7 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
     shs_status status;
     memset(d, 0, sizeof *d);
     if (how->coder != SHS_CL_CODER_AUTO) o.coder = how->coder;
+    if (how->apart) o.staging = 4000;
     o.platform = wanted && *wanted ? wanted : NULL;
     status = shs_cl_create(NULL, &o, &d->cl);
     if (status == SHS_NO_DEVICE && o.platform) {
@@ -72,6 +74,7 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
     }
     assert_ok(status);
     if (how->pass_for_gpu) d->cl->is_cpu = 0;
+    if (how->apart) d->cl->unified = 0;
     d->keep = how->keep;
     d->engine = *shs_cl_engine(d->cl);
     d->engine.user = d;
@@ -475,7 +478,7 @@ static shs_status code_by(device *d, const problem *w, int sparsity, shs_gram_mo
 
 /* The kernel that the caller names codes, or the answer is a status; with fallback the CPU then does it. */
 static void test_coder(void **state) {
-    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0}, passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0};
+    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0, 0}, passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 0};
     problem w = new_problem(80, 90, 200, 3, 23), large = new_problem(8, 1025, 5, 1, 24);
     shs_omp_options o = SHS_ZERO;
     shs_cl_options options = SHS_ZERO;
@@ -533,7 +536,7 @@ static size_t stage_runs(shs_cl *cl, const char *name) {
 /* m~ is how many signals a launch codes, on the device too, and changes no bit; nor does omp_item with fewer items. */
 static void test_signals_per_group(void **state) {
     static const size_t groups[] = {1, 7, 64, 100000, SIZE_MAX};
-    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0}, item = {"item", 0, SHS_CL_CODER_ITEM, 0};
+    const setup plain = {"plain", 0, SHS_CL_CODER_AUTO, 0, 0}, item = {"item", 0, SHS_CL_CODER_ITEM, 0, 0};
     problem w = new_problem(20, 70, 150, 4, 29);
     shs_cl_options options = SHS_ZERO;
     shs_omp_options o = SHS_ZERO;
@@ -878,7 +881,7 @@ static void test_rules(void **state) {
 /* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
 static void test_rounds(void **state) {
     static const int shapes[][3] = {{1, 3, 1}, {7, 20, 6}, {33, 50, 50}, {65, 40, 13}, {130, 64, 1}};
-    const setup passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0}, plain = {"plain", 0, SHS_CL_CODER_AUTO, 0};
+    const setup passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 0}, plain = {"plain", 0, SHS_CL_CODER_AUTO, 0, 0};
     shs_cl_options profiled = SHS_ZERO;
     int how, u;
     size_t q;
