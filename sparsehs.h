@@ -8,27 +8,27 @@
    no BLAS, no build system, and, with an arena, no heap.
 
    TABLE OF CONTENTS
-        1  configuration                                7  dictionary learning      (AK-SVD, PAK-SVD)
-        2  context: memory, threads, ranks, engine      8  patches                  (images in and out)
-        3  random numbers                               9  cubes and streaming
-        4  dense linear algebra                        10  principal components     (PCA, MNF, RX)
-        5  symmetric eigenproblem                      11  independent components   (FastICA)
-        6  sparse coding  (Batch-OMP)                  12  models                   (fits kept in files)
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
-   small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag:
-       1  >>config        2  >>context layout arena threads        3  >>random
-       -  >>kernels k_types k_vectors k_gemm k_eigen k_eigen_products k_eigen_rotations k_omp k_packing k_products
-          k_results k_integers k_contrasts k_tables k_choice
-       4  >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky unit_columns
-       5  >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection eigen_back eigen_driver
-          eigen_naive
-       6  >>omp codes pursuit omp_group omp_direct coder omp_public omp_engine omp_one omp_naive
-       7  >>learn learn_naive rules learn_session learn_stages learn_driver learn_start learn_public
-       8  >>patches grid patches_get patches_put approximate image_noise
-       9  >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps px_engine moments sinks
-      10  >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
-      11  >>ica ica_naive expectations ica_iterations ica_fit
-      12  >>models
+   small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag.
+       1  configuration                    >>config
+       2  context, memory, threads, ranks  >>context layout arena threads
+       3  random numbers                   >>random
+       -  kernels                          >>kernels k_types k_vectors k_gemm k_eigen k_eigen_products k_eigen_rotations k_omp
+                                             k_packing k_products k_results k_integers k_contrasts k_tables k_choice
+       4  dense linear algebra             >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky
+                                             unit_columns
+       5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
+                                             eigen_back eigen_driver eigen_naive
+       6  sparse coding (Batch-OMP)        >>omp codes pursuit omp_group omp_direct coder omp_public omp_engine omp_one
+                                             omp_naive
+       7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_start
+                                             learn_public
+       8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
+       9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
+                                             px_engine moments sinks
+      10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
+      11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
+      12  models (fits kept in files)      >>models
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -6265,13 +6265,6 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
     if (w->residual2 < 0) w->residual2 = 0;
 }
 
-SHS__PRIVATE shs_wide shs__omp_sum_of_squares(int p, const shs_wide *x) {
-    shs__sum sum = SHS_ZERO;
-    int i;
-    for (i = 0; i < p; i++) shs__sum_add(&sum, x[i] * x[i]);
-    return shs__sum_value(&sum);
-}
-
 /* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each
    product and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it
    away. */
@@ -6312,6 +6305,7 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     shs_wide error = 0, product2;
+    shs__sum sum;
     int i, k;
     shs__omp_solve(w);
     for (i = 0; i < over->p; i++) w->exact[i] = (shs_wide)w->y[i];
@@ -6319,7 +6313,9 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
         shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], SHS__AT(over->D, over->ldd, 0, w->atoms[k]), w->exact);
-        w->residual2 = shs__omp_sum_of_squares(over->p, w->exact);
+        memset(&sum, 0, sizeof sum);
+        for (i = 0; i < over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
+        w->residual2 = shs__sum_value(&sum);
         for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
