@@ -3549,6 +3549,7 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
 #define SHS__WORD_PRODUCTS(X) X(SHS__QUADS)
 #endif
 SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(shs__factors how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
+    (void)how; /* ARM has one product */
 #ifdef SHS__PMADD
     if (how == SHS__PAIRS) return sum + (SHS__IN(words))SHS__MADD((SHS__IN(halves))a, (SHS__IN(halves))b);
 #endif
@@ -5737,19 +5738,6 @@ SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k) {
     return shs__layout_query(&l);
 }
 
-SHS__PRIVATE shs_status shs__eigh_check(const shs_context *ctx, int n, const shs_wide *A, int lda, int k,
-                                        const shs_wide *values, const shs_wide *vectors, int ldv) {
-    shs_status status = shs__ctx_check(ctx);
-    if (status != SHS_OK) return status;
-    if (n < 1) return SHS_BAD_N;
-    if (!A) return SHS_BAD_A;
-    if (lda < n) return SHS_BAD_LDA;
-    if (k < 1 || k > n) return SHS_BAD_K;
-    if (!values) return SHS_BAD_OUTPUT;
-    if (vectors && ldv < n) return SHS_BAD_LDV;
-    return SHS_OK;
-}
-
 /* Stages 1 to 3 and the results, scaled back. Where few pairs fail, all are computed. */
 SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, shs_wide *vectors, int ldv) {
     shs_status status = SHS_OK;
@@ -5776,8 +5764,14 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
     shs_wide largest;
-    shs_status status = shs__eigh_check(ctx, n, A, lda, k, values, vectors, ldv);
+    shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    if (!A) return SHS_BAD_A;
+    if (lda < n) return SHS_BAD_LDA;
+    if (k < 1 || k > n) return SHS_BAD_K;
+    if (!values) return SHS_BAD_OUTPUT;
+    if (vectors && ldv < n) return SHS_BAD_LDV;
     if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) shs__eigh_layout(&l, n, vectors != NULL, &w);
     if (status != SHS_OK) return status;
@@ -10619,7 +10613,6 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
 /* The ranks agree on a shift, the mean of theirs, and add up: in a copy, so that a failure midway leaves the moments alone. */
 SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments) {
     shs_moments all = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
     shs_wide count;
     size_t n, i;
     shs__meeting meeting = shs__ctx_meeting_for(ctx, "moments");
@@ -10629,12 +10622,10 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status != SHS_OK || !shs__ctx_distributed(ctx)) return status;
     n = (size_t)moments->bands;
-    while (shs__layout_next(ctx, &l, &status)) shs__px_moments_layout(&l, &all, moments->bands);
-    status = shs__ctx_agree(ctx, status);
+    status = shs__ctx_agree(ctx, shs_moments_create(ctx, moments->bands, &all));
     if (status == SHS_OK) {
         count = moments->count;
-        for (i = 0; i < n; i++) all.shift[i] = moments->shift[i] * count, all.sum[i] = 0;
-        memset(all.products, 0, n * n * sizeof(shs_wide));
+        for (i = 0; i < n; i++) all.shift[i] = moments->shift[i] * count;
         status = shs__ctx_reduce(ctx, &count, 1, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.shift, n, SHS_REDUCE_SUM);
         for (i = 0; i < n; i++) all.shift[i] = count > 0 ? all.shift[i] / count : 0;
@@ -10649,7 +10640,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
         memcpy(moments->sum, all.sum, n * sizeof(shs_wide));
         memcpy(moments->products, all.products, n * n * sizeof(shs_wide));
     }
-    shs__layout_release(ctx, &l);
+    shs_moments_free(ctx, &all);
     return status;
 }
 
@@ -11095,19 +11086,23 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
 
 /* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
 
-/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does). */
-SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
-                                      const shs_sink *sink) {
+/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does): the ranks agree whether all
+   are well and were given the same options. */
+SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
+                                     size_t count, const shs_wide *two, const shs_sink *sink) {
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
-    if (status == SHS_OK) {
-        const int64_t numbers[] = {px->view.used, o->components, o->correlation != 0, o->divisor,
-                                   (int64_t)o->precise};
-        const shs_wide values[] = {o->variance, o->eigenvalue_at_least};
-        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
-        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
-        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    }
+    meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
+    meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
+    meeting.all = shs__ctx_imprint(meeting.all, two, 2 * sizeof *two);
+    if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     return shs__ctx_meet(px->ctx, status, &meeting);
+}
+
+SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
+                                      const shs_sink *sink) {
+    const int64_t numbers[] = {o->components, o->correlation != 0, o->divisor, (int64_t)o->precise};
+    const shs_wide two[] = {o->variance, o->eigenvalue_at_least};
+    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
 }
 
 /* The fit over the pixels of all ranks: their moments, for MNF those of the differences of neighbours too, then the
@@ -11115,7 +11110,6 @@ SHS__OUTLINE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO, *m = &pixels;
-    shs_pca made = SHS_ZERO;
     int n = px->view.used, neighbours;
     size_t i;
     shs_status status = SHS_OK;
@@ -11128,10 +11122,9 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     if (status == SHS_OK && mnf) { /* half the covariance of the differences, in place of their sums */
         status = shs_moments_finish(&noise, SHS_DIVISOR_N, noise.shift, noise.products, n);
         for (i = 0; i < (size_t)n * (size_t)n; i++) noise.products[i] /= 2;
-        if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, noise.products, n, o, &made));
-    } else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, &made));
-    if (status == SHS_OK) *pca = made;
-    else shs_pca_free(ctx, &made);
+        if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, noise.products, n, o, pca));
+    } else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, pca));
+    if (status != SHS_OK) shs_pca_free(ctx, pca);
     shs_moments_free(ctx, &pixels);
     shs_moments_free(ctx, &noise);
     return status;
@@ -11758,22 +11751,13 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
 
 static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
-/* The ranks agree before the fit: whether all are well and were given the same options. */
-SHS__OUTLINE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
+SHS__PRIVATE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
                                       const shs_sink *sink) {
-    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
-    if (status == SHS_OK) {
-        const int64_t numbers[] = {
-            px->view.used, o->components, o->contrast,          o->approach,      o->route, o->iterations,
-            o->plain_steps != 0,      o->restarts,   o->random_start != 0, o->start != NULL, o->order, o->divisor,
-            (int64_t)o->precise};
-        const shs_wide values[] = {o->eigenvalue_at_least, o->tolerance};
-        meeting.all = shs__ctx_imprint(meeting.all, numbers, sizeof numbers);
-        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
-        meeting.all = shs__ctx_imprint(meeting.all, &o->seed, sizeof o->seed);
-        if (sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    }
-    return shs__ctx_meet(px->ctx, status, &meeting);
+    const int64_t numbers[] = {o->components, o->contrast, o->approach, o->route, o->iterations, o->plain_steps != 0,
+                               o->restarts, o->random_start != 0, o->start != NULL, o->order, o->divisor,
+                               (int64_t)o->precise, (int64_t)o->seed};
+    const shs_wide two[] = {o->eigenvalue_at_least, o->tolerance};
+    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
 }
 
 /* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
@@ -11841,13 +11825,13 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     return status;
 }
 
-/* Principal components, the separation, and the sources of every pixel into the sink (NULL: only the fit). */
+/* Principal components, the separation, and the sources of every pixel into the sink (NULL: only the fit). *ica comes zeroed;
+   where this fails the caller frees it. */
 SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *o, const shs_sink *sink, shs_ica *ica) {
     const shs_context *ctx = px->ctx;
     shs_pixel_map map;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
-    shs_ica made = SHS_ZERO;
     int rank, kept, stored = 0;
     shs_status status;
     p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
@@ -11858,17 +11842,15 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
-    if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, &made);
+    if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, ica);
     if (status == SHS_OK) status = shs__px_whitener_open(px);
     status = shs__ica_meet_on_sources(px, status, o, rank, &kept);
-    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, &made, &stored);
+    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, ica, &stored);
     shs_pca_free(ctx, &pca);
     if (status == SHS_OK && sink) {
-        map = shs__px_map_of(made.bands, made.components, made.unmixing, made.mean, NULL);
-        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(px, &map, made.precise, sink, 0));
+        map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
+        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(px, &map, ica->precise, sink, 0));
     }
-    if (status == SHS_OK) *ica = made;
-    else shs_ica_free(ctx, &made);
     return status;
 }
 
