@@ -7384,11 +7384,12 @@ SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *s
 
 SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     const shs_engine *e = w->engine;
+    shs_real *errors2 = w->o->replace == SHS_REPLACE_WORST ? w->errors2 : NULL; /* nothing else asks for them */
     shs_status status = SHS_OK;
     if (e) {
         memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
         status = e->signals_dictionary(w->remote, D, w->p);
-        if (status == SHS_OK) status = e->signals_code(w->remote, w->errors2, w->usage, report);
+        if (status == SHS_OK) status = e->signals_code(w->remote, errors2, w->usage, report);
     }
     if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w, D, report);
     return status;

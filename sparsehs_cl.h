@@ -3226,6 +3226,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define ATOM_ITEMS SHS__CL_ATOM_ITEMS\n",
     "#define TILE SHS__CL_USES_TILE\n",
     "#define STRETCH SHS__CL_USES_STRETCH\n",
+    "#define AHEAD 16\n",
     "#define SET 32 /* signals that are placed at a time: a bit each */\n",
     "\n",
     "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
@@ -3252,15 +3253,21 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];\n",
     "}\n",
     "\n",
-    "/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */\n",
+    "/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. It reads AHEAD of\n",
+    "   them before it writes, or every read would wait for the write before it. */\n",
     "__kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {\n",
     "    const int a = (int)get_global_id(0);\n",
-    "    uint sum = 0, b;\n",
+    "    uint sum = 0, b, v;\n",
     "    if (a >= n) return;\n",
-    "    for (b = 0; b < blocks; b++) {\n",
-    "        uint here = counts[(size_t)b * (size_t)n + (size_t)a];\n",
-    "        counts[(size_t)b * (size_t)n + (size_t)a] = sum;\n",
-    "        sum += here;\n",
+    "    for (b = 0; b < blocks; b += AHEAD) {\n",
+    "        uint here[AHEAD];\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < AHEAD; v++) here[v] = b + v < blocks ? counts[(size_t)(b + v) * (size_t)n + (size_t)a] : 0;\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < AHEAD; v++) {\n",
+    "            if (b + v < blocks) counts[(size_t)(b + v) * (size_t)n + (size_t)a] = sum;\n",
+    "            sum += here[v];\n",
+    "        }\n",
     "    }\n",
     "    totals[a] = sum;\n",
     "}\n",
@@ -5580,6 +5587,7 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     shs_cl *cl = s->cl;
     shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_residual, "tally");
     const cl_ulong *tallies = (const cl_ulong *)s->wides;
+    void *sums = (cl_ulong *)s->wides + 2 * SHS__CL_SUMS; /* comes on the way, so that the host waits once */
     shs__sum sum = SHS_ZERO;
     shs_status status;
     size_t g;
@@ -5587,13 +5595,13 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
     shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "tally");
+    if (status == SHS_OK) status = shs__cl_read_later(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), sums);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 2 * sizeof(cl_ulong), s->wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) {
         report->nonzeros += (size_t)tallies[2 * g];
         report->not_reached += (size_t)tallies[2 * g + 1];
     }
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
-    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(&sum, shs__cl_wide_at(cl, s->wides, g));
+    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(&sum, shs__cl_wide_at(cl, sums, g));
     report->sum2 += shs__sum_value(&sum);
     return status;
 }
@@ -5767,8 +5775,9 @@ SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
     shs_status status;
     if (s->uses_slice == q) return SHS_OK;
     status = shs__cl_count(s, q);
-    if (status == SHS_OK) status = shs__cl_write(cl, 0, s->start, 0, bytes, s->own_start);
-    if (status == SHS_OK) status = shs__cl_write(cl, 0, s->stretches, 0, bytes, s->own_stretches);
+    /* they are written again only after the next counting, which waits for the queue */
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->start, 0, bytes, s->own_start);
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->stretches, 0, bytes, s->own_stretches);
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "place_uses");
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);

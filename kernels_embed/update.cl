@@ -30,6 +30,7 @@
 #define ATOM_ITEMS SHS__CL_ATOM_ITEMS
 #define TILE SHS__CL_USES_TILE
 #define STRETCH SHS__CL_USES_STRETCH
+#define AHEAD 16
 #define SET 32 /* signals that are placed at a time: a bit each */
 
 /* ---- the lists ---------------------------------------------------------------------------------------------------- */
@@ -56,15 +57,21 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint 
     for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];
 }
 
-/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. */
+/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. It reads AHEAD of
+   them before it writes, or every read would wait for the write before it. */
 __kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {
     const int a = (int)get_global_id(0);
-    uint sum = 0, b;
+    uint sum = 0, b, v;
     if (a >= n) return;
-    for (b = 0; b < blocks; b++) {
-        uint here = counts[(size_t)b * (size_t)n + (size_t)a];
-        counts[(size_t)b * (size_t)n + (size_t)a] = sum;
-        sum += here;
+    for (b = 0; b < blocks; b += AHEAD) {
+        uint here[AHEAD];
+#pragma unroll
+        for (v = 0; v < AHEAD; v++) here[v] = b + v < blocks ? counts[(size_t)(b + v) * (size_t)n + (size_t)a] : 0;
+#pragma unroll
+        for (v = 0; v < AHEAD; v++) {
+            if (b + v < blocks) counts[(size_t)(b + v) * (size_t)n + (size_t)a] = sum;
+            sum += here[v];
+        }
     }
     totals[a] = sum;
 }
