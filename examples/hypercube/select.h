@@ -1,0 +1,229 @@
+/* select.h - a job, and which bands and pixels of its cube it takes: lists, wavelengths, windows, masks, every k-th. */
+#ifndef HYPERCUBE_SELECT
+#define HYPERCUBE_SELECT
+
+#include "envi_write.h"
+#include "options.h"
+
+/* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
+
+typedef struct job {
+    const settings *s;
+    enum mode mode;
+    cube_file in, out, truth, mask_file, class_file;
+    shs_context ctx;
+    shs_cube cube, fit; /* what is transformed, and what is fitted to: the same pixels or fewer */
+    shs_sink sink;
+    void *pixels; /* the whole cube, where it is not streamed */
+    int *bands;   /* in use; counted from 0 */
+    unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
+    double start, opened, fitted, written; /* when; opened: read, too, unless it is streamed */
+} job;
+
+/* ---- which of its bands and pixels -------------------------------------------------------------------------------- */
+
+/* One number of a list of bands, and where the text goes on. */
+static int listed_band(const char *text, const char **at, int count) {
+    char *end;
+    long band = strtol(*at, &end, 10);
+    if (end == *at || !isdigit((unsigned char)**at)) fail(EXIT_USAGE, "--bands: '%s' is no list like 1-50,60", text);
+    if (band < 1 || band > count) fail(EXIT_USAGE, "--bands: %s: the bands are 1 to %d", text, count);
+    *at = end;
+    return (int)band;
+}
+
+/* 1-50,60,70-80 becomes 0..49, 59, 69..79; how many there are. */
+static int listed_bands(const char *text, int count, int *bands) {
+    unsigned char *seen = ALLOCATE(unsigned char, count);
+    const char *at = text;
+    int used = 0;
+    for (;; at++) {
+        int first = listed_band(text, &at, count), last = first;
+        if (*at == '-') at++, last = listed_band(text, &at, count);
+        if (first > last) fail(EXIT_USAGE, "--bands: %s: %d-%d runs backwards", text, first, last);
+        for (; first <= last; first++) {
+            if (seen[first - 1]++) fail(EXIT_USAGE, "--bands: %s: band %d is there twice", text, first);
+            bands[used++] = first - 1;
+        }
+        if (!*at) break;
+        if (*at != ',') fail(EXIT_USAGE, "--bands: '%s' is no list like 1-50,60", text);
+    }
+    free(seen);
+    return used;
+}
+
+/* Whether it is within one of the ranges 400:900,1500:1750. */
+static int within_ranges(const char *text, double value) {
+    const char *at;
+    int inside = 0;
+    for (at = text;; at++) {
+        char *end, *last;
+        double low = strtod(at, &end), high = *end == ':' ? strtod(end + 1, &last) : 0;
+        if (end == at || *end != ':' || last == end + 1 || (*last && *last != ',') || !(low <= high))
+            fail(EXIT_USAGE, "--wavelengths: '%s' is no list like 400:900,1500:1750", text);
+        inside |= value >= low && value <= high;
+        at = last;
+        if (!*at) return inside;
+    }
+}
+
+static void select_bands(job *j) {
+    const settings *s = j->s;
+    int i, used = 0;
+    j->bands = ALLOCATE(int, j->in.bands);
+    if (s->band_text && s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
+    if (s->band_text && s->wavelengths) fail(EXIT_USAGE, "--wavelengths: --bands says already which bands to use");
+    if (s->bbl && !j->in.good)
+        fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
+    if (s->wavelengths && !j->in.wavelength)
+        fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and --wavelengths needs it", j->in.header_name);
+    if (s->band_text) used = listed_bands(s->band_text, j->in.bands, j->bands);
+    else
+        for (i = 0; i < j->in.bands; i++)
+            if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.wavelength[i])) && (!s->bbl || j->in.good[i] > 0))
+                j->bands[used++] = i;
+    if (!used && s->wavelengths)
+        fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s", j->in.header_name, s->bbl ? "that is good " : "",
+             s->wavelengths);
+    if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
+    j->cube.band_list = j->bands;
+    j->cube.band_count = used;
+    if (j->s->components > used)
+        fail(EXIT_USAGE, "--components: %d, but only %d bands of %s are in use", j->s->components, used,
+             j->in.header_name);
+}
+
+static void select_nodata(cube_file *in, const char *text) {
+    char *end;
+    if (!text) return;
+    in->nodata = strtod(text, &end);
+    if (end == text || *end) fail(EXIT_USAGE, "--nodata: '%s' is not a number", text);
+    in->nodata = nodata_as_stored(in->type, in->nodata);
+    in->has_nodata = isfinite(in->nodata) != 0;
+}
+
+static void select_window(cube_file *in, const char *text) {
+    int window[4];
+    if (!text) return;
+    chosen_window("--window", text, window);
+    if (window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
+        fail(EXIT_USAGE, "--window: %s is not within the %d x %d pixels of %s", text, in->samples, in->lines, in->header_name);
+    in->left = window[0];
+    in->top = window[1];
+    in->samples = window[2];
+    in->lines = window[3];
+}
+
+/* From what the file stores to reflectance: by the gains and offsets for it, else by the factor that it was scaled by. */
+static void scale_to_reflectance(cube_file *in) {
+    const char *factor = header_value(&in->text, "reflectance scale factor");
+    double scale;
+    char *end;
+    int b;
+    in->gain = header_list(&in->text, "data reflectance gain values", in->bands);
+    in->bias = header_list(&in->text, "data reflectance offset values", in->bands);
+    if (!in->gain && !factor)
+        fail(EXIT_ERROR,
+             "%s: reflectance scale factor: the key is missing (data reflectance gain values, too), and --reflectance "
+             "needs it",
+             in->header_name);
+    if (!in->gain) {
+        scale = strtod(factor, &end);
+        if (end == factor || *end || !(scale > 0) || !isfinite(scale))
+            fail(EXIT_ERROR, "%s: reflectance scale factor: '%s' is not a number above 0", in->header_name, factor);
+        in->gain = ALLOCATE(double, in->bands);
+        for (b = 0; b < in->bands; b++) in->gain[b] = 1 / scale;
+    }
+    if (!in->bias) in->bias = ALLOCATE(double, in->bands);
+    in->type = in->stored == SHS_TYPE_F64 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    in->swap = 0;
+    in->stored_has_nodata = in->has_nodata;
+    in->has_nodata = 0;
+}
+
+/* Leaves out pixels where the file says 0, or is missing; with an id, where it is not that. */
+static void mask_by_file(job *j, cube_file *f, int id) {
+    char *line = ALLOCATE(char, (size_t)f->samples * shs_type_size(f->type));
+    int x, y;
+    for (y = 0; y < f->lines; y++) {
+        unsigned char *mask = j->mask + (size_t)y * (size_t)f->samples;
+        must_read(f, y, 1, line);
+        for (x = 0; x < f->samples; x++) {
+            double value = get_value(line, (size_t)x, f->type, f->swap);
+            mask[x] &= !is_missing(f, value) && (id < 0 ? value > 0 || value < 0 : value >= id && value <= id);
+        }
+    }
+    free(line);
+}
+
+/* X and Y count from the first pixel of the file, as those of --window do. */
+static void mask_by_region(job *j) {
+    const cube_file *in = &j->in;
+    int roi[4], x, y;
+    chosen_window("--roi", j->s->roi, roi);
+    roi[0] -= in->left;
+    roi[1] -= in->top;
+    if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
+        fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->roi, in->header_name);
+    for (y = 0; y < in->lines; y++)
+        for (x = 0; x < in->samples; x++)
+            j->mask[(size_t)y * (size_t)in->samples + (size_t)x] &=
+                x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
+}
+
+/* Leaves out pixels that are 0 in every band in use. */
+static void mask_zeros(job *j) {
+    cube_file *in = &j->in;
+    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    int x, y, i;
+    for (y = 0; y < in->lines; y++) {
+        must_read(in, y, 1, line);
+        for (x = 0; x < in->samples; x++) {
+            int zero = 1;
+            for (i = 0; i < j->cube.band_count && zero; i++) {
+                double value = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
+                zero = value >= 0 && value <= 0;
+            }
+            if (zero) j->mask[(size_t)y * (size_t)in->samples + (size_t)x] = 0;
+        }
+    }
+    free(line);
+}
+
+/* Which pixels count, where not all of them do. */
+static void select_pixels(job *j) {
+    const settings *s = j->s;
+    size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
+    if (s->fit_only && !s->mask && !s->roi && !s->classes && !s->exclude_zero)
+        fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
+    if (!s->mask && !s->roi && !s->classes && !s->exclude_zero) return;
+    j->mask = ALLOCATE(unsigned char, count);
+    memset(j->mask, 1, count);
+    if (s->mask) mask_by_file(j, &j->mask_file, -1);
+    if (s->classes) mask_by_file(j, &j->class_file, s->id);
+    if (s->roi) mask_by_region(j);
+    if (s->exclude_zero) mask_zeros(j);
+    if (!memchr(j->mask, 1, count))
+        fail(EXIT_ERROR, "%s: pixels: none is left by%s%s%s%s%s%s", j->in.header_name, s->mask ? " --mask " : "",
+             s->mask ? s->mask : "", s->roi ? " --roi" : "", s->classes ? " --class " : "", s->classes ? s->classes : "",
+             s->exclude_zero ? " --exclude-zero" : "");
+    if (!s->fit_only) j->cube.mask = j->mask;
+}
+
+/* Every step-th sample of every step-th line, and for MNF the sample to the right of each, the difference to which is noise. */
+static void select_fit(job *j) {
+    int step = j->s->fit_step, x, y, next = j->mode == MNF || j->s->mnf;
+    size_t at;
+    j->fit = j->cube;
+    j->fit.mask = j->mask;
+    if (step <= 1) return;
+    j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
+    for (y = 0; y < j->in.lines; y += step)
+        for (x = 0; x < j->in.samples; x++) {
+            at = (size_t)y * (size_t)j->in.samples + (size_t)x;
+            j->fit_mask[at] = x % step <= next && (!j->mask || j->mask[at]);
+        }
+    j->fit.mask = j->fit_mask;
+}
+
+#endif /* HYPERCUBE_SELECT */
