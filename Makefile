@@ -286,7 +286,7 @@ bench-deps: ; @sh tests/bench_deps.sh
 #: make papers          the tables and figures of four papers with the numbers of this machine beside theirs: build/papers/
 #:                      (PAPER=omp|paksvd|gfastica|grass QUICK=1 FULL=1 DEVICE=NAME); test-papers opens that page in Chromium
 papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
-test-papers: ; @bash tests/test_papers.sh
+test-papers: $(filter papers,$(MAKECMDGOALS)) ; @bash tests/test_papers.sh
 papers-deps: ; @sh tests/install_deps.sh papers
 
 #: make test-peers      what hypercube writes, read by GDAL and Spectral Python and computed by numpy; peers-deps installs them

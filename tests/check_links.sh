@@ -95,7 +95,7 @@ forbid nodouble.o sqrt cos log
 # Without double the very word is absent: system headers first, then it becomes a mistake.
 printf '#include <%s>\n' stddef.h stdint.h string.h limits.h stdlib.h math.h >"$out/wordless.c"
 printf '#define double double_is_used\n#include "library.c"\n' >>"$out/wordless.c"
-compile wordless.o "$out/wordless.c" -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_OPENMP || fail "SPARSEHS_NO_DOUBLE uses double"
+compile wordless.o "$out/wordless.c" -fsyntax-only -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_OPENMP || fail "SPARSEHS_NO_DOUBLE uses double"
 
 # Users in every precision live in one program.
 cat >"$out/user.c" <<'C'

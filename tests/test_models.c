@@ -77,7 +77,7 @@ static shs_model fit(shs_model_kind kind, int wavelengths) {
     if (kind == SHS_MODEL_MNF) assert_ok(shs_mnf_fit(NULL, &cube, &pca, &m.pca));
     if (kind == SHS_MODEL_ICA) assert_ok(shs_ica_fit(NULL, &cube, &ica, &m.ica));
     if (wavelengths) m.wavelengths = of_bands;
-    free(p.x);
+    free(p.x), cube_free(&cube);
     return m;
 }
 
@@ -145,7 +145,7 @@ static void test_a_loaded_model_transforms(void **state) {
                                         : shs_pca_transform(NULL, &got.pca, &cube, &sink));
         assert_memory_equal(a, b, count * KEPT * sizeof *a);
         shs_model_free(NULL, &got);
-        free_fit(&m), free(f), free(p.x), free(a), free(b);
+        free_fit(&m), free(f), free(p.x), cube_free(&cube), free(a), free(b);
     }
 }
 
