@@ -22,8 +22,9 @@
 
        omp_item     one item a signal: alpha (D'Y transposed) and the b_k lie in global memory, so laid out that
                     neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n
-                    multiply-adds, which omp_warp has in registers and local memory. It is the plainest of the three, which
-                    the tests hold the others against.
+                    multiply-adds, which omp_warp has in registers and local memory: on an H200 at n 128 it was 15 %
+                    faster than omp_warp at s 1, and slower from s 2 on, 8 times at s 16. It is the plainest of the
+                    three, which the tests hold the others against.
 
        omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global
                     memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.
