@@ -9334,6 +9334,7 @@ typedef struct shs__mapped {
     void *rows;     /* ... or pixel after pixel, each ldy after the one before */
     void *extremes; /* elements: ldy lows, then as many highs */
     shs_wide *wide; /* SHS__PANEL_PIXELS: one output */
+    int cleared;    /* whether rows has been set to zero */
     unsigned char apart[SHS__ALIGN];
 } shs__mapped;
 
@@ -9379,7 +9380,7 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
         own->rows = SHS__CARVE_ELEMENTS(l, k, cells);
         own->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
         own->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
-        if (l->base) memset(own->rows, 0, cells * (size_t)k->bytes); /* the padding is read too */
+        own->cleared = 0;
     }
 }
 
@@ -9463,6 +9464,8 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
 SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
+    if (!own->cleared) memset(own->rows, 0, (size_t)m->ldy * SHS__PANEL_PIXELS * (size_t)k->bytes); /* padding is read too */
+    own->cleared = 1;
     if (valid == 0) return;
     if (m->planes) shs__px_map_planes(m, panel, own);
     else shs__px_map_spectra(m, panel, own);

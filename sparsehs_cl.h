@@ -6933,7 +6933,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int k
     int by_bytes = 0;
     if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
     px->find_shift = NULL;
-    if (!known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
+    if (px->kept) status = shs__cl_bring(px, 0); /* on its way while the shift is found */
+    if (status == SHS_OK && !known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
     else if (!known) px->find_shift = shift;
     if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
     if (status == SHS_OK) status = shs__cl_by_bytes(px, &by_bytes);
