@@ -1446,13 +1446,14 @@ typedef struct shs_engine {
 #define SHS__OPENMP
 #endif
 
-/* SHS__SQRT works on shs_real, SHS__WSQRT and its like on shs_wide; SHS__EPS is the spacing of shs_real at 1. The constants
-   have digits enough to be exact in the extended precision of x87 too, in which 32-bit compilers evaluate them. */
+/* SHS__SQRT works on shs_real, SHS__WSQRT and its like on shs_wide; SHS__EPS is the spacing of shs_real at 1, SHS__REAL_MIN its
+   smallest normal number. The constants have digits enough to be exact in the extended precision of x87 too, in which 32-bit
+   compilers evaluate them. */
 #ifdef SPARSEHS_DOUBLE
-#define SHS__SQRT(x) SPARSEHS_SQRT(x)
-#define SHS__EPS 2.220446049250313080847263e-16
-#define SHS__REAL_MAX 1.797693134862315708145274e308
-#define SHS__REAL_MIN 2.225073858507201383090233e-308
+#define SHS__SQRT(x) SHS__WSQRT(x)
+#define SHS__EPS 2.220446049250313080847263e-16 /* both in the text that sparsehs_cl.h repeats */
+#define SHS__REAL_MAX SHS__WIDE_MAX
+#define SHS__REAL_MIN SHS__WIDE_MIN
 #else
 #define SHS__SQRT(x) SPARSEHS_SQRTF(x)
 #define SHS__EPS 1.1920928955078125e-7f
@@ -1461,16 +1462,18 @@ typedef struct shs_engine {
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__WSQRT(x) SPARSEHS_SQRTF(x)
-#define SHS__WIDE_EPS 1.1920928955078125e-7f
 #define SHS__WCOS(x) SPARSEHS_COSF(x)
 #define SHS__WLOG(x) SPARSEHS_LOGF(x)
+#define SHS__WIDE_EPS 1.1920928955078125e-7f
 #define SHS__WIDE_MAX SHS__REAL_MAX
+#define SHS__WIDE_MIN SHS__REAL_MIN
 #else
-#define SHS__WIDE_MAX 1.797693134862315708145274e308
 #define SHS__WSQRT(x) SPARSEHS_SQRT(x)
-#define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #define SHS__WCOS(x) SPARSEHS_COS(x)
 #define SHS__WLOG(x) SPARSEHS_LOG(x)
+#define SHS__WIDE_EPS 2.220446049250313080847263e-16
+#define SHS__WIDE_MAX 1.797693134862315708145274e308
+#define SHS__WIDE_MIN 2.225073858507201383090233e-308
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -5010,14 +5013,7 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 #define SHS__SHIFTS 16      /* eigenvalues bisected side by side */
 #define SHS__BORDER 4       /* columns of zeros behind a matrix, as kernels take columns by four */
 
-/* The smallest normal number of shs_wide, and the bits of its significand. */
-#ifdef SPARSEHS_NO_DOUBLE
-#define SHS__WMIN 1.175494351e-38f
-#define SHS__WBITS 24
-#else
-#define SHS__WMIN 2.2250738585072014e-308
-#define SHS__WBITS 53
-#endif
+#define SHS__WBITS (sizeof(shs_wide) > 4 ? 53 : 24) /* of the significand of shs_wide */
 
 #define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
 
@@ -5150,7 +5146,7 @@ SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *
 /* The power of two that brings a positive x to [1, 2), as far as it is a normal number; 1 for zero. Squares of
    elements then neither overflow nor underflow where it matters, and scaling rounds nothing. */
 SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
-    shs_wide scale = 1, limit = 1 / (4 * SHS__WMIN);
+    shs_wide scale = 1, limit = 1 / (4 * SHS__WIDE_MIN);
     if (!(x > 0)) return 1;
     while (x * scale < 1 && scale < limit) scale *= 2;
     while (x * scale >= 2) scale /= 2;
@@ -5203,7 +5199,7 @@ SHS__PRIVATE shs_wide shs__eigh_reflection(const shs__eigh_kernels *kernels, int
     shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
     *beta = head;
-    if (tail2 <= SHS__WMIN / SHS__WIDE_EPS) return 0;
+    if (tail2 <= SHS__WIDE_MIN / SHS__WIDE_EPS) return 0;
     norm = SHS__WSQRT(head * head + tail2);
     *beta = head > 0 ? -norm : norm;
     kernels->combine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
@@ -5631,7 +5627,7 @@ SHS__OUTLINE void shs__eigh_bisect(shs__eigh *w, int k) {
         }
         for (step = 0; step < SHS__WBITS + 4; step++) {
             for (q = 0; q < SHS__SHIFTS; q++) x[q] = (lo[q] + hi[q]) / 2;
-            shs__eigh_sturm(w->n, w->d, e2, SHS__WMIN * most, x, count);
+            shs__eigh_sturm(w->n, w->d, e2, SHS__WIDE_MIN * most, x, count);
             for (q = 0; q < SHS__SHIFTS; q++) {
                 int above = count[q] <= (shs_wide)(w->n - 1 - first - q); /* too few are below x: it is above */
                 lo[q] = above ? x[q] : lo[q];
@@ -10878,16 +10874,8 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
 /* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
-#ifdef SPARSEHS_NO_DOUBLE
-#define SHS__RANK_EPS ((shs_wide)1e-6)
-#else
-#define SHS__RANK_EPS ((shs_wide)1e-12)
-#endif
-#ifdef SPARSEHS_DOUBLE
-#define SHS__RANK_EPS_QUICK SHS__RANK_EPS
-#else
-#define SHS__RANK_EPS_QUICK ((shs_wide)1e-6)
-#endif
+#define SHS__RANK_EPS ((shs_wide)(sizeof(shs_wide) > 4 ? 1e-12 : 1e-6))
+#define SHS__RANK_EPS_QUICK ((shs_wide)(sizeof(shs_real) > 4 ? 1e-12 : 1e-6))
 
 static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
@@ -11461,11 +11449,7 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
 }
 
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
-#ifdef SPARSEHS_NO_DOUBLE
-    return o->tolerance > 0 ? o->tolerance : (shs_wide)1e-6;
-#else
-    return o->tolerance > 0 ? o->tolerance : (shs_wide)1e-8;
-#endif
+    return o->tolerance > 0 ? o->tolerance : (shs_wide)(sizeof(shs_wide) > 4 ? 1e-8 : 1e-6);
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */

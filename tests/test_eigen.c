@@ -372,9 +372,9 @@ static void test_exact(void **state) {
     static const double expected[9] = {0, 1, 0, 1, 0, 0, 0, 0, 1};
     int i, q;
     (void)state;
-    factor[1] = SHS__WMIN / 4;
-    factor[2] = 1 / (4 * SHS__WMIN);
-    factor[3] = SHS__WMIN;
+    factor[1] = SHS__WIDE_MIN / 4;
+    factor[2] = 1 / (4 * SHS__WIDE_MIN);
+    factor[3] = SHS__WIDE_MIN;
     for (q = 0; q < 4; q++) {
         shs_wide B[9];
         for (i = 0; i < 9; i++) B[i] = A[i] * factor[q];
