@@ -21,7 +21,6 @@ EXAMPLES := $(filter-out build/devices,$(patsubst examples/%.c,build/%,$(wildcar
 COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
 MAKEFLAGS += --no-print-directory
 
-# Deps comes first, with several jobs too.
 BEFORE := $(filter deps,$(MAKECMDGOALS))
 
 # $(call probe,flag,environment,compiler): the flag if a program built with it runs. Asked only when needed and only once: in
@@ -73,7 +72,7 @@ FLAGS_float := $(CFLAGS)
 FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
 FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
 FLAGS_fastmath := $(CFLAGS) -ffast-math
-FLAGS_pasted := $(CFLAGS) -DSHS__PASTED
+FLAGS_pasted := $(CFLAGS) -O1 -DSHS__PASTED
 FLAGS_asan = -O1 -g1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 FLAGS_tsan := -g -O1 -DSPARSEHS_NO_DISPATCH -fsanitize=thread -pthread
@@ -107,7 +106,9 @@ $(INSIDE:%=build/$(1)/%): build/$(1)/%: build/$(1)/library.o
 build/$(1)/%: tests/%.c build/$(1)/library.o | $(BEFORE)
 	$$(call test_cc,$(1)) -DTEST_LINKED $(3) $$< build/$(1)/library.o $$(LDFLAGS) $$(LIBS)
 endef
-$(foreach v,float double pasted asan asandouble tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
+$(foreach v,asan asandouble tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
+# The library as its user compiles it; suites beside it are large and run shortly.
+$(foreach v,float double pasted,$(eval $(call variant,$(v),-DTEST_INSIDE,-O1)))
 $(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL,-DTEST_CL)))
 
 # By themselves: one suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
@@ -185,8 +186,7 @@ build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
 	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS)
 embed: build/embed_kernels ; build/embed_kernels $(HEADER_CL) $(KERNELS)
 check-embed: build/embed_kernels
-	@cp $(HEADER_CL) build/embedded.h
-	@build/embed_kernels build/embedded.h $(KERNELS)
+	@cp $(HEADER_CL) build/embedded.h && build/embed_kernels build/embedded.h $(KERNELS)
 	@cmp -s $(HEADER_CL) build/embedded.h || { echo "$(HEADER_CL) is not made from $(KERNELS): make embed"; exit 1; }
 
 # Cubes are compared with sums in double, so that without double the runtime and the signals are left.

@@ -676,7 +676,7 @@ static void stops_like_double(shs_real *D, int n, shs_real *Y) {
     size_t k;
     /* One fraction for each instance; with AddressSanitizer they are shared out between the two dictionaries. */
     for (k = 0; k < 4; k++)
-        if (every(2) == 1 || ((int)k == 3 - test_instance && (SPARSER == 1 || (k == 2) == (n > 128))))
+        if (every(2) == 1 || ((int)k == 3 - test_instance && (SPARSER == 1 || (k == 3) == (n <= 128))))
             assert_stops_like_double(&q, fractions[k], signal_forms, 3);
     assert_stops_like_double(&q, 0.1, forms, FORMS);
     problem_free(&q);
