@@ -880,7 +880,8 @@ static void test_rules(void **state) {
 
 /* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
 static void test_rounds(void **state) {
-    static const int shapes[][3] = {{1, 3, 1}, {7, 20, 6}, {33, 50, 50}, {65, 40, 13}, {130, 64, 1}};
+    static const int shapes[][4] = {{1, 3, 1, 1},    {7, 20, 6, 4},    {33, 50, 50, 4}, {65, 40, 13, 4},
+                                    {130, 64, 1, 4}, {50, 60, 20, 40}, {80, 90, 7, 70}};
     const setup passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 0}, plain = {"plain", 0, SHS_CL_CODER_AUTO, 0, 0};
     shs_cl_options profiled = SHS_ZERO;
     int how, u;
@@ -892,8 +893,8 @@ static void test_rounds(void **state) {
         open_device(&d, how ? &passing : &plain, profiled);
         for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
             for (u = 0; u < SHS_UPDATE_COUNT; u++) {
-                const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shs__imin(p, 4);
-                problem w = new_problem(p, n, 700, s, 71 + q);
+                const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shapes[q][3];
+                problem w = new_problem(p, n, s > 4 ? 90 : 700, s, 71 + q);
                 shs_ksvd_options o = learning_options(2, group, 2, s);
                 size_t rounds = 4, groups = shs__ctx_chunks((size_t)n, (size_t)group), i;
                 learned at_once, one_by_one;
