@@ -6275,8 +6275,7 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
                                           const shs__cl_planes *b, size_t slices, size_t first, size_t count, cl_mem partial) {
     shs__cl_build build = shs__cl_elem_build(px->cl, t->precise);
     size_t elem = shs__cl_elem_bytes(px->cl, t->precise), lanes = t->r == 2 ? 2 : 4;
-    /* 16 x 8 products an item: 224 bands of 5.4 million pixels take an H200 32 ms, with 8 x 8 they take 49. */
-    int items = t->r == 8 && !px->cl->is_cpu ? SHS__CL_ITEMS / 2 : SHS__CL_ITEMS;
+    int items = SHS__CL_ITEMS;
     shs__cl_call call;
     if (px->cl->options.group_items) items = shs__imin(px->cl->options.group_items, 128 * t->r);
     if (items > 64 * t->r) lanes = 2; /* an item has two rows */
