@@ -275,6 +275,30 @@ real over_signal(real value, __local real *room) {
 #define over_signal(value, room) over_lanes(value, room)
 #endif
 
+/* The places of a signal's codes that hold atoms of the group, a bit each: of places 32 set .. 32 set + 31. */
+uint places_in(int set, int have, int first, int count, __global const int *atoms) {
+    uint bits = 0;
+#if SHUFFLES
+    const int k = 32 * set + (int)get_local_id(0), a = k < have ? atoms[k] - first : -1;
+    const uint mine = a >= 0 && a < count;
+    __asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+                   : "=r"(bits)
+                   : "r"(mine));
+#else
+    int k;
+    for (k = 32 * set; k < have && k < 32 * set + 32; k++) {
+        const int a = atoms[k] - first;
+        if (a >= 0 && a < count) bits |= 1u << k % 32;
+    }
+#endif
+    return bits;
+}
+
+#define SETS ((STRIDE + 31) / 32)
+/* For each place k that the bits of a set name. */
+#define FOR_EACH(k, set, bits, left) \
+    for (left = (bits)[set]; left && ((k) = 32 * (set) + popcount((left & (0u - left)) - 1), 1); left &= left - 1)
+
 /* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it
    can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
@@ -282,43 +306,38 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
                ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,
                __global real *restrict coefs, __global real *restrict E, int want_residual) {
     __local real room[LANES * ROWS], x_all[ROWS][STRIDE];
-    __local int wanted_all[ROWS][STRIDE];
     const size_t i = get_global_id(1), at = i * STRIDE;
     const int lane = (int)get_local_id(0), have = i < m ? used[i] : 0;
     __global const real *group = fresh + (size_t)first * (size_t)p;
     __local real *x_new = x_all[get_local_id(1)];
-    __local int *wanted = wanted_all[get_local_id(1)]; /* which atom of the group; -1 = none */
     __global real *e = E + i * (size_t)p;
-    int k, r, touched = 0;
-    for (k = lane; k < have; k += LANES) {
-        int a = atoms[at + (size_t)k] - first;
-        wanted[k] = a >= 0 && a < count ? a : -1;
-    }
-    TOGETHER();
-    for (k = 0; k < have; k++) {
-        int a = wanted[k];
+    uint bits[SETS], left, touched = 0;
+    int k, r, set;
+#pragma unroll
+    for (set = 0; set < SETS; set++) touched |= bits[set] = places_in(set, have, first, count, atoms + at);
+    if (!touched) return;
+#pragma unroll
+    for (set = 0; set < SETS; set++) FOR_EACH(k, set, bits, left) {
+        const int a = atoms[at + (size_t)k] - first;
         real sum = 0;
-        if (a < 0) continue;
         for (r = lane; CODES && r < p; r += LANES) sum = fma(e[r], group[(size_t)a * (size_t)p + (size_t)r], sum);
         if (CODES) sum = over_signal(sum, room);
         if (lane == 0) x_new[k] = new_code(coefs[at + (size_t)k], sum, fresh[overlaps + (size_t)(first + a)]);
-        touched = 1;
     }
-    if (!touched) return;
     TOGETHER();
     for (r = lane; want_residual && r < p; r += LANES) {
-        real left = e[r];
-        for (k = 0; k < have; k++) {
-            int a = wanted[k];
-            if (a < 0) continue;
-            left = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], left);
-            left = fma(-x_new[k], group[(size_t)a * (size_t)p + (size_t)r], left);
+        real rest = e[r];
+#pragma unroll
+        for (set = 0; set < SETS; set++) FOR_EACH(k, set, bits, left) {
+            const int a = atoms[at + (size_t)k] - first;
+            rest = fma(coefs[at + (size_t)k], D[(size_t)(first + a) * (size_t)p + (size_t)r], rest);
+            rest = fma(-x_new[k], group[(size_t)a * (size_t)p + (size_t)r], rest);
         }
-        e[r] = left;
+        e[r] = rest;
     }
     TOGETHER(); /* nobody needs the old codes any more */
     for (k = lane; k < have; k += LANES)
-        if (wanted[k] >= 0) coefs[at + (size_t)k] = x_new[k];
+        if (bits[k / 32] >> k % 32 & 1) coefs[at + (size_t)k] = x_new[k];
 }
 
 /* The same for one atom: its uses are all in different signals, so LANES items a use, and no signal is looked at in vain. */
