@@ -636,6 +636,9 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "\n",
     "\n",
     "\n",
+    "#ifndef SLICED\n",
+    "#define SLICED 0 /* 1: k is cut; 0: no group divides, for which products of few k would wait */\n",
+    "#endif\n",
     "#ifndef TRANS_A\n",
     "#define TRANS_A 0 /* 1: op(A) is the transpose of A */\n",
     "#endif\n",
@@ -731,13 +734,14 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "    __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));\n",
     "    __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));\n",
     "    int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;\n",
-    "    const int columns = (N + TILE - 1) / TILE, slice = (int)get_group_id(1) / columns, skip = slice * depth;\n",
-    "    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) % columns * TILE, k0, k, c, turn = 0;\n",
+    "    const int group = (int)get_group_id(1), columns = (N + TILE - 1) / TILE, slice = SLICED ? group / columns : 0;\n",
+    "    const int skip = slice * depth;\n",
+    "    int row = (int)get_group_id(0) * TILE, column = (group - slice * columns) * TILE, k0, k, c, turn = 0;\n",
     "    quad low[8], high[8], a0, a1, b0, b1;\n",
     "    A += first_a + (size_t)skip * (TRANS_A ? 1 : (size_t)lda);\n",
     "    B += first_b + (size_t)skip * (TRANS_B ? (size_t)ldb : 1);\n",
     "    C += first_c + (size_t)slice * (size_t)ldc * (size_t)N;\n",
-    "    K = min(K - skip, depth);\n",
+    "    if (SLICED) K = min(K - skip, depth);\n",
     "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
     "    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);\n",
     "    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);\n",
@@ -4817,6 +4821,7 @@ SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_tr
     shs__cl_define(&b, "TRANS_B", transb == SHS_TRANS_YES);
     shs__cl_define(&b, "VECTOR_A", (size_t)shs__cl_by_fours(A));
     shs__cl_define(&b, "VECTOR_B", (size_t)shs__cl_by_fours(B));
+    shs__cl_define(&b, "SLICED", depth < k);
     call = shs__cl_begin(cl, shs__cl_source_gemm, b.text, blocked ? "gemm" : "gemm_plain");
     shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k);
     shs__cl_pass_real(&call, alpha);

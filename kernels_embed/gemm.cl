@@ -23,6 +23,9 @@
 
 #include "device.cl"
 
+#ifndef SLICED
+#define SLICED 0 /* 1: k is cut; 0: no group divides, for which products of few k would wait */
+#endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 1: op(A) is the transpose of A */
 #endif
@@ -118,13 +121,14 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
     __local real tile_a[2][STEP * EDGE] __attribute__((aligned(32)));
     __local real tile_b[2][STEP * EDGE] __attribute__((aligned(32)));
     int x = (int)get_local_id(0), y = (int)get_local_id(1), id = y * 16 + x;
-    const int columns = (N + TILE - 1) / TILE, slice = (int)get_group_id(1) / columns, skip = slice * depth;
-    int row = (int)get_group_id(0) * TILE, column = (int)get_group_id(1) % columns * TILE, k0, k, c, turn = 0;
+    const int group = (int)get_group_id(1), columns = (N + TILE - 1) / TILE, slice = SLICED ? group / columns : 0;
+    const int skip = slice * depth;
+    int row = (int)get_group_id(0) * TILE, column = (group - slice * columns) * TILE, k0, k, c, turn = 0;
     quad low[8], high[8], a0, a1, b0, b1;
     A += first_a + (size_t)skip * (TRANS_A ? 1 : (size_t)lda);
     B += first_b + (size_t)skip * (TRANS_B ? (size_t)ldb : 1);
     C += first_c + (size_t)slice * (size_t)ldc * (size_t)N;
-    K = min(K - skip, depth);
+    if (SLICED) K = min(K - skip, depth);
     for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
     a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);
     a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);
