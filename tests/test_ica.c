@@ -444,6 +444,18 @@ static void test_against_the_naive_iteration(void **state) {
                 }
 }
 
+/* Every contrast has a name of its own, and nothing else has one. */
+static void test_contrast_names(void **state) {
+    int i, j;
+    (void)state;
+    assert_string_equal(shs_contrast_name(SHS_CONTRAST_POW3), "pow3");
+    assert_string_equal(shs_contrast_name(SHS_CONTRAST_TANH), "tanh");
+    for (i = 0; i < SHS_CONTRAST_COUNT; i++)
+        for (j = 0; j < i; j++)
+            assert_string_not_equal(shs_contrast_name((shs_contrast)i), shs_contrast_name((shs_contrast)j));
+    assert_null(shs_contrast_name(SHS_CONTRAST_COUNT));
+}
+
 /* Skewed sources are found by the contrast for them: what it finds is the most skewed direction first, at a fixed point. */
 static void test_skew(void **state) {
     plain_cube p = new_plain(40, 50, 5);
@@ -1168,6 +1180,7 @@ int main(void) {
         cmocka_unit_test(test_rare_targets),
         cmocka_unit_test(test_stabilised_step),
         cmocka_unit_test(test_against_the_naive_iteration),
+        cmocka_unit_test(test_contrast_names),
         cmocka_unit_test(test_skew),
         cmocka_unit_test(test_every_contrast_converges),
         cmocka_unit_test(test_kurtosis_and_negentropy),
