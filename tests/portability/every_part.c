@@ -273,7 +273,7 @@ static int read_model(void *user, void *bytes, size_t count) {
 }
 
 static void models(const shs_context *ctx, const shs_pca *pca) {
-    shs_model m = SHS_ZERO, loaded;
+    shs_model m = SHS_ZERO, loaded = SHS_ZERO;
     m.pca = *pca;
     expect_ok(shs_model_save(&m, write_model, NULL), "models: saved");
     expect_ok(shs_model_load(ctx, read_model, NULL, &loaded), "models: loaded");
