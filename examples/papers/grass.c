@@ -140,7 +140,7 @@ static void close_ways(void) {
 
 /* Seconds of the kernels of one product by the device's own clock; NOT_RUN where it cannot do it so. */
 static double way_seconds(int way, product w) {
-    shs_cl_stage stages[64];
+    static shs_cl_stage stages[64]; /* too large for a small stack */
     shs_context ctx = SHS_ZERO;
     double sum = 0;
     int count = 0, i, k, runs = 5;
