@@ -4276,7 +4276,7 @@ SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) {
 }
 
 /* Rows of `width` bytes on both sides. */
-typedef struct shs__cl_rows {
+typedef struct shs__cl_strip {
     size_t width, rows;
     size_t offset, pitch; /* in the buffer: of the first, and from one to the next */
     unsigned char *host;
