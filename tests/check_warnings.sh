@@ -88,9 +88,10 @@ rows() {
     done
 }
 mkdir -p $out
-rows | sed "s/ *$//" >$out/rows # a blank at the end would join lines
-xargs -P "$jobs" -L 1 sh "$0" one <$out/rows
-echo "No warning in $(wc -l <$out/rows | tr -d ' ') compilations of $file and what uses it with: $COMPILERS."
+list=$out/rows${1:+-$1} # both kinds may run side by side
+rows | sed "s/ *$//" >"$list" # a blank at the end would join lines
+xargs -P "$jobs" -L 1 sh "$0" one <"$list"
+echo "No warning in $(wc -l <"$list" | tr -d ' ') compilations of $file and what uses it with: $COMPILERS."
 for c in gcc clang; do
     case " $COMPILERS " in *" $c "*) ;; *) echo "$c is not here: not checked." ;; esac
 done
