@@ -204,9 +204,19 @@ SHIM_CALL(clGetKernelWorkGroupInfo,
           (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t size, void *value, size_t *length),
           (k, d, what, size, value, length))
 SHIM_CALL(clSetKernelArg, (cl_kernel k, cl_uint index, size_t size, const void *value), (k, index, size, value))
-SHIM_CALL(clWaitForEvents, (cl_uint n, const cl_event *events), (n, events))
 SHIM_CALL(clFlush, (cl_command_queue q), (q))
-SHIM_CALL(clFinish, (cl_command_queue q), (q))
+
+/* A wait that fails has waited all the same: a device that is gone runs nothing any more, least of all on memory that the library,
+   which cannot know better, gives back then. */
+static inline cl_int CL_API_CALL shim_clWaitForEvents(cl_uint n, const cl_event *events) {
+    cl_int error = clWaitForEvents(n, events);
+    return shim_fails("clWaitForEvents") ? shim.error : error;
+}
+
+static inline cl_int CL_API_CALL shim_clFinish(cl_command_queue q) {
+    cl_int error = clFinish(q);
+    return shim_fails("clFinish") ? shim.error : error;
+}
 
 SHIM_RETAIN(clRetainContext, cl_context)
 SHIM_RETAIN(clRetainCommandQueue, cl_command_queue)
