@@ -51,4 +51,29 @@ for width in 1000 400; do
     [ "$size" -gt 40000 ] || fail "the picture of the page, $width pixels wide, has $size bytes: it is blank"
     cp "$profile/page.png" "$folder/page_$width.png"
 done
+# A run that is stopped within a table goes on there, and ends with the same figures.
+program=$folder/bin/paksvd
+if [ -x "$program" ] && grep -q '^quick ' "$folder/paksvd.settings"; then
+    shared=${SHS_SHARED:-../shared}
+    device=$(sed 's/.*device=\([^ ]*\).*/\1/' "$folder/paksvd.settings")
+    mkdir "$profile/again"
+    again=("$program" --quick --device "$device" --out "$profile/again" --shared "$shared")
+    "${again[@]}" 2>"$profile/log" &
+    steps=$profile/again/paksvd_table1.steps
+    for ((k = 0; k < 1200; k++)); do
+        done=$(grep -cs end "$steps" || true)
+        [ "${done:-0}" -lt 5 ] || break
+        sleep 0.05
+    done
+    kill -9 $! 2>/dev/null && wait $! 2>/dev/null || true
+    [ -s "$steps" ] || fail "paksvd was not stopped within its first table"
+    sed -i '$s/ end$//' "$steps" # stopped while it wrote the last step
+    # The first step is recognised where it is taken and not computed again.
+    sed -i 's/^\(step 0 .* \)[^ ]* end$/\10.5 end/' "$steps"
+    "${again[@]}" 2>"$profile/log" || fail "paksvd does not go on: $(cat "$profile/log")"
+    cmp -s "$profile/again/paksvd_figure1_N1.csv" "$folder/paksvd_figure1_N1.csv" || fail "paksvd gives another Fig. 1 when it goes on"
+    differing=$(diff "$profile/again/paksvd_table1.csv" "$folder/paksvd_table1.csv" | grep -c '^<' || true)
+    [ "$differing" = 1 ] || fail "paksvd: $differing rows of Table 1 differ after it went on, not the one that was changed"
+    [ ! -e "$steps" ] || fail "$steps is left"
+fi
 echo "test-papers: $figures figures and $tables tables of $papers papers are on the page"

@@ -61,7 +61,7 @@ static int note_moment(void *user, const char *phase, size_t step, size_t steps,
     return 0;
 }
 
-static void learn(training *t, const shs_context *where) {
+static void learn_now(training *t, const shs_context *where) {
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     shs_real *D = ALLOCATE(shs_real, P * t->n);
@@ -86,6 +86,27 @@ static void learn(training *t, const shs_context *where) {
     report.history = t->history;
     check(shs_ksvd_ex(&t->ctx, P, t->n, t->m, t->Y, P, &o, D, P, NULL, &report), "learning");
     free(D);
+}
+
+/* As learn_now, but where errors are wanted: those of an earlier run that was stopped after this training are as good. */
+static void learn(training *t, const shs_context *where) {
+    int count = t->iterations, k;
+    double *errors;
+    if (!t->want_errors) {
+        learn_now(t, where);
+        return;
+    }
+    errors = ALLOCATE(double, 2 * count);
+    if (recalled(errors, 2 * count))
+        for (k = 0; k < count; k++)
+            t->history[k].rmse_coding = (shs_wide)errors[2 * k], t->history[k].rmse_update = (shs_wide)errors[2 * k + 1];
+    else {
+        learn_now(t, where);
+        for (k = 0; k < count; k++)
+            errors[2 * k] = (double)t->history[k].rmse_coding, errors[2 * k + 1] = (double)t->history[k].rmse_update;
+        recorded(errors, 2 * count);
+    }
+    free(errors);
 }
 
 static double last_error(const training *t) { return (double)t->history[t->iterations - 1].rmse_update; }

@@ -3,7 +3,8 @@
 
    A program goes through the tables and figures of its paper in their order. Each is an item: a file NAME.csv for a table, one
    for each curve of a figure, and NAME.txt, which tells run.sh the title, the axes, the curves and the remarks. An item whose
-   NAME.txt is there was finished by an earlier run and is not computed again. PAPER.items lists the items in order.
+   NAME.txt is there was finished by an earlier run and is not computed again; of one that was stopped the long steps that were
+   done are not. PAPER.items lists the items in order.
 
    Include it after SPARSEHS_STATIC, SPARSEHS_IMPLEMENTATION and SPARSEHS_CL_IMPLEMENTATION: it includes the library. */
 #ifndef PAPERS_H
@@ -252,6 +253,7 @@ static inline void step_of(int step, int steps, const char *what) {
 
 static FILE *item_text, *item_rows;
 static char *item_name, *rows_name;
+static int item_steps; /* that take long, and were asked for so far */
 
 PAPERS_FORMAT(2) static inline void put_line(const char *key, const char *format, ...) {
     va_list arguments;
@@ -272,6 +274,7 @@ static inline int item_begin(const char *name, const char *kind, const char *tit
     fflush(run.list);
     tell(title);
     item_name = text_of("%s_%s", run.paper, name);
+    item_steps = 0;
     if (is_there(out_name(item_name, ".txt"))) return 0;
     item_text = open_for_writing(out_name(item_name, ".txt.part"));
     put_line("kind", "%s", kind);
@@ -287,6 +290,33 @@ static inline void item_end(void) {
     char *part = out_name(item_name, ".txt.part");
     close_written(item_text, part);
     move_file(part, out_name(item_name, ".txt"));
+    remove(out_name(item_name, ".steps"));
+}
+
+/* Steps that take long leave their results in NAME.steps, a line for each: a run that was stopped goes on within its item.
+   recalled: the results of the item's next step, where an earlier run came so far; 0: compute them, then call recorded. */
+static inline int recalled(double *values, int count) {
+    FILE *file = fopen(out_name(item_name, ".steps"), "r");
+    char word[40];
+    int step, wanted = item_steps++, good = 0, k;
+    while (file && !good && fscanf(file, "%39s", word) == 1) {
+        if (strcmp(word, "step") || fscanf(file, "%d", &step) != 1 || step != wanted) continue;
+        for (k = 0; k < count && fscanf(file, "%lf", &values[k]) == 1;) k++;
+        good = k == count && fscanf(file, "%39s", word) == 1 && !strcmp(word, "end"); /* it was not stopped while it wrote */
+    }
+    if (file) fclose(file);
+    return good;
+}
+
+static inline void recorded(const double *values, int count) {
+    char *name = out_name(item_name, ".steps");
+    FILE *file = fopen(name, "a");
+    int k;
+    if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    fprintf(file, "\nstep %d", item_steps - 1);
+    for (k = 0; k < count; k++) fprintf(file, " %.17g", values[k]);
+    fprintf(file, " end\n");
+    close_written(file, name);
 }
 
 /* Begins the rows of a table, or of one curve of a figure: NAME_CURVE.csv. */
