@@ -11,7 +11,7 @@ if command -v apt-get >/dev/null; then
     packages="gcc g++ clang libomp-dev make binutils libc6-dev libcmocka-dev libstb-dev gnuplot-nox gdal-bin python3-spectral"
     packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     # gnuplot draws the figures, the browser shows them.
-    [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core"
+    [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core libclblast1"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-spectral"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"

@@ -16,7 +16,7 @@
 #ifndef SPARSEHS_DOUBLE
 #define SPARSEHS_DOUBLE /* as in the paper */
 #endif
-#include "papers.h"
+#include "vendors.h"
 
 enum { BANDS = SCENE_BANDS };
 
@@ -89,36 +89,22 @@ static void tables34(void) {
 
 /* ---- Fig. 13 ------------------------------------------------------------------------------------------------------- */
 
-typedef struct product {
-    const shs_context *ctx;
-    int n, k;
-    shs_real *A, *C;
-} product;
-
-static void syrk_once(void *argument) {
-    product *w = (product *)argument;
-    check(shs_syrk(w->ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n), "SYRK");
-}
-
-static void gemm_once(void *argument) {
-    product *w = (product *)argument;
-    check(shs_gemm(w->ctx, SHS_TRANS_NO, SHS_TRANS_YES, w->n, w->n, w->k, 1, w->A, w->n, w->A, w->n, 0, w->C, w->n), "GEMM");
-}
-
-static void openblas_once(void *argument) {
-    product *w = (product *)argument;
-    openblas.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, BLAS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n);
-}
-
 static void textbook_once(void *argument) {
     product *w = (product *)argument;
-    check(shs_syrk_naive(SHS_UPLO_LOWER, SHS_TRANS_NO, w->n, w->k, 1, w->A, w->n, 0, w->C, w->n), "SYRK");
+    check(shs_syrk_naive(SHS_UPLO_LOWER, SHS_TRANS_NO, w->rows, w->k, 1, w->A, w->rows, 0, w->C, w->rows), "SYRK");
 }
 
 /* The ways in which the device makes its sums, as options of an engine of its own each. */
 enum { WAYS = 3 };
 static const char *const way_names[WAYS] = {"tiles", "split", "units"};
 static const char *const way_words[WAYS] = {"tiles in registers", "square split", "double matrix units"};
+
+/* The vendors' products on the device. */
+enum { VENDORS = 2 };
+static const char *const vendor_files[VENDORS] = {"clblast", "cublas"};
+static const char *const vendor_names[VENDORS] = {"CLBlast", "cuBLAS"};
+static const char *const vendor_words[VENDORS] = {"CLBlast's SYRK, resident, with the launch",
+                                                  "cuBLAS's full product, resident, with the launch; counted as SYRK"};
 
 #ifdef EXAMPLE_OPENCL
 static shs_cl *way_devices[WAYS];
@@ -146,7 +132,7 @@ static double way_seconds(int way, product w) {
     int count = 0, i, k, runs = 5;
     ctx.engine = shs_cl_engine(way_devices[way]);
     for (i = 0; i <= runs && ctx.engine; i++) {
-        if (shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, w.n, w.k, 1, w.A, w.n, 0, w.C, w.n) != SHS_OK) return NOT_RUN;
+        if (shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, w.rows, w.k, 1, w.A, w.rows, 0, w.C, w.rows) != SHS_OK) return NOT_RUN;
         check(shs_cl_stage_times(way_devices[way], stages, 64, &count, 1), "the device's times");
         for (k = 0; k < count && k < 64 && i > 0; k++)
             if (!strcmp(stages[k].name, "syrk")) sum += (double)stages[k].seconds; /* the first run builds the program */
@@ -165,31 +151,33 @@ static double way_seconds(int way, product w) {
 static void figure13(void) {
     static const int sizes[] = {32, 64, 96, 128, 192, 224, 256, 384, 512}, few[] = {32, 128, 224, 512};
     int count = sized(4, 9, 9), i, have_openblas, k = sized(2560, 10240, 10240);
-    FILE *ours, *whole, *blas, *textbook, *by_way[WAYS];
+    FILE *ours, *whole, *blas, *textbook, *by_way[WAYS], *by_vendor[VENDORS];
     shs_random r;
     product w;
     size_t j;
     double peak_share = 0;
-    int way, made[WAYS] = {0, 0, 0};
+    int way, made[WAYS] = {0, 0, 0}, vendor, had[VENDORS] = {0, 0};
+    shs_real *A;
     if (!item_begin("figure13", "figure", "Fig. 13: symmetric rank-k update (SYRK) in double over n")) return;
     open_ways();
     memset(&w, 0, sizeof w);
     w.k = k;
-    w.A = ALLOCATE(shs_real, 512 * (size_t)k);
+    w.B = w.A = A = ALLOCATE(shs_real, 512 * (size_t)k);
     w.C = ALLOCATE(shs_real, 512 * 512);
     shs_random_seed(&r, 3);
-    for (j = 0; j < 512 * (size_t)k; j++) w.A[j] = (shs_real)shs_random_uniform(&r) - (shs_real)0.5;
+    for (j = 0; j < 512 * (size_t)k; j++) A[j] = (shs_real)shs_random_uniform(&r) - (shs_real)0.5;
     have_openblas = find_openblas();
     put_line("x", "n");
     put_line("y", "GFLOP/s, counted as n (n + 1) k");
     put_line("log", "y");
     rows_begin("openblas"), blas = item_rows;
     for (way = 0; way < WAYS; way++) rows_begin(way_names[way]), by_way[way] = item_rows;
+    for (vendor = 0; vendor < VENDORS; vendor++) rows_begin(vendor_files[vendor]), by_vendor[vendor] = item_rows;
     rows_begin("shs_gemm"), whole = item_rows;
     rows_begin("textbook"), textbook = item_rows;
     rows_begin("shs_syrk"), ours = item_rows;
     for (i = 0; i < count; i++) {
-        int n = w.n = run.scale == SCALE_QUICK ? few[i] : sizes[i];
+        int n = w.rows = w.columns = run.scale == SCALE_QUICK ? few[i] : sizes[i];
         double work = 1e-9 * n * (n + 1.0) * k, one, all, there;
         char *setting = text_of("%d", n);
         step_of(i, count, text_of("SYRK, n %d", n));
@@ -211,13 +199,24 @@ static void figure13(void) {
                 there > 0 ? text_of("%s; kernels alone by the device's own clock", way_words[way])
                           : text_of("%s: this device does not do it so", way_words[way]));
         }
+        for (vendor = 0; vendor < VENDORS; vendor++) {
+            item_rows = by_vendor[vendor];
+            w.symmetric = vendor == 0; /* cuBLAS makes the full product faster than half of it */
+            there = vendor ? cublas_seconds(&w) : clblast_seconds(&w);
+            w.symmetric = 0;
+            had[vendor] |= there > 0;
+            row(setting, NULL, NOT_RUN, NOT_RUN, there > 0 ? work / there : NOT_RUN,
+                there > 0 ? vendor_words[vendor] : text_of("%s: not here, or not for this device", vendor_names[vendor]));
+        }
         peak_share = run.peak[1] > 0 ? 100e9 * one / run.peak[1] : 0;
         item_rows = blas;
+        w.symmetric = 1;
         if (have_openblas) {
             openblas.threads(1), one = work / median_seconds(openblas_once, &w);
             openblas.threads(run.threads), all = work / median_seconds(openblas_once, &w);
             row(setting, NULL, one, all, NOT_RUN, "not for a device");
         } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, "OpenBLAS: not installed");
+        w.symmetric = 0;
         item_rows = textbook;
         w.k = sized(512, 1024, k);
         row(setting, NULL, work * w.k / k / median_seconds(textbook_once, &w), NOT_RUN, NOT_RUN,
@@ -227,12 +226,15 @@ static void figure13(void) {
     close_written(ours, item_name), close_written(whole, item_name), close_written(blas, item_name);
     close_written(textbook, item_name);
     for (way = 0; way < WAYS; way++) close_written(by_way[way], item_name);
+    for (vendor = 0; vendor < VENDORS; vendor++) close_written(by_vendor[vendor], item_name);
     close_ways();
     curve("shs_syrk", 3, "shs_syrk, one thread");
     curve("shs_syrk", 4, "shs_syrk, all threads");
     curve("shs_syrk", 5, "shs_syrk, device, with transfers");
     for (way = 0; way < WAYS; way++)
         if (made[way]) curve(way_names[way], 5, text_of("%s, device, kernels alone", way_words[way]));
+    for (vendor = 0; vendor < VENDORS; vendor++)
+        if (had[vendor]) curve(vendor_files[vendor], 5, text_of("%s, device, resident", vendor_names[vendor]));
     if (have_openblas) curve("openblas", 3, "OpenBLAS, one thread"), curve("openblas", 4, "OpenBLAS, all threads");
     curve("textbook", 3, "textbook, one thread");
     remark("Paper: CUBLAS, Volkov's kernel and its own square split on a GTX 470 (149 GFLOP/s at most), k 10240; the curves "
@@ -240,12 +242,13 @@ static void figure13(void) {
            "copy. By its text Volkov's is 20 GFLOP/s below CUBLAS at small n and best at large n, and square split about twice "
            "Volkov's "
            "at small n and some 20 %% over CUBLAS.");
-    remark("Here k %d; shs_syrk at n 512 on one thread reaches %.0f %% of the core's measured peak in double. CUBLAS: not run "
-           "here; "
+    remark("Here k %d; shs_syrk at n 512 on one thread reaches %.0f %% of the core's measured peak in double. cuBLAS: %s; "
            "CLBlast: %s. %s.",
-           k, peak_share, "not run", have_openblas ? openblas_kernels() : "OpenBLAS: not installed");
+           k, peak_share, had[1] ? "the full product, resident" : "not here, or not for this device",
+           had[0] ? "SYRK, resident" : "not here, or not for this device",
+           have_openblas ? openblas_kernels() : "OpenBLAS: not installed");
     item_end();
-    free(w.A);
+    free(A);
     free(w.C);
 }
 

@@ -15,7 +15,7 @@
 #define SPARSEHS_STATIC
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
-#include "papers.h"
+#include "vendors.h"
 
 enum { P = 64, MOST_SEEDS = 5 };
 #define SAME_BITS "1 thread: same bits; not run"
@@ -617,48 +617,49 @@ static void stages(void) {
     free(Y);
 }
 
-/* D'Y by our product and by the vendor's. */
-typedef struct product {
-    const shs_context *ctx; /* NULL: OpenBLAS */
-    int n, m;
-    const shs_real *D, *Y;
-    shs_real *C;
-} product;
-
-static void multiply_once(void *argument) {
-    product *w = (product *)argument;
-    if (w->ctx)
-        check(shs_gemm(w->ctx, SHS_TRANS_YES, SHS_TRANS_NO, w->n, w->m, P, 1, w->D, P, w->Y, P, 0, w->C, w->n), "the product");
-    else openblas.gemm(BLAS_COLUMN_MAJOR, BLAS_YES, BLAS_NO, w->n, w->m, P, 1, w->D, P, w->Y, P, 0, w->C, w->n);
-}
-
+/* D'Y by our product and by those of others. */
 static void blas(void) {
     product w;
-    double one, all, operations;
-    shs_real *Y, *C;
+    double one, all, there, operations;
+    shs_real *Y;
     if (!item_begin("blas", "table", "The remark on BLAS: the product D'Y, ours and a vendor's")) return;
-    w.n = 512, w.m = sized(2048, 16384, 16384);
-    w.Y = w.D = Y = patch_signals((size_t)w.m, 1, 1);
-    w.C = C = ALLOCATE(shs_real, (size_t)w.n * (size_t)w.m);
-    operations = 2.0 * P * w.n * w.m;
+    memset(&w, 0, sizeof w);
+    w.transposed = 1;
+    w.rows = 512, w.columns = sized(2048, 16384, 16384), w.k = P;
+    w.A = w.B = Y = patch_signals((size_t)w.columns, 1, 1);
+    w.C = ALLOCATE(shs_real, (size_t)w.rows * (size_t)w.columns);
+    operations = 2e-9 * P * w.rows * w.columns;
     put_line("unit", "GFLOP/s");
     rows_begin(NULL);
-    w.ctx = &run.one, one = median_seconds(multiply_once, &w);
-    w.ctx = &run.all, all = median_seconds(multiply_once, &w);
-    row("shs_gemm", "", 1e-9 * operations / one, 1e-9 * operations / all, NOT_RUN,
-        text_of("%s; device: the public API has no product there", share_of_peak(operations, one, sizeof(shs_real) == 8)));
+    w.ctx = &run.one, one = median_seconds(gemm_once, &w);
+    w.ctx = &run.all, all = median_seconds(gemm_once, &w);
+    w.ctx = &run.on_device, there = run.has_device ? median_seconds(gemm_once, &w) : NOT_RUN;
+    row("shs_gemm", "", operations / one, operations / all, ratio(operations, there),
+        text_of("%s; device: with the transfers of D and Y, and of the product",
+                share_of_peak(1e9 * operations, one, VENDOR_WIDE)));
+    if (run.has_device) {
+        int k;
+        device_seconds();
+        for (k = 0; k < 5; k++) gemm_once(&w);
+        row("shs_gemm: its kernels alone", "", NOT_RUN, NOT_RUN, ratio(5 * operations, device_seconds()),
+            "by the device's own clock");
+    }
     if (find_openblas()) {
-        w.ctx = NULL;
-        openblas.threads(1), one = median_seconds(multiply_once, &w);
-        openblas.threads(run.threads), all = median_seconds(multiply_once, &w);
-        row(openblas_kernels(), "", 1e-9 * operations / one, 1e-9 * operations / all, NOT_RUN, "on the CPU only");
+        openblas.threads(1), one = median_seconds(openblas_once, &w);
+        openblas.threads(run.threads), all = median_seconds(openblas_once, &w);
+        row(openblas_kernels(), "", operations / one, operations / all, NOT_RUN, "on the CPU only");
     } else row("OpenBLAS", "", NOT_RUN, NOT_RUN, NOT_RUN, "not installed");
-    row("CLBlast", "", NOT_RUN, NOT_RUN, NOT_RUN, "not run: the public API has no product on a device to hold beside it");
+    there = clblast_seconds(&w);
+    row("CLBlast", "", NOT_RUN, NOT_RUN, ratio(operations, there),
+        there > 0 ? "resident, with the launch" : "not here, or not for this device");
+    there = cublas_seconds(&w);
+    row("cuBLAS", "", NOT_RUN, NOT_RUN, ratio(operations, there),
+        there > 0 ? "resident, with the launch" : "not here, or not for this device");
     rows_end();
-    remark("Paper (text only): the vendor's BLAS did not make up for its transfers. p 64, n %d, m %d.", w.n, w.m);
+    remark("Paper (text only): the vendor's BLAS did not make up for its transfers. p 64, n %d, m %d.", w.rows, w.columns);
     item_end();
     free(Y);
-    free(C);
+    free(w.C);
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
 /* papers.h - what the four programs of this folder share: options, the machine and its peak, medians of times, tables and
-   curves as CSV, progress with the time that is left, OpenBLAS where it is installed.
+   curves as CSV, progress with the time that is left.
 
    A program goes through the tables and figures of its paper in their order. Each is an item: a file NAME.csv for a table, one
    for each curve of a figure, and NAME.txt, which tells run.sh the title, the axes, the curves and the remarks. An item whose
@@ -12,11 +12,6 @@
 #include "../example.h"
 #ifdef _OPENMP
 #include <omp.h>
-#endif
-/* dlopen without a library of its own to link with: in glibc from 2.34 on, and elsewhere. */
-#if defined(EXAMPLE_POSIX) && (!defined(__GLIBC__) || __GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-#define PAPERS_DLOPEN
-#include <dlfcn.h>
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -574,46 +569,6 @@ static inline int program_is_there(const char *name) {
     (void)name;
     return 0;
 #endif
-}
-
-/* ---- OpenBLAS ------------------------------------------------------------------------------------------------------ */
-
-enum { BLAS_COLUMN_MAJOR = 102, BLAS_NO = 111, BLAS_YES = 112, BLAS_LOWER = 122 }; /* of cblas.h, which need not be here */
-
-/* Its two functions for shs_real; NULL where it is not installed. */
-static struct {
-    void (*gemm)(int order, int ta, int tb, int m, int n, int k, shs_real alpha, const shs_real *A, int lda, const shs_real *B,
-                 int ldb, shs_real beta, shs_real *C, int ldc);
-    void (*syrk)(int order, int uplo, int trans, int n, int k, shs_real alpha, const shs_real *A, int lda, shs_real beta,
-                 shs_real *C, int ldc);
-    void (*threads)(int count);
-} openblas;
-
-static inline int find_openblas(void) {
-#ifdef PAPERS_DLOPEN
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"};
-    int wide = sizeof(shs_real) == sizeof(double);
-    void *library = NULL, *gemm, *syrk, *threads;
-    size_t k;
-    for (k = 0; k < sizeof names / sizeof *names && !library; k++) library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
-    if (!library) return 0;
-    gemm = dlsym(library, wide ? "cblas_dgemm" : "cblas_sgemm");
-    syrk = dlsym(library, wide ? "cblas_dsyrk" : "cblas_ssyrk");
-    threads = dlsym(library, "openblas_set_num_threads");
-    /* ISO C has no conversion from dlsym's object pointer to a function pointer. */
-    memcpy(&openblas.gemm, &gemm, sizeof gemm);
-    memcpy(&openblas.syrk, &syrk, sizeof syrk);
-    memcpy(&openblas.threads, &threads, sizeof threads);
-    return gemm && syrk && threads;
-#else
-    return 0;
-#endif
-}
-
-/* How OpenBLAS chose its kernels: run.sh sets OPENBLAS_CORETYPE where the processor has AVX-512. */
-static inline const char *openblas_kernels(void) {
-    const char *core = getenv("OPENBLAS_CORETYPE");
-    return core ? text_of("OpenBLAS with OPENBLAS_CORETYPE=%s", core) : "OpenBLAS as it comes";
 }
 
 #endif /* PAPERS_H */
