@@ -798,7 +798,9 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
    SHS_PEER_FAILED and those of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best
    dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes
-   without atoms. */
+   without atoms.
+   Over ranks an iteration takes, of N~ atoms at a time, n/N~ reductions a round and two more, of some n (p + 3) values in all;
+   another for each error after an update, three for each atom that the worst signal replaces. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -1875,16 +1877,27 @@ SHS__OUTLINE shs_status shs__ctx_reduce(const shs_context *ctx, shs_wide *values
 }
 
 /* Before every collective step the ranks agree whether all are well: a rank that failed returns its own status, the others
-   SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. */
-SHS__OUTLINE shs_status shs__ctx_agree(const shs_context *ctx, shs_status mine) {
-    shs_wide worst;
-    shs_status reduced;
+   SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. Each reduction waits for the slowest rank and for
+   the network, so what is reduced in every iteration brings this along: count values, and room for SHS__TELLS more behind
+   them. Those of a rank that is not well are zeros. */
+enum { SHS__TELLS = 2 };
+SHS__OUTLINE shs_status shs__ctx_reduce_well(const shs_context *ctx, shs_status mine, shs_wide *values, size_t count,
+                                             shs_reduce_op op) {
+    shs_wide *told = values + count; /* whether a rank failed, and was cancelled */
+    shs_status status;
     if (!shs__ctx_distributed(ctx) || mine == SHS_REDUCE_FAILED) return mine;
-    worst = mine == SHS_OK ? 0 : mine == SHS_CANCELLED ? 1 : 2;
-    reduced = shs__ctx_reduce(ctx, &worst, 1, SHS_REDUCE_MAX);
-    if (reduced != SHS_OK) return reduced;
+    if (mine != SHS_OK) memset(values, 0, count * sizeof *values);
+    told[0] = mine != SHS_OK && mine != SHS_CANCELLED;
+    told[1] = mine == SHS_CANCELLED;
+    status = shs__ctx_reduce(ctx, values, count + SHS__TELLS, op);
+    if (status != SHS_OK) return status;
     if (mine != SHS_OK && mine != SHS_CANCELLED) return mine;
-    return worst >= 2 ? SHS_PEER_FAILED : worst >= 1 ? SHS_CANCELLED : SHS_OK;
+    return told[0] > 0 ? SHS_PEER_FAILED : told[1] > 0 ? SHS_CANCELLED : SHS_OK;
+}
+
+SHS__OUTLINE shs_status shs__ctx_agree(const shs_context *ctx, shs_status mine) {
+    shs_wide told[SHS__TELLS];
+    return shs__ctx_reduce_well(ctx, mine, told, 0, SHS_REDUCE_MAX);
 }
 
 /* Mixes bytes into a print (FNV-1a). */
@@ -7154,8 +7167,8 @@ typedef struct shs__dl_learner {
     shs_wide all_m;         /* signals of all ranks */
     int tolerant;           /* some rank's signals have tolerances */
     shs_real *D, *best;     /* p x n */
-    shs_wide *sums;         /* p x n: of a group of atoms */
-    shs_wide *energy;       /* n + 4: what is reduced over the ranks */
+    shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
+    shs_wide *energy;       /* n + 2 + SHS__TELLS: what else is reduced over the ranks */
     shs_real *errors2;      /* m */
     size_t *usage;          /* n */
     unsigned char *flagged; /* n */
@@ -7468,46 +7481,49 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
 
 /* One round of updates, group by group: sums, rule, new atoms, which are normalised. An unused atom, or one whose sum vanishes
    or is no number, as the products of large signals leave the range, stays. last: E is not used after this round; want_codes:
-   X is. */
-SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes) {
+   X is.
+
+   The ranks meet once a group. The next group's sums cannot come along, as its E has this group's new atoms: AK-SVD takes n
+   reductions a round, PAK-SVD n/N~. *mine: how this rank is, before and after; the next reduction tells the others. */
+SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes, shs_status *mine) {
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
     shs_wide unused;
     shs_status status;
-    int j, done;
+    int j, done = 0;
     r.update = w->o->update, r.group = group, r.want_codes = want_codes || !last, r.D = w->D;
-    status = shs__dl_stage_round(w, &r, &done);
-    if (done) return status;
-    status = shs__dl_stage_residual(w, &unused);
-    g.update = w->o->update, g.sums = w->sums, g.energy = w->energy;
+    if (*mine == SHS_OK) *mine = shs__dl_stage_round(w, &r, &done);
+    if (done) return *mine;
+    if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
+    g.update = w->o->update, g.sums = w->sums;
     for (; g.first < w->n; g.first += group) {
+        size_t sums, count;
         g.count = shs__imin(group, w->n - g.first);
+        count = (size_t)g.count, sums = (size_t)w->p * count;
+        g.energy = g.sums + sums;
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
-        if (status == SHS_OK) status = shs__dl_stage_gather(w, &g);
-        status = shs__ctx_agree(w->ctx, status);
-        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.sums, (size_t)w->p * (size_t)g.count, SHS_REDUCE_SUM);
-        if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, g.energy, (size_t)g.count, SHS_REDUCE_SUM);
+        if (*mine == SHS_OK) *mine = shs__dl_stage_gather(w, &g);
+        status = shs__ctx_reduce_well(w->ctx, *mine, g.sums, sums + count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         shs__dl_rules[g.update].directions(w->p, &g);
         for (j = 0; j < g.count; j++)
             if (g.energy[j] > 0) (void)shs__dl_unit(w->p, SHS__AT(g.sums, w->p, 0, j), SHS__AT(g.atoms, w->p, 0, j));
-        status = shs__dl_stage_update(w, &g);
+        *mine = shs__dl_stage_update(w, &g);
     }
-    return shs__ctx_agree(w->ctx, status);
+    return SHS_OK;
 }
 
 /* Codes with D and adds up over the ranks. */
 SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
     shs_omp_report report = SHS_ZERO;
-    shs_status status = shs__ctx_agree(w->ctx, shs__dl_stage_code(w, D, &report));
+    shs_status status = shs__dl_stage_code(w, D, &report);
     int j;
-    if (status != SHS_OK) return status;
     w->energy[0] = report.sum2;
     w->energy[1] = (shs_wide)report.nonzeros;
     for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
-    status = shs__ctx_reduce(w->ctx, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
+    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
     *rmse = SHS__WSQRT(w->energy[0] / ((shs_wide)w->p * w->all_m));
@@ -7572,17 +7588,17 @@ SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
 }
 
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
-   duplicates, so they agree on the atoms before they look for what replaces them. */
-SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_ksvd_record *record) {
+   duplicates, so they agree on the atoms before they look for what replaces them. mine: how this rank is. */
+SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     shs_random r;
     shs_status status;
     int j, found = 1;
-    if (o->replace == SHS_REPLACE_LEAVE) return SHS_OK;
+    if (o->replace == SHS_REPLACE_LEAVE) return shs__ctx_agree(w->ctx, mine);
     for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
     if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
     for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
-    status = shs__ctx_reduce(w->ctx, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
+    status = shs__ctx_reduce_well(w->ctx, mine, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
     shs_random_seed(&r, shs__random_mix(o->seed + 1) + (uint64_t)iteration);
     for (j = 0; j < w->n && status == SHS_OK; j++) {
         if (!(w->energy[j] > 0)) continue;
@@ -7605,12 +7621,13 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rm
     memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
 }
 
-/* ||Y - DX||_F / sqrt(p m) over all ranks, with X as the updates have left it. */
-SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_wide *rmse) {
-    shs_wide sum2 = 0;
-    shs_status status = shs__ctx_agree(w->ctx, shs__dl_stage_residual(w, &sum2));
-    if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, &sum2, 1, SHS_REDUCE_SUM);
-    *rmse = SHS__WSQRT(sum2 / ((shs_wide)w->p * w->all_m));
+/* ||Y - DX||_F / sqrt(p m) over all ranks, with X as the updates have left it. mine: how this rank is. */
+SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_wide *rmse) {
+    shs_wide sum2[1 + SHS__TELLS] = {0};
+    shs_status status;
+    if (mine == SHS_OK) mine = shs__dl_stage_residual(w, sum2);
+    status = shs__ctx_reduce_well(w->ctx, mine, sum2, 1, SHS_REDUCE_SUM);
+    if (status == SHS_OK) *rmse = SHS__WSQRT(sum2[0] / ((shs_wide)w->p * w->all_m));
     return status;
 }
 
@@ -7622,23 +7639,22 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
-    shs_status status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
+    shs_status mine, status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
     if (errors) errors += (size_t)k * (size_t)w->report.round_stride;
     if (w->report.usage_history)
         memcpy(w->report.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
-    status =
-        shs__ctx_agree(w->ctx, shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding));
+    mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
-        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted);
+        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted, &mine);
         if (status != SHS_OK || !(o->rmse_after_rounds || (wanted && round + 1 == rounds))) continue;
-        status = shs__dl_error(w, &record->rmse_update);
+        status = shs__dl_error(w, mine, &record->rmse_update);
         if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
     }
-    return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, record) : status;
+    return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, mine, record) : status;
 }
 
 /* Whether the best error has not improved enough for long enough. */
@@ -7825,8 +7841,8 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->overlap = SHS__CARVE(l, shs_wide, n);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
-    w->sums = SHS__CARVE(l, shs_wide, atoms);
-    w->energy = SHS__CARVE(l, shs_wide, n + 4);
+    w->sums = SHS__CARVE(l, shs_wide, shs__layout_product(p + 1, n + SHS__TELLS, 1));
+    w->energy = SHS__CARVE(l, shs_wide, n + 2 + SHS__TELLS);
     w->errors2 = SHS__CARVE(l, shs_real, m);
     w->usage = SHS__CARVE(l, size_t, n);
     w->flagged = SHS__CARVE(l, unsigned char, n);
@@ -7909,26 +7925,27 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     return shs__layout_query(&l);
 }
 
-/* How many signals there are over all ranks, and before this one. A rank that answers for another's number would be counted
-   twice. */
+/* How many signals there are over all ranks, and before this one: several ranks' numbers go into one reduction. A rank that
+   answers for another's number would be counted twice. */
 SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
-    size_t before = 0;
-    int r, twice = 0;
-    w->all_m = (shs_wide)w->m;
-    for (r = 0; shs__ctx_distributed(ctx) && r < ctx->ranks; r++) {
-        shs_wide share[2]; /* signals, and who has that number */
+    shs_wide *shares = w->sums; /* of each rank: signals, and who has that number */
+    int at_once = (int)shs__zmin(((size_t)w->p + 1) * (size_t)w->n / 2, 1024), first, r, twice = 0;
+    w->offset = 0;
+    w->all_m = shs__ctx_distributed(ctx) ? 0 : (shs_wide)w->m;
+    for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
+        int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
-        share[0] = r == ctx->rank ? (shs_wide)w->m : 0;
-        share[1] = r == ctx->rank;
-        status = shs__ctx_reduce(ctx, share, 2, SHS_REDUCE_SUM);
+        memset(shares, 0, 2 * (size_t)count * sizeof *shares);
+        if (mine >= 0 && mine < count) shares[2 * mine] = (shs_wide)w->m, shares[2 * mine + 1] = 1;
+        status = shs__ctx_reduce(ctx, shares, 2 * (size_t)count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
-        twice |= share[1] > 1;
-        if (r == 0) w->all_m = 0;
-        if (r < ctx->rank) before += (size_t)share[0];
-        w->all_m += share[0];
+        for (r = 0; r < count; r++) {
+            twice |= shares[2 * r + 1] > 1;
+            if (r < mine) w->offset += (size_t)shares[2 * r];
+            w->all_m += shares[2 * r];
+        }
     }
-    w->offset = before;
     return twice ? SHS_RANKS_DIFFER : w->all_m > 0 ? SHS_OK : SHS_BAD_M;
 }
 

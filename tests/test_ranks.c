@@ -573,6 +573,56 @@ static void test_a_failing_reduction_is_the_last(void **state) {
             }
 }
 
+/* ---- how many reductions ----------------------------------------------------------------------------------------- */
+
+typedef struct counted {
+    size_t calls, values;
+} counted;
+
+static int reduce_counts(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
+    counted *c = (counted *)user;
+    (void)values, (void)op;
+    c->calls++, c->values += count;
+    return 0;
+}
+
+static counted count_learning(shs_ksvd_options o, int n) {
+    shs_context ctx = SHS_ZERO;
+    counted c = {0, 0};
+    shs_real *D = new_normal((size_t)(P * n), 11);
+    o.coding.sparsity = 3, o.start = SHS_START_GIVEN;
+    ctx.reduce_fn = reduce_counts, ctx.reduce_user = &c, ctx.ranks = 1;
+    assert_ok(shs_ksvd_ex(&ctx, P, n, M, signals, P, &o, D, P, NULL, NULL));
+    free(D);
+    return c;
+}
+
+/* As the header promises: an iteration takes one reduction for each group and two more, another for each error that is asked
+   for; sums and energy of all atoms, uses and flags go round once. Besides there are four. */
+static void test_reductions_of_learning(void **state) {
+    static const int sizes[] = {1, 7, 18, 64}, groups[] = {1, 5, 18, 64};
+    size_t s, k;
+    (void)state;
+    for (s = 0; s < 4; s++)
+        for (k = 0; k < 4; k++) {
+            size_t n = (size_t)sizes[s], group = (size_t)groups[k], each = (n + group - 1) / group;
+            shs_ksvd_options o = SHS_ZERO;
+            counted less, more;
+            o.parallel_atoms = groups[k], o.replace = SHS_REPLACE_RANDOM, o.prune_coherence = 1;
+            o.iterations = 2, less = count_learning(o, sizes[s]);
+            o.iterations = 4, more = count_learning(o, sizes[s]);
+            assert_int_equal(less.calls, 4 + 2 * (each + 2));
+            assert_int_equal(more.calls - less.calls, 2 * (each + 2));
+            assert_int_equal(more.values - less.values, 2 * ((P + 1) * n + 2 * n + 2 + 2 * (each + 2)));
+            o.rmse_after_update = 1;
+            assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 4);
+            o.rmse_after_update = 0, o.rounds = 3;
+            assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 8 * each);
+            o.replace = SHS_REPLACE_LEAVE;
+            assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 8 * each);
+        }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_are_ones_own),
@@ -584,6 +634,7 @@ int main(void) {
         cmocka_unit_test(test_other_calls_are_seen),
         cmocka_unit_test(test_a_rank_with_a_bad_context),
         cmocka_unit_test(test_a_failing_reduction_is_the_last),
+        cmocka_unit_test(test_reductions_of_learning),
     };
     return cmocka_run_group_tests_name("ranks", tests, open_world, close_world);
 }
