@@ -29,6 +29,7 @@
       10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
+      13  spectra (targets)                >>spectra detect_naive
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -52,12 +53,13 @@
        SPARSEHS_NO_STDLIB        impl  no <stdlib.h>: no default allocator, so the context must bring one (or an arena)
        SPARSEHS_MALLOC(n), SPARSEHS_FREE(p)   impl  replace the default allocator (define both)
        SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
-                                       FastICA in double, _EXP and _TANH yourself
+                                       FastICA in double, _EXP and _TANH, for angles of spectra _ACOS (or _ACOSF) yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (5 KB on a Cortex-M4)
-       SPARSEHS_NO_CUBES         impl  without sections 9 to 12: half of the code and of the compiler's time. sparsehs_cl.h
+       SPARSEHS_NO_CUBES         impl  without sections 9 to 13: half of the code and of the compiler's time. sparsehs_cl.h
        SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
        SPARSEHS_NO_MODELS        impl  without section 12
+       SPARSEHS_NO_SPECTRA       impl  without section 13
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
@@ -222,6 +224,8 @@ typedef double shs_wide;
 #define shs_model_load SHS__LINK(model_load)
 #define shs_model_free SHS__LINK(model_free)
 #define shs_ica_naive SHS__LINK(ica_naive)
+#define shs_detector_name SHS__LINK(detector_name)
+#define shs_detect_naive SHS__LINK(detect_naive)
 #endif
 
 /* What stands before each declaration. A private copy is private whatever the other files are told. */
@@ -1242,6 +1246,43 @@ SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *u
                                   shs_model *model);
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 
+/* ================================================================================================================== */
+/* 13  SPECTRA: targets, endmembers, abundances                                                                       */
+/* ================================================================================================================== */
+
+/* How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean
+   of x x':
+
+       MF    (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)           the matched filter (Reed, Mallett, Brennan 1974)
+       CEM   t'R^-1 x / t'R^-1 t                         constrained energy minimization (Harsanyi 1993)
+       ACE   ((t-m)'C^-1(x-m))^2 / ((t-m)'C^-1(t-m) (x-m)'C^-1(x-m))    adaptive cosine estimator (Kraut, Scharf 1999): the
+                                                         squared cosine between x and t in whitened coordinates
+       SAM   arccos(t'x / |t||x|)                        spectral angle mapper, in radians (Kruse et al. 1993)
+       OSP   t'P x / t'P t, P = I - U(U'U)^-1 U'         orthogonal subspace projection of the undesired spectra, the columns
+                                                         of U (Harsanyi, Chang 1994), scaled so that the target scores 1
+
+   The target itself scores 1, and 0 in SAM, in which alone a low score is a find. MF, CEM and OSP are affine in x, so that a
+   pixel with half a target has half the score. */
+#define SHS_DETECTOR_LIST(X)                                                                                                   \
+    X(SHS_DETECTOR_MF, mf)                                                                                                     \
+    X(SHS_DETECTOR_CEM, cem)                                                                                                   \
+    X(SHS_DETECTOR_ACE, ace)                                                                                                   \
+    X(SHS_DETECTOR_SAM, sam)                                                                                                   \
+    X(SHS_DETECTOR_OSP, osp)
+typedef enum shs_detector {
+#define SHS__ENUM(code, name) code,
+    SHS_DETECTOR_LIST(SHS__ENUM)
+#undef SHS__ENUM
+        SHS_DETECTOR_COUNT
+} shs_detector;
+/* Its name, "ace"; NULL where it is none. */
+SHS_API const char *shs_detector_name(shs_detector method);
+
+/* The naive twin: scores (m) of the columns of X (n x m) for the target t (n); U (n x u, u < n, linearly independent) is OSP's.
+   Scratch: mean, w, v (n), A (n x n). */
+SHS_API void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
+                              const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A);
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -1443,6 +1484,12 @@ typedef struct shs_engine {
 #define SPARSEHS_LOG(x) log(x)
 #define SPARSEHS_LOGF(x) logf(x)
 #endif
+#ifndef SPARSEHS_ACOS
+#define SPARSEHS_ACOS(x) acos(x)
+#endif
+#ifndef SPARSEHS_ACOSF
+#define SPARSEHS_ACOSF(x) acosf(x)
+#endif
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
 #include <omp.h>
 #define SHS__OPENMP
@@ -1464,6 +1511,7 @@ typedef struct shs_engine {
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__WSQRT(x) SPARSEHS_SQRTF(x)
+#define SHS__WACOS(x) SPARSEHS_ACOSF(x)
 #define SHS__WCOS(x) SPARSEHS_COSF(x)
 #define SHS__WLOG(x) SPARSEHS_LOGF(x)
 #define SHS__WIDE_EPS 1.1920928955078125e-7f
@@ -1471,6 +1519,7 @@ typedef struct shs_engine {
 #define SHS__WIDE_MIN SHS__REAL_MIN
 #else
 #define SHS__WSQRT(x) SPARSEHS_SQRT(x)
+#define SHS__WACOS(x) SPARSEHS_ACOS(x)
 #define SHS__WCOS(x) SPARSEHS_COS(x)
 #define SHS__WLOG(x) SPARSEHS_LOG(x)
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
@@ -12184,6 +12233,74 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 }
 
 #endif /* SPARSEHS_NO_MODELS */
+
+/* ================================================================================================================== */
+/* 13  SPECTRA                                                                                              >>spectra */
+/* ================================================================================================================== */
+
+#if !defined(SPARSEHS_NO_SPECTRA) || defined(SPARSEHS_STATIC)
+
+/* What known spectra say of pixels, on the moments and maps of section 9 and the products of section 10. */
+
+/* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
+
+SHS__PUBLIC const char *shs_detector_name(shs_detector method) {
+#define SHS__NAME(code, name) #name,
+    static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAME) NULL};
+#undef SHS__NAME
+    return (unsigned)method < SHS_DETECTOR_COUNT ? names[method] : NULL;
+}
+
+/* x less its part along the unit vector q. */
+SHS__PRIVATE void shs__wide_take_off(int n, const shs_wide *q, shs_wide *x) {
+    shs_wide along = 0;
+    int i;
+    for (i = 0; i < n; i++) along += q[i] * x[i];
+    for (i = 0; i < n; i++) x[i] -= along * q[i];
+}
+
+/* The angle of a cosine that rounding may have brought beyond 1. */
+SHS__PRIVATE shs_wide shs__wide_angle(shs_wide cosine) {
+    return cosine >= 1 ? 0 : SHS__WACOS(cosine <= -1 ? (shs_wide)-1 : cosine);
+}
+
+/* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) all scores but SAM's and
+   ACE's are y / w'(t - mean); those two are functions of the cosine. */
+SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
+                                  const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A) {
+    ptrdiff_t i, b, k;
+    shs_wide y, own = 0, length2;
+    int centred = method == SHS_DETECTOR_MF || method == SHS_DETECTOR_ACE;
+    shs_moments_naive(n, m, X, mean, A);
+    for (b = 0; b < n && !centred; b++)
+        for (k = 0; k < n; k++) A[k + b * n] = method == SHS_DETECTOR_CEM ? A[k + b * n] + mean[k] * mean[b] : k == b;
+    for (b = 0; b < n; b++) w[b] = t[b] - (mean[b] = centred ? mean[b] : 0);
+    for (k = 0; k < u && method == SHS_DETECTOR_OSP; k++) { /* Gram-Schmidt: U's columns, orthonormal, in place of A's */
+        shs_wide *q = A + k * n;
+        for (b = 0; b < n; b++) q[b] = U[b + k * n];
+        for (i = 0; i < k; i++) shs__wide_take_off(n, A + i * n, q);
+        for (length2 = 0, b = 0; b < n; b++) length2 += q[b] * q[b];
+        for (b = 0; b < n; b++) q[b] /= SHS__WSQRT(length2);
+        shs__wide_take_off(n, q, w);
+    }
+    if (method != SHS_DETECTOR_OSP) {
+        shs__pca_factorize_naive(n, A);
+        shs__pca_forward_naive(n, A, w, 1);
+        shs__pca_backward_naive(n, A, w, 1);
+    }
+    for (b = 0; b < n; b++) own += w[b] * (t[b] - mean[b]);
+    for (i = 0; i < m; i++) {
+        for (y = 0, b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
+        scores[i] = y / own;
+        if (method != SHS_DETECTOR_ACE && method != SHS_DETECTOR_SAM) continue;
+        shs__pca_forward_naive(n, A, v, 1);
+        for (length2 = 0, b = 0; b < n; b++) length2 += v[b] * v[b];
+        scores[i] = y / SHS__WSQRT(own * length2);
+        scores[i] = method == SHS_DETECTOR_ACE ? scores[i] * scores[i] : shs__wide_angle(scores[i]);
+    }
+}
+
+#endif /* SPARSEHS_NO_SPECTRA */
 
 #endif /* SHS__CUBES */
 #endif /* SHS__REMAINDER */

@@ -29,6 +29,8 @@ static void counted_free(void *block) {
 #define SPARSEHS_LOGF(x) logf(x)
 #define SPARSEHS_EXP(x) exp(x)
 #define SPARSEHS_TANH(x) tanh(x)
+#define SPARSEHS_ACOS(x) acos(x)
+#define SPARSEHS_ACOSF(x) acosf(x)
 #endif
 #define SPARSEHS_IMPLEMENTATION
 #ifdef SPARSEHS_FILE /* under another name */
@@ -282,6 +284,20 @@ static void models(const shs_context *ctx, const shs_pca *pca) {
 }
 #endif
 
+#ifndef SPARSEHS_NO_SPECTRA
+/* The third pixel is the target. */
+static void spectra(void) {
+    static const shs_wide X[2 * 3] = {1, 0, 0, 1, 2, 2}, U[2] = {1, 0};
+    shs_wide scores[3], mean[2], w[2], v[2], matrix[4], best;
+    int method;
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        shs_detect_naive((shs_detector)method, 2, 3, X, X + 4, 1, U, scores, mean, w, v, matrix);
+        best = method == SHS_DETECTOR_SAM ? 0 : 1;
+        expect(off(scores[2], best) < (shs_wide)1e-3f, shs_detector_name((shs_detector)method));
+    }
+}
+#endif
+
 static void cubes(const shs_context *ctx) {
     shs_cube cube = draw_cube(), components = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
@@ -315,6 +331,9 @@ static void cubes(const shs_context *ctx) {
     for (i = 0; i < SAMPLES * LINES; i++) square += (outputs[2 * i] > 0) == (i % 2 == 1);
     expect(square == 0 || square == SAMPLES * LINES, "cubes: the first source is the square wave");
     shs_ica_free(ctx, &ica);
+#ifndef SPARSEHS_NO_SPECTRA
+    spectra();
+#endif
 }
 #endif
 #endif
