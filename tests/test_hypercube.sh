@@ -953,6 +953,24 @@ check "rx finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
 
+echo "== a file that becomes shorter while it is used"
+# The program waits for the first bytes of the mask's header, from a pipe: then the cube's size has been looked at, and nothing of
+# the cube has been read. What it opens after that is a file in the pipe's place.
+header mark64 64 64 1 1 bsq 0
+head -c 4096 /dev/zero | tr '\000' '\001' >mark64.img
+for block in "" "--block 8"; do
+    head -c 40960 /dev/urandom >cut.img; header cut 64 64 10 1 bip 0
+    rm -f late.hdr; mkfifo late.hdr; cp mark64.img late.img
+    # shellcheck disable=SC2086 # two words or none
+    "$program" pca cut.hdr bad.hdr --mask late.hdr --components 2 $block >out.txt 2>err.txt & pid=$!
+    exec 9>late.hdr; : >cut.img; cp mark64.hdr late.new; mv late.new late.hdr; printf ENVI >&9; exec 9>&-
+    wait $pid; got=$?
+    check "it fails $block" is $got 1
+    check "it says so $block" grep -q '^[^ ]*: cut.img: reading it failed: it ends early' err.txt
+    check "it leaves nothing $block" bash -c '! ls bad.* ./*.part'
+done
+rm late.hdr
+
 echo "== a disk that is full"
 cp pc.img before.img; cp pc.hdr before.hdr
 check "no room: fails" bash -c "ulimit -f 20; ! '$program' pca scene.hdr pc.hdr --components 5 2>err.txt"

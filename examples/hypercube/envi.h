@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #ifdef EXAMPLE_POSIX
 #include <dirent.h>
+#include <sys/mman.h>
 #endif
 
 /* ---- value types ------------------------------------------------------------------------------------------------- */
@@ -274,6 +275,8 @@ typedef struct cube_file {
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
     void *raw;           /* room for values before that */
     size_t raw_bytes;
+    void *map; /* the file, where its values are used as they lie in it */
+    size_t map_bytes;
     shs_type type; /* the values of the cube */
     shs_interleave interleave;
     int samples, lines, bands, swap;
@@ -290,6 +293,8 @@ typedef struct cube_file {
     uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
     uint64_t beyond;       /* values of the last pass that a shs_real cannot hold */
 } cube_file;
+
+static const char *mapped_name; /* the file that is in memory as it is: where it becomes shorter, the system sends SIGBUS */
 
 static int seek_to(FILE *file, uint64_t position) {
 #if defined(EXAMPLE_POSIX)
@@ -408,6 +413,31 @@ static int read_lines(void *user, int first, int lines, void *block) {
         if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
     }
     return failed;
+}
+
+/* The values of the cube where the file has them, NULL where they lie apart in it or have to be made from those stored: the
+   system keeps files in memory anyway, and a copy of them would take longer than a statistic of them. */
+static const void *map_values(cube_file *f) {
+#ifdef EXAMPLE_POSIX
+    int whole_lines = f->samples == f->stored_samples, all_lines = f->lines == f->stored_lines;
+    int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && f->around[0] + f->around[1] == 0;
+    int counted = f->type == SHS_TYPE_F64 && sizeof(shs_real) == 4; /* those beyond, as they are read */
+    uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored_lines;
+    uint64_t start = f->offset + (uint64_t)f->top * line;
+    void *map;
+    if (!together || counted || f->gain || start % shs_type_size(f->stored) || size > SIZE_MAX / 2) return NULL;
+    map = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f->file), 0); /* devices may ask to write */
+    if (map == MAP_FAILED) return NULL;
+    posix_madvise(map, (size_t)size, POSIX_MADV_WILLNEED); /* from disk, in order, while computing begins */
+    f->map = map;
+    f->map_bytes = (size_t)size;
+    f->moved += line * (uint64_t)f->lines;
+    mapped_name = f->data_name;
+    return (const char *)map + start;
+#else
+    (void)f;
+    return NULL;
+#endif
 }
 
 static int write_lines(void *user, int first, int lines, const void *block) {
@@ -648,6 +678,9 @@ static cube_file cube_open(const char *name, const char *data_name) {
 }
 
 static void cube_close(cube_file *f) {
+#ifdef EXAMPLE_POSIX
+    if (f->map) munmap(f->map, f->map_bytes);
+#endif
     if (f->file) fclose(f->file);
     header_free(&f->text);
     free(f->gain);

@@ -16,16 +16,23 @@ static void remove_parts(void) {
 }
 
 #ifdef EXAMPLE_POSIX
+/* Here only what POSIX allows while a signal is handled. */
+static void say(const char *text) {
+    if (write(2, text, strlen(text)) < 0) _exit(EXIT_ERROR);
+}
+
 static void interrupted(int number) {
     int i;
     for (i = 0; i < MAX_PARTS; i++)
         if (parts[i]) unlink(parts[i]);
-    _exit(128 + number);
+    if (number != SIGBUS || !mapped_name) _exit(128 + number);
+    say(program_name), say(": "), say(mapped_name), say(": reading it failed: it ends early, or its disk fails\n");
+    _exit(EXIT_ERROR);
 }
 
 /* A signal that is ignored, as under nohup, stays so. */
 static void catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGBUS};
     size_t i;
     signal(SIGXFSZ, SIG_IGN); /* the write fails, and is reported */
     for (i = 0; i < sizeof numbers / sizeof *numbers; i++)

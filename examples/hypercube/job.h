@@ -9,7 +9,7 @@
 
 /* ---- a job begins ------------------------------------------------------------------------------------------------- */
 
-/* Whole below 1 GB, unless --block wishes otherwise. */
+/* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
 static void load_or_stream(job *j) {
     const cube_file *in = &j->in;
     uint64_t line = (uint64_t)in->samples * (uint64_t)in->bands * shs_type_size(in->type); /* below 2^65 / 2 */
@@ -18,7 +18,7 @@ static void load_or_stream(job *j) {
         j->cube.read_fn = read_lines;
         j->cube.read_user = &j->in;
         j->cube.block_lines = j->s->block < j->in.lines ? j->s->block : j->in.lines;
-    } else {
+    } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
         j->pixels = allocate((size_t)bytes, 1);
         must_read(&j->in, 0, j->in.lines, j->pixels);
         j->cube.pixels = j->pixels;

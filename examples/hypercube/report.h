@@ -107,7 +107,7 @@ static void print_verbose(const job *j) {
     threads = j->s->threads ? j->ctx.threads : omp_get_max_threads();
 #endif
     printf("input         %s, %s, %s\n", type_info(in->stored)->name, interleaves[in->interleave],
-           j->pixels ? "in memory" : "in blocks of lines");
+           j->cube.pixels ? "in memory" : "in blocks of lines");
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[out->interleave]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
     printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
