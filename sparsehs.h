@@ -213,6 +213,8 @@ typedef double shs_wide;
 #define shs_rx SHS__LINK(rx)
 #define shs_pca_naive SHS__LINK(pca_naive)
 #define shs_mnf_naive SHS__LINK(mnf_naive)
+#define shs_noise_naive SHS__LINK(noise_naive)
+#define shs_noise_residual_naive SHS__LINK(noise_residual_naive)
 #define shs_rx_naive SHS__LINK(rx_naive)
 #define shs_contrast_name SHS__LINK(contrast_name)
 #define shs_ica_fit SHS__LINK(ica_fit)
@@ -1025,6 +1027,14 @@ SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cu
 /* 10  PRINCIPAL COMPONENTS                                                                                           */
 /* ================================================================================================================== */
 
+/* The neighbour that a pixel is compared with for its noise, right, below or both; or the mean of these three covariances. */
+typedef enum shs_neighbours {
+    SHS_NEIGHBOURS_RIGHT = 0,
+    SHS_NEIGHBOURS_LOWER = 1,
+    SHS_NEIGHBOURS_DIAGONAL = 2,
+    SHS_NEIGHBOURS_MEAN = 3
+} shs_neighbours;
+
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the
    k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive. */
 typedef struct shs_pca_options {
@@ -1035,6 +1045,10 @@ typedef struct shs_pca_options {
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     shs_divisor divisor;          /* of the covariance: n or n - 1 */
     shs_precision precise;
+    shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise */
+    int noise_residual;        /* non-zero: of these, what the bands on both sides do not predict (shs_mnf_fit) */
+    const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated */
+    int ldn;                   /* of noise; 0 = bands */
     uint32_t end_canary;
 } shs_pca_options;
 
@@ -1050,6 +1064,7 @@ typedef struct shs_pca {
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
     shs_wide *backward;        /* bands x components: x = backward component + mean */
+    shs_wide *noise;           /* MNF: the noise covariance that it is of, bands x bands; otherwise NULL */
     shs_precision precise;
     void *block;
 } shs_pca;
@@ -1063,8 +1078,14 @@ SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, con
 SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
                                         shs_pca *pca);
 /* Minimum noise fraction (Green et al. 1988): components ordered by signal to noise, the eigenvalues of the covariance in
-   coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours in a line.
-   eigenvalue = 1 + signal to noise ratio. Always precise. SHS_RANK_TOO_LOW: more components than the noise has dimensions. */
+   coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours; a difference
+   counts where both pixels are valid, and in the lines of one rank. eigenvalue = 1 + signal to noise ratio, so that
+   eigenvalue_at_least = 1 + r keeps components of at least the ratio r. Always precise.
+   Differences of neighbours hold some of the scene, too: edges and slopes. Most of that is in all bands alike. So with
+   noise_residual each band's difference is predicted by those of the bands on both sides (least squares over all differences),
+   and the residuals' variances are the noise, as of Roger and Arnold 1996; noise is then independent from band to band: its
+   covariance is diagonal.
+   SHS_RANK_TOO_LOW: more components than the noise has dimensions. SHS_BAD_LDN. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
 SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
@@ -1092,11 +1113,15 @@ SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const sh
 
 /* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
    descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n)
-   and d (n x m) are scratch. Anomaly scores (m): L (n x n) and u (n) are scratch. */
+   and d (n x m) are scratch. Noise covariance N (n x n): of the differences to the pixel `right` and `down` of each; mean
+   (n) and d (n x m) are scratch; and the residual's, from them. Anomaly scores (m): L (n x n) and u (n) are scratch. */
 SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
                            shs_wide *C);
 SHS_API void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
                            shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d);
+SHS_API ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int right, int down,
+                                  shs_wide *mean, shs_wide *N, shs_wide *d);
+SHS_API void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N);
 SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u);
 
 /* ================================================================================================================== */
@@ -1214,7 +1239,7 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
    column by column as in the structs. With n bands, k components, e eigenvalues:
 
         0  8 bytes  SHSmodel                  32  f64       count: pixels
-        8  u32      version: 1                40  f64       total variance (ICA: 0)
+        8  u32      version: 1; 2: with noise 40  f64       total variance (ICA: 0)
        12  u32      shs_model_kind            48  12 bytes  zero
        16  u32      n                         60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
        20  u32      k                         64  f64       the arrays below
@@ -1222,6 +1247,7 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
        28  u32      flags: 1 = wavelengths are there; ICA: 2 = all converged, 4 = by fourth moments; and 256 x precise
 
        PCA, MNF:  mean (n), scale (n), eigenvalues (e), vectors (n x k), backward (n x k)
+       MNF:       in version 2 the noise covariance (n x n)
        ICA:       mean (n), eigenvalues (k), whitening (k x n), rotation (k x k), unmixing (k x n), mixing (n x k)
        all:       wavelengths (n), where they are there
        ICA:       seven of each component: iterations, restarts, converged, change, kurtosis, negentropy, extraction */
@@ -9116,12 +9142,17 @@ typedef struct shs__panel {
     unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
 } shs__panel;
 
+/* ... ends with the right neighbour of its last pixel; or its second half are the neighbours in the line above. */
+typedef enum shs__pairs { SHS__NO_PAIRS, SHS__PAIRS_RIGHT, SHS__PAIRS_ABOVE, SHS__PAIRS_DIAGONAL } shs__pairs;
+
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
     int planes, foreign; /* foreign: values in the other byte order, or not aligned to their size */
     int raw;                   /* panels are not converted: their spectra are found */
-    int neighbours;            /* a panel lies within a line and ends with the right neighbour of its last pixel */
+    shs__pairs pairs;          /* pixels are compared with their neighbours: a panel lies within a line and ... */
+    void *above;               /* elements: the last line of the block before, pixel after pixel; NULL: not wanted */
+    unsigned char *above_missing; /* samples */
     int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
     struct shs__white *white;  /* pixels come whitened; NULL: as they are */
     const void *shift;         /* used elements */
@@ -9151,6 +9182,10 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
     r->shift = r->zeros;
+    if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
+        r->above = SHS__CARVE_ELEMENTS(l, r->kernels, shs__layout_product((size_t)v->samples, used, 1));
+        r->above_missing = SHS__CARVE(l, unsigned char, (size_t)v->samples);
+    }
     r->panels = SHS__CARVE(l, shs__panel, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__panel counted, *panel = l->base ? r->panels + i : &counted;
@@ -9376,7 +9411,32 @@ SHS__PRIVATE void shs__px_read_raw(const shs__reader *r, shs__panel *panel) {
     }
 }
 
-SHS__PRIVATE void shs__px_read_elements(const shs__reader *r, shs__panel *panel) {
+/* The line above the first of the block, from sample x on: `count` pixels to place k0 of the panel. */
+SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, size_t x, int count, int k0) {
+    size_t used = (size_t)r->view.used, bytes = (size_t)r->kernels->bytes, b, k;
+    unsigned char *to = (unsigned char *)panel->X;
+    const unsigned char *from = (const unsigned char *)r->above + x * used * bytes;
+    memcpy(panel->missing + k0, r->above_missing + x, (size_t)count);
+    if (!r->planes) memcpy(to + (size_t)k0 * used * bytes, from, (size_t)count * used * bytes);
+    for (b = 0; b < used && r->planes; b++)
+        for (k = 0; k < (size_t)count; k++)
+            memcpy(to + (b * SHS__PANEL_PIXELS + (size_t)k0 + k) * bytes, from + (k * used + b) * bytes, bytes);
+}
+
+/* The second half of a panel whose pixels lie in one line: their neighbours above, or above and to the left. */
+SHS__PRIVATE void shs__px_read_neighbours(const shs__reader *r, shs__panel *panel, const unsigned char *mask) {
+    size_t samples = (size_t)r->view.samples, aside = r->pairs == SHS__PAIRS_DIAGONAL;
+    int count = panel->pixels, k;
+    panel->pixels *= 2, panel->valid *= 2;
+    memset(panel->missing + count, 0, (size_t)count);
+    if (panel->first < samples) shs__px_read_above(r, panel, panel->first - aside, count, count);
+    else {
+        for (k = 0; k < count && mask; k++) panel->missing[count + k] = *(mask + k - samples - aside) == 0;
+        shs__px_read_line(r, panel, shs__px_pixel_at(&r->view, panel->first - samples - aside), count, count);
+    }
+}
+
+SHS__PRIVATE void shs__px_read_elements(const shs__reader *r, shs__panel *panel, const unsigned char *mask) {
     const shs__view *v = &r->view;
     int k, here;
     for (k = 0; k < panel->pixels; k += here) {
@@ -9384,6 +9444,7 @@ SHS__PRIVATE void shs__px_read_elements(const shs__reader *r, shs__panel *panel)
         here = shs__px_left_in_line(v, at, panel->pixels - k);
         shs__px_read_line(r, panel, shs__px_pixel_at(v, at), here, k);
     }
+    if (r->pairs > SHS__PAIRS_RIGHT) shs__px_read_neighbours(r, panel, mask);
     if (v->floating) shs__px_mark_not_finite(r, panel);
     if (shs__px_may_miss(v)) shs__px_close_up(r, panel);
 }
@@ -9590,7 +9651,7 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
     }
     for (k = 0; k < count && mask; k++) panel->missing[k] = mask[k] == 0;
     if (r->raw) shs__px_read_raw(r, panel);
-    else shs__px_read_elements(r, panel);
+    else shs__px_read_elements(r, panel, mask);
     if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
@@ -9650,9 +9711,16 @@ SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
     for (i = 0; c->op != SHS_REDUCE_SUM && i < c->count; i++) sums[i] = -SHS__WIDE_MAX;
     while (at < end) {
         size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0, line = (size_t)r->view.samples;
-        if (r->neighbours) {
+        if (r->pairs == SHS__PAIRS_RIGHT) {
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
             next = at % line + count < line;
+        } else if (r->pairs) {
+            int first_line = r->view.first_line == 0 && at < line, first_sample = at % line == 0;
+            count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS / 2), line - at % line);
+            if (first_line || (first_sample && r->pairs == SHS__PAIRS_DIAGONAL)) { /* no neighbour there */
+                at += first_line ? count : 1;
+                continue;
+            }
         }
         panel->ahead = shs__px_next_panel(r, at, count);
         shs__px_read_panel(r, panel, at, (int)(count + next));
@@ -9681,6 +9749,30 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, small = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
     return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : small;
+}
+
+/* The last line of the block at hand becomes the one above the next block, pixel after pixel. */
+SHS__PRIVATE void shs__px_keep_line(shs__reader *r) {
+    size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k, b, bytes = (size_t)r->kernels->bytes;
+    shs__pairs pairs = r->pairs;
+    r->pairs = SHS__NO_PAIRS;
+    for (x = 0; x < samples; x += count) {
+        shs__panel *panel = r->panels;
+        size_t from = 0;
+        count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
+        shs__px_read_panel(r, panel, r->block_pixels - samples + x, (int)count);
+        memcpy(r->above_missing + x, panel->missing, count);
+        for (k = 0; k < count; from += !panel->missing[k], k++) /* what is missing was closed up; its place gets zeros */
+            for (b = 0; b < used; b++) {
+                unsigned char *to = (unsigned char *)r->above + ((x + k) * used + b) * bytes;
+                if (panel->missing[k]) memset(to, 0, bytes);
+                else
+                    memcpy(to,
+                           shs__px_element_at(r->kernels, panel->X, r->planes ? b * SHS__PANEL_PIXELS + from : from * used + b),
+                           bytes);
+            }
+    }
+    r->pairs = pairs;
 }
 
 /* The pixels of the block at hand. */
@@ -9713,6 +9805,7 @@ SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r,
     while (shs__px_next_block(r, &status)) {
         if (c->begin) c->begin(c->state);
         status = shs__px_pass_block(ctx, r, c);
+        if (status == SHS_OK && r->above) shs__px_keep_line(r);
         if (status == SHS_OK && c->end) status = c->end(c->state);
     }
     return status;
@@ -9935,19 +10028,21 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
     for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
-/* Pixels less their right neighbours, where both are valid, in place of the pixels. */
+/* Pixels less their neighbours, where both are valid, in place of the pixels. What is missing has been closed up, so that
+   pixel k is at i, and its neighbour, which was read `apart` later, at j. */
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
-    size_t used = (size_t)job->gram.n, b, i = 0, pairs = 0;
-    int k, planes = job->reader.planes;
-    for (k = 0; k + 1 < panel->pixels; k++) {
-        if (!panel->missing[k] && !panel->missing[k + 1]) {
-            shs_wide *X = (shs_wide *)panel->X, *x = X + i * used, *d = X + pairs * used;
-            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, x, x + used, 1, d);
-            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[i + 1];
+    size_t used = (size_t)job->gram.n, b, i = 0, j = 0, pairs = 0;
+    int k, planes = job->reader.planes, apart = job->reader.pairs == SHS__PAIRS_RIGHT ? 1 : panel->pixels / 2;
+    for (k = 0; k < apart; k++) j += !panel->missing[k];
+    for (k = 0; k + apart < panel->pixels; k++) {
+        if (!panel->missing[k] && !panel->missing[k + apart]) {
+            shs_wide *X = (shs_wide *)panel->X, *d = X + pairs * used;
+            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, X + i * used, X + j * used, 1, d);
+            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[j];
             pairs++;
         }
-        i += !panel->missing[k];
+        i += !panel->missing[k], j += !panel->missing[k + apart];
     }
     panel->valid = (int)pairs;
     sums[0] += (shs_wide)pairs;
@@ -10022,19 +10117,19 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
     shs__px_choose_factors(job);
 }
 
-/* Of the pixels, or of the differences of right neighbours. */
-SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, int neighbours) {
+/* Of the pixels, or of the differences of neighbours. */
+SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, shs__pairs pairs) {
     size_t used = (size_t)v->used;
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
-    job->reader.neighbours = neighbours;
+    job->reader.pairs = pairs;
     job->reader.tiles = shs__imax(v->used / 4, 1);
     job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
-    job->gram.whole = !neighbours && shs__px_whole_possible(v->cube->type);
-    job->consumer.begin = neighbours ? NULL : shs__px_moments_begin;
-    job->consumer.work = neighbours ? shs__px_noise_panel : shs__px_moments_panel;
+    job->gram.whole = !pairs && shs__px_whole_possible(v->cube->type);
+    job->consumer.begin = pairs ? NULL : shs__px_moments_begin;
+    job->consumer.work = pairs ? shs__px_noise_panel : shs__px_moments_panel;
     job->consumer.finish = shs__px_gram_finish;
-    job->consumer.state = job, job->consumer.phase = neighbours ? "noise" : "moments";
+    job->consumer.state = job, job->consumer.phase = pairs ? "noise" : "moments";
     job->consumer.count = 1 + used + used * used;
 }
 
@@ -10491,14 +10586,16 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
     return again;
 }
 
-/* Moments of the pixels or, where the job is about neighbours, of the noise: the sums go to the job. */
+/* Moments of the pixels or, where the job is about pairs, of the noise: the sums go to the job. An engine's noise is that of
+   right neighbours. */
 SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
     shs_status status;
     int wide = shs__is_wide(precise);
-    do status = job->reader.neighbours
-                    ? SHS__ASK(px->engine, pixels_noise, (px->remote, sums))
-                    : SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
+    do
+        status = job->reader.pairs > SHS__PAIRS_RIGHT ? (px->engine ? SHS_UNSUPPORTED : SHS_OK)
+                 : job->reader.pairs                  ? SHS__ASK(px->engine, pixels_noise, (px->remote, sums))
+                                     : SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
     while (shs__px_ask_narrow(precise, status, &wide));
     return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
 }
@@ -10632,7 +10729,7 @@ SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *f
 }
 
 /* Adds the moments of the pixels, or of the differences of neighbours. */
-SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, int neighbours,
+SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, shs__pairs pairs,
                                             shs_moments *moments) {
     shs_moments more = SHS_ZERO;
     shs__moments_job job;
@@ -10642,7 +10739,7 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
-    shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), neighbours);
+    shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), pairs);
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) job.shift[i] = (shs_real)moments->shift[i];
@@ -10661,7 +10758,7 @@ SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, const shs_cube
                                           shs_moments *moments) {
     shs__pixels px;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, 0, moments);
+    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, SHS__NO_PAIRS, moments);
     shs__px_close(&px);
     return status;
 }
@@ -10671,7 +10768,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
     if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISION_NEVER) return SIZE_MAX;
-    shs__px_moments_job_init(&job, &v, shs__is_wide(precise), 0);
+    shs__px_moments_job_init(&job, &v, shs__is_wide(precise), SHS__NO_PAIRS);
     shs__px_moments_job_layout(&l, &job, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
@@ -10875,18 +10972,52 @@ SHS__PRIVATE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x,
     }
 }
 
-/* The noise is half the covariance of the differences of neighbours, N = L L'. In coordinates L^-1 x it is white: values are
-   the eigenvalues of L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
+/* d: the differences of the pixels to those `right` samples and `down` lines from them; N: half their covariance. Returns how
+   many there are. */
+SHS__PUBLIC ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int right, int down,
+                                      shs_wide *mean, shs_wide *N, shs_wide *d) {
+    ptrdiff_t y, x, b, pairs = 0;
+    for (y = 0; y + down < lines; y++)
+        for (x = 0; x + right < samples; x++, pairs++)
+            for (b = 0; b < n; b++)
+                d[b + pairs * n] = X[b + ((y + down) * samples + x + right) * n] - X[b + (y * samples + x) * n];
+    shs_moments_naive(n, pairs, d, mean, N);
+    for (b = 0; b < (ptrdiff_t)n * n; b++) N[b] /= 2;
+    return pairs;
+}
+
+/* N: half the mean square of what is left of each band's differences when those of the band before it, and of the one behind it
+   made orthogonal to that one, are taken off; all less their means. 0 off the diagonal. */
+SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N) {
+    ptrdiff_t b, i;
+    for (i = 0; i < (ptrdiff_t)n * n; i++) N[i] = 0;
+    for (b = 0; b < n; b++) {
+        shs_wide aa = 0, ac = 0, cc = 0, ax = 0, cx = 0;
+        for (i = 0; i < pairs; i++) {
+            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            aa += a * a, ac += a * c, ax += a * (d[b + i * n] - mean[b]);
+        }
+        for (i = 0; i < pairs; i++) {
+            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            if (aa > 0) c -= ac / aa * a;
+            cc += c * c, cx += c * (d[b + i * n] - mean[b]);
+        }
+        for (i = 0; i < pairs; i++) {
+            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            shs_wide x = d[b + i * n] - mean[b];
+            if (aa > 0) c -= ac / aa * a, x -= ax / aa * a;
+            if (cc > 0) x -= cx / cc * c;
+            N[b + b * n] += x * x / (shs_wide)pairs / 2;
+        }
+    }
+}
+
+/* The noise is that of neighbours in a line, N = L L'. In coordinates L^-1 x it is white: values are the eigenvalues of
+   L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
 SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
                                shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d) {
-    ptrdiff_t i, b, pairs = 0;
-    for (i = 0; i < lines * samples; i++)
-        if ((i + 1) % samples != 0) {
-            for (b = 0; b < n; b++) d[b + pairs * n] = X[b + (i + 1) * n] - X[b + i * n];
-            pairs++;
-        }
-    shs_moments_naive(n, pairs, d, mean, L);
-    for (i = 0; i < (ptrdiff_t)n * n; i++) L[i] /= 2;
+    ptrdiff_t b;
+    shs_noise_naive(n, lines, samples, X, 1, 0, mean, L, d);
     shs__pca_factorize_naive(n, L);
     shs_moments_naive(n, lines * samples, X, mean, C);
     for (b = 0; b < n; b++) shs__pca_forward_naive(n, L, C + b * n, 1); /* the columns, then the rows */
@@ -10946,7 +11077,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
 SHS__PRIVATE shs_status shs__pca_check(const shs_pca_options *o, int bands) {
-    if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
+    if (!SHS__ZEROED(o) || (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) return SHS_BAD_OPTIONS;
     if (o->components < 0 || o->components > bands) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->variance) || o->variance < 0 || o->variance > 1) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
@@ -10966,7 +11097,7 @@ SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_w
     return k;
 }
 
-SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values) {
+SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values, int mnf) {
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     size_t cells = shs__layout_product((size_t)bands, (size_t)components, 1);
@@ -10977,6 +11108,7 @@ SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, in
         pca->vectors = SHS__CARVE(&l, shs_wide, cells);
         pca->forward = SHS__CARVE(&l, shs_wide, cells);
         pca->backward = SHS__CARVE(&l, shs_wide, cells);
+        if (mnf) pca->noise = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)bands, (size_t)bands, 1));
     }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
@@ -11041,12 +11173,12 @@ SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with)
 }
 
 /* The result of a fit. `values` eigenvalues were found, and eigenvectors V of the (scaled) covariance; with `rank`, which is
-   that of the noise, of the whitened one: then the vectors are whitener V, and room V leads back. */
+   that of the noise (o->noise), of the whitened one: then the vectors are whitener V, and room V leads back. */
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, int n, int values,
                                         int rank, shs_wide total, shs_wide count, shs_pca *pca) {
     shs_pca made = SHS_ZERO;
     int k = shs__pca_count(o, values, f->values, total), i, j;
-    shs_status status = shs__pca_create(ctx, &made, n, k, values);
+    shs_status status = shs__pca_create(ctx, &made, n, k, values, rank);
     if (status != SHS_OK) return status;
     made.count = count;
     made.total_variance = total;
@@ -11057,6 +11189,8 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     if (rank) {
         shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
         shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
+        for (j = 0; j < n; j++)
+            memcpy(SHS__AT(made.noise, n, 0, j), SHS__AT(o->noise, o->ldn, 0, j), (size_t)n * sizeof(shs_wide));
     } else {
         memcpy(made.vectors, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
         memcpy(made.backward, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
@@ -11121,7 +11255,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (mnf && ldn < n) return SHS_BAD_LDN;
     if (!pca) return SHS_BAD_OUTPUT;
     status = shs__pca_check(&o, n);
-    if (mnf) o.correlation = 0;
+    if (mnf) o.correlation = 0, o.noise = noise, o.ldn = ldn;
     values = o.components > 0 ? o.components : n;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
@@ -11158,30 +11292,78 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
 
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       const shs_sink *sink) {
-    const int64_t numbers[] = {o->components, o->correlation != 0, o->divisor, (int64_t)o->precise};
+    const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,      (int64_t)o->precise,
+                               (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL};
     const shs_wide two[] = {o->variance, o->eigenvalue_at_least};
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
 }
 
-/* The fit over the pixels of all ranks: their moments, for MNF those of the differences of neighbours too, then the
-   eigenproblem. Only when it goes well on all of them is there a result. */
+/* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: N_bb less
+   (u v) (p c; c q)^-1 (u v)'. Where the two are all but dependent, or one is not there, the better one predicts alone. */
+SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
+    int l = b > 0 ? b - 1 : b + 1, r = b + 1 < n ? b + 1 : b - 1;
+    shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
+    if (n == 1) return whole;
+    p = *SHS__AT(N, n, l, l), q = *SHS__AT(N, n, r, r), c = *SHS__AT(N, n, r, l);
+    u = *SHS__AT(N, n, b, l), v = *SHS__AT(N, n, b, r);
+    determinant = p * q - c * c;
+    if (determinant > SHS__RANK_EPS * p * q) by_two = (u * u * q - 2 * u * v * c + v * v * p) / determinant;
+    by_l = p > 0 ? u * u / p : 0, by_r = q > 0 ? v * v / q : 0;
+    if (by_two < by_l) by_two = by_l;
+    if (by_two < by_r) by_two = by_r;
+    return by_two < whole ? whole - by_two : 0;
+}
+
+/* The noise covariance, n x n, over the pixels of all ranks. Differences are summed in a pass for each neighbour; half their
+   covariance is noise. */
+SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_options *o, shs_wide *noise) {
+    const shs_context *ctx = px->ctx;
+    int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN, from = each ? 0 : (int)o->neighbours,
+        to = each ? 2 : from;
+    size_t cells = (size_t)n * (size_t)n, i;
+    shs_status status = SHS_OK;
+    memset(noise, 0, cells * sizeof *noise);
+    for (; from <= to && status == SHS_OK; from++) {
+        shs_moments d = SHS_ZERO;
+        status = shs_moments_create(ctx, n, &d);
+        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, (shs__pairs)(SHS__PAIRS_RIGHT + from), &d);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs_moments_reduce(ctx, &d);
+        if (status == SHS_OK) status = shs_moments_finish(&d, SHS_DIVISOR_N, d.shift, d.products, n); /* in place of the sums */
+        for (i = 0; i < cells && status == SHS_OK; i++) noise[i] += d.products[i] / (each ? 6 : 2);
+        shs_moments_free(ctx, &d);
+    }
+    return status;
+}
+
+/* Only the residuals' variances stay. */
+SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) {
+    int b;
+    for (b = 0; b < n; b++) residual[b] = shs__noise_residual(n, noise, b);
+    memset(noise, 0, (size_t)n * (size_t)n * sizeof *noise);
+    for (b = 0; b < n; b++) *SHS__AT(noise, n, b, b) = residual[b];
+}
+
+/* The fit over the pixels of all ranks: their moments, for MNF the noise, too, then the eigenproblem. Only when it goes well on
+   all of them is there a result. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
-    shs_moments pixels = SHS_ZERO, noise = SHS_ZERO, *m = &pixels;
-    int n = px->view.used, neighbours;
-    size_t i;
-    shs_status status = SHS_OK;
-    for (neighbours = 0; neighbours <= mnf && status == SHS_OK; neighbours++, m = &noise) {
-        status = shs_moments_create(ctx, n, m);
-        if (status == SHS_OK) status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, neighbours, m);
-        status = shs__ctx_agree(ctx, status);
-        if (status == SHS_OK) status = shs_moments_reduce(ctx, m);
+    shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* the noise is where there would be products of pixels */
+    const shs_wide *N = mnf ? o->noise : NULL;
+    int n = px->view.used, ldn = o->ldn ? o->ldn : n;
+    shs_status status = shs_moments_create(ctx, n, &pixels);
+    if (status == SHS_OK) status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, &pixels);
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK) status = shs_moments_reduce(ctx, &pixels);
+    if (status == SHS_OK && mnf && !N) {
+        status = shs__ctx_agree(ctx, shs_moments_create(ctx, n, &noise));
+        if (status == SHS_OK) status = shs__pca_noise(px, o, noise.products);
+        if (status == SHS_OK && o->noise_residual) shs__pca_residual(n, noise.products, noise.sum);
+        N = noise.products, ldn = n;
     }
-    if (status == SHS_OK && mnf) { /* half the covariance of the differences, in place of their sums */
-        status = shs_moments_finish(&noise, SHS_DIVISOR_N, noise.shift, noise.products, n);
-        for (i = 0; i < (size_t)n * (size_t)n; i++) noise.products[i] /= 2;
-        if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, noise.products, n, o, pca));
-    } else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, pca));
+    if (status == SHS_OK)
+        status = shs__ctx_agree(ctx, mnf ? shs_mnf_from_noise(ctx, &pixels, N, ldn, o, pca)
+                                         : shs_pca_from_moments(ctx, &pixels, o, pca));
     if (status != SHS_OK) shs_pca_free(ctx, pca);
     shs_moments_free(ctx, &pixels);
     shs_moments_free(ctx, &noise);
@@ -11201,6 +11383,8 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && call == SHS__PCA_RUN) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && call != SHS__PCA_RUN && !pca) status = SHS_BAD_OUTPUT;
+    if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
+    if (status == SHS_OK && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
     status = shs__pca_meet(&px, status, names[call], o, sink);
     if (status == SHS_OK) status = shs__pca_pixels(&px, o, call == SHS__MNF_FIT, &made);
     if (status == SHS_OK && call == SHS__PCA_RUN) {
@@ -11959,7 +12143,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
 /* A model in a file, whose layout stands beside shs_model. shs__md_arrays says which arrays there are: saving, making room and
    loading go through its list. Bytes are put together by shifts, so that the order of the machine's own does not matter. */
 
-enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 1, SHS__MD_NUMBERS = 7 };
+enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7 };
 
 /* One of the two callbacks, and the check sum of what went through it. */
 typedef struct shs__md_file {
@@ -12031,7 +12215,7 @@ SHS__PRIVATE int shs__md_from_bits(uint64_t bits, shs_wide *x) {
 #endif
 
 /* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
-SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, shs__md_array *a) {
+SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
     int ica = m->kind == SHS_MODEL_ICA, count = 0;
     size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands), k = (size_t)(ica ? m->ica.components : m->pca.components);
     size_t cells = shs__layout_product(n, k, 1), square = shs__layout_product(k, k, 1);
@@ -12048,6 +12232,7 @@ SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, shs__md_array *a)
         a[count].values = &m->pca.eigenvalues, a[count++].count = (size_t)m->pca.eigenvalue_count;
         a[count].values = &m->pca.vectors, a[count++].count = cells;
         a[count].values = &m->pca.backward, a[count++].count = cells;
+        if (noise) a[count].values = &m->pca.noise, a[count++].count = shs__layout_product(n, n, 1);
     }
     if (wavelengths) a[count].values = &m->wavelengths, a[count++].count = n;
     return count;
@@ -12096,6 +12281,8 @@ SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count)
     return numbers ? SHS_OK : SHS_DAMAGED_MODEL;
 }
 
+SHS__PRIVATE int shs__md_has_noise(const shs_model *m) { return m->kind == SHS_MODEL_MNF && m->pca.noise != NULL; }
+
 SHS__PRIVATE int shs__md_sizes_ok(int n, int k, int values) { return k > 0 && k <= n && values >= k && values <= n; }
 
 SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *count) {
@@ -12106,7 +12293,7 @@ SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *
               : shs__md_sizes_ok(p->bands, p->components, p->eigenvalue_count)))
         return SHS_BAD_MODEL;
     if (ica && !m->ica.component) return SHS_BAD_MODEL;
-    *count = shs__md_arrays(m, m->wavelengths != NULL, arrays);
+    *count = shs__md_arrays(m, m->wavelengths != NULL, shs__md_has_noise(m), arrays);
     for (i = 0; i < *count; i++)
         if (!*arrays[i].values || !shs__wide_finite(arrays[i].count, *arrays[i].values)) return SHS_BAD_MODEL;
     return SHS_OK;
@@ -12119,7 +12306,7 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     unsigned char head[SHS__MD_HEAD] = "SHSmodel";
     shs_model m;
     shs_wide numbers[SHS__MD_NUMBERS];
-    uint64_t sizes[6] = {SHS__MD_VERSION};
+    uint64_t sizes[6];
     int ica, count = 0, i;
     shs_status status;
     if (!model || !write_fn) return SHS_BAD_MODEL;
@@ -12128,6 +12315,7 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     if (status != SHS_OK) return status;
     f.write_fn = write_fn, f.user = user, f.crc = ~(uint32_t)0;
     ica = m.kind == SHS_MODEL_ICA;
+    sizes[0] = shs__md_has_noise(&m) ? 2 : 1; /* so that what was there before is as before */
     sizes[1] = (uint64_t)m.kind;
     sizes[2] = (uint64_t)(ica ? m.ica.bands : m.pca.bands);
     sizes[3] = (uint64_t)(ica ? m.ica.components : m.pca.components);
@@ -12149,7 +12337,7 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
 }
 
 /* The first bytes: what the model is, and how large. */
-SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *m, int *wavelengths) {
+SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *m, int *wavelengths, int *noise) {
     uint64_t sizes[6];
     shs_wide count, total;
     int i;
@@ -12159,12 +12347,13 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     if (shs__md_get(head + 60, 4) != (uint32_t)~shs__md_crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
     if (!shs__md_from_bits(shs__md_get(head + 32, 8), &count) || !shs__md_from_bits(shs__md_get(head + 40, 8), &total))
         return SHS_DAMAGED_MODEL;
-    if (sizes[1] > SHS_MODEL_ICA || sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX || sizes[5] > 0x2ff ||
-        !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) || (sizes[5] & 0xf8) ||
-        (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
+    if (sizes[1] > SHS_MODEL_ICA || (sizes[0] == 2 && sizes[1] != SHS_MODEL_MNF) || sizes[2] > INT_MAX || sizes[3] > INT_MAX ||
+        sizes[4] > INT_MAX || sizes[5] > 0x2ff || !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) ||
+        (sizes[5] & 0xf8) || (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
         return SHS_DAMAGED_MODEL;
     m->kind = (shs_model_kind)sizes[1];
     *wavelengths = (int)(sizes[5] & 1);
+    *noise = sizes[0] == 2;
     if (m->kind == SHS_MODEL_ICA) {
         m->ica.bands = (int)sizes[2], m->ica.components = (int)sizes[3], m->ica.count = count;
         m->ica.converged = (sizes[5] & 2) != 0, m->ica.used_moments = (sizes[5] & 4) != 0;
@@ -12194,15 +12383,15 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     unsigned char head[SHS__MD_HEAD];
     shs_model m = SHS_ZERO;
     shs_wide numbers[SHS__MD_NUMBERS];
-    int wavelengths = 0, count, i;
+    int wavelengths = 0, noise = 0, count, i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!read_fn || !model) return SHS_BAD_MODEL;
     if (read_fn(user, head, SHS__MD_HEAD)) return SHS_READ_FAILED;
-    status = shs__md_read_head(head, &m, &wavelengths);
+    status = shs__md_read_head(head, &m, &wavelengths, &noise);
     if (status != SHS_OK) return status;
     f.read_fn = read_fn, f.user = user, f.crc = ~(uint32_t)0;
-    count = shs__md_arrays(&m, wavelengths, arrays);
+    count = shs__md_arrays(&m, wavelengths, noise, arrays);
     while (shs__layout_next(ctx, &l, &status)) {
         for (i = 0; i < count; i++) *arrays[i].values = SHS__CARVE(&l, shs_wide, arrays[i].count);
         if (m.kind == SHS_MODEL_ICA) m.ica.component = SHS__CARVE(&l, shs_ica_component, (size_t)m.ica.components);

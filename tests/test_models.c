@@ -105,7 +105,7 @@ static void test_every_bit_comes_back(void **state) {
             memory_file *f = saved(&m), *again;
             size_t n = BANDS, k = KEPT, e = kind == SHS_MODEL_ICA ? k : (size_t)m.pca.eigenvalue_count;
             size_t pca = 2 * n + e + 2 * n * k, ica = n + k + 3 * n * k + k * k + 7 * k;
-            size_t values = (kind == SHS_MODEL_ICA ? ica : pca) + (wavelengths ? n : 0);
+            size_t values = (kind == SHS_MODEL_ICA ? ica : pca) + (kind == SHS_MODEL_MNF ? n * n : 0) + (wavelengths ? n : 0);
             assert_int_equal(f->size, 68 + 8 * values);
             assert_ok(shs_model_load(NULL, read_bytes, f, &got));
             assert_int_equal(f->at, f->size);
@@ -114,6 +114,9 @@ static void test_every_bit_comes_back(void **state) {
             assert_true(kind == SHS_MODEL_ICA ? m.ica.precise == got.ica.precise && m.ica.count == got.ica.count
                                               : m.pca.precise == got.pca.precise);
             assert_int_equal(got.wavelengths != NULL, wavelengths);
+            assert_int_equal(f->bytes[8], kind == SHS_MODEL_MNF ? 2 : 1);
+            assert_int_equal(got.pca.noise != NULL, kind == SHS_MODEL_MNF);
+            if (got.pca.noise) assert_memory_equal(got.pca.noise, m.pca.noise, n * n * sizeof(shs_wide));
             if (wavelengths) assert_memory_equal(got.wavelengths, m.wavelengths, n * sizeof(shs_wide));
             again = saved(&got);
             assert_int_equal(again->size, f->size);
@@ -214,7 +217,9 @@ static void test_impossible_models(void **state) {
         uint32_t value;
         shs_status status;
     } cases[] = {
-        {SHS_MODEL_PCA, 8, 2, SHS_NEWER_MODEL},
+        {SHS_MODEL_PCA, 8, 3, SHS_NEWER_MODEL},
+        {SHS_MODEL_PCA, 8, 2, SHS_DAMAGED_MODEL}, /* only noise makes a second version */
+        {SHS_MODEL_MNF, 8, 1, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 8, 0, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 12, 3, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 16, 0, SHS_DAMAGED_MODEL},

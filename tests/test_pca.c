@@ -904,6 +904,186 @@ static void test_mnf_without_noise(void **state) {
     cube_free(&column), cube_free(&constant);
 }
 
+/* The noise of every neighbour, by the sums of a plain loop over pairs. */
+static double *naive_noise_of(const plain_cube *p, const unsigned char *valid, int right, int down) {
+    int B = p->bands, l, x, a, b;
+    double count = 0, *mean = NEW(double, B), *noise = NEW(double, B *B);
+    int pass;
+    for (pass = 0; pass < 2; pass++)
+        for (l = 0; l + down < p->lines; l++)
+            for (x = 0; x + right < p->samples; x++) {
+                size_t i = (size_t)l * (size_t)p->samples + (size_t)x;
+                size_t j = i + (size_t)down * (size_t)p->samples + (size_t)right;
+                const double *u = pixel_of(p, i), *v = pixel_of(p, j);
+                if (!valid[i] || !valid[j]) continue;
+                for (a = 0; a < B; a++) {
+                    if (pass == 0) mean[a] += u[a] - v[a];
+                    for (b = 0; b < B && pass; b++)
+                        noise[b * B + a] += (u[a] - v[a] - mean[a] / count) * (u[b] - v[b] - mean[b] / count) / (2 * count);
+                }
+                if (pass == 0) count++;
+            }
+    free(mean);
+    return noise;
+}
+
+static const int steps[3][2] = {{1, 0}, {0, 1}, {1, 1}};
+
+/* What is expected of each choice of neighbours: of one, or the mean of all three. */
+static double *expected_noise(const plain_cube *p, const unsigned char *valid, shs_neighbours neighbours) {
+    size_t cells = (size_t)p->bands * (size_t)p->bands, i;
+    double *sum = NEW(double, cells);
+    int k, mean = neighbours == SHS_NEIGHBOURS_MEAN;
+    for (k = 0; k < 3; k++) {
+        double *one;
+        if (!mean && k != (int)neighbours) continue;
+        one = naive_noise_of(p, valid, steps[k][0], steps[k][1]);
+        for (i = 0; i < cells; i++) sum[i] += one[i] / (mean ? 3 : 1);
+        free(one);
+    }
+    return sum;
+}
+
+/* Odd sizes (lines longer than a panel, too), every layout and order of bytes, masks, no-data, NaN, streams of any block. */
+static void test_noise_of_each_neighbour(void **state) {
+    static const struct {
+        int lines, samples, bands, block;
+    } sizes[] = {{37, 43, 7, 5}, {9, 401, 5, 1}, {5, 193, 19, 2}, {61, 17, 3, 61}, {150, 64, 4, 7}};
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_F32, SHS_TYPE_I16, SHS_TYPE_U8, SHS_TYPE_U32};
+    int run;
+    (void)state;
+    for (run = 0; run < 5 * 4 * 6; run++) {
+        int z = run % 5, lines = sizes[z].lines, samples = sizes[z].samples, B = sizes[z].bands, misses = run / 20;
+        plain_cube p = smooth_cube(lines, samples, B, 2, 31 + (uint64_t)run), q;
+        shs_type type = types[(run / 3) % 5];
+        unsigned char *valid = NEW(unsigned char, pixels_of(&p));
+        shs_pca_options o = SHS_ZERO;
+        double *mean = NEW(double, B), *C = NEW(double, B *B), *N;
+        shs_cube cube, used;
+        shs_pca mnf;
+        stream s;
+        size_t i;
+        for (i = 0; i < values_of(&p) && is_integer_type(type); i++)
+            p.x[i] = type == SHS_TYPE_U8 ? fmod(fabs(floor(p.x[i])), 250) : floor(fabs(20 * p.x[i]));
+        for (i = 0; i < pixels_of(&p); i++) valid[i] = !(misses % 3) || (i * 7 + i / 13) % 11 > 2;
+        for (i = 0; i < pixels_of(&p) && misses % 3 == 2; i++) /* in one band only */
+            if (!valid[i]) pixel_of(&p, i)[i % (size_t)B] = is_integer_type(type) || i % 2 ? 251 : NOT_A_NUMBER;
+        o.neighbours = (shs_neighbours)(run / 5 % 4);
+        cube = cube_of(&p, type, (shs_interleave)(run % 3), run & 1);
+        if (misses % 3 == 1) cube.mask = valid;
+        if (misses % 3 == 2) cube.has_nodata = 1, cube.nodata = 251;
+        q = plain_of(&cube);
+        for (i = 0; i < values_of(&q) && misses % 3 == 2; i++)
+            if (!(fabs(q.x[i] - 251) > 0)) valid[i / (size_t)B] = 0;
+        naive_moments(&q, valid, mean, C);
+        N = expected_noise(&q, valid, o.neighbours);
+        used = misses >= 3 ? streamed(&cube, sizes[z].block, &s) : cube;
+        assert_ok(shs_mnf_fit(NULL, &used, &o, &mnf));
+        check_near("noise", (size_t)(B * B), mnf.noise, N, 1e-12 * largest_of((size_t)(B * B), N));
+        check_mnf(&mnf, B, C, N, 1e-9);
+        shs_pca_free(NULL, &mnf);
+        free(p.x), free(q.x), free(valid), free(mean), free(C), free(N);
+        cube_free(&cube);
+    }
+}
+
+/* A cube with lines and samples exchanged: what was below is right. */
+static void test_lower_is_right_of_the_transposed(void **state) {
+    enum { ROWS = 23, COLUMNS = 57, B = 6 };
+    plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 41), t = new_plain(COLUMNS, ROWS, B);
+    shs_cube cube = cube_f64(&p), turned;
+    int l, x, residual, kind;
+    (void)state;
+    for (l = 0; l < ROWS; l++)
+        for (x = 0; x < COLUMNS; x++)
+            memcpy(t.x + (size_t)(x * ROWS + l) * B, p.x + (size_t)(l * COLUMNS + x) * B, B * sizeof(double));
+    turned = cube_f64(&t);
+    for (kind = 0; kind < 4; kind++)
+        for (residual = 0; residual < 2; residual++) {
+            static const shs_neighbours then[] = {SHS_NEIGHBOURS_LOWER, SHS_NEIGHBOURS_RIGHT, SHS_NEIGHBOURS_DIAGONAL,
+                                                  SHS_NEIGHBOURS_MEAN};
+            shs_pca_options o = SHS_ZERO;
+            shs_pca a, b;
+            o.neighbours = (shs_neighbours)kind, o.noise_residual = residual;
+            assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
+            o.neighbours = then[kind];
+            assert_ok(shs_mnf_fit(NULL, &turned, &o, &b));
+            check_near("noise", B * B, a.noise, b.noise, 1e-12 * largest_of(B * B, a.noise));
+            shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
+        }
+    free(p.x), free(t.x);
+    cube_free(&cube), cube_free(&turned);
+}
+
+/* The covariance that was estimated, given: the same fit to the bit. */
+static void test_noise_may_be_given(void **state) {
+    enum { B = 9 };
+    plain_cube p = smooth_cube(31, 44, B, 3, 42);
+    shs_cube cube = cube_f64(&p);
+    double *wide = NEW(double, (B + 2) * B);
+    int kind, residual, i;
+    (void)state;
+    for (kind = 0; kind < 4; kind++)
+        for (residual = 0; residual < 2; residual++) {
+            shs_pca_options o = SHS_ZERO;
+            shs_pca a, b;
+            o.neighbours = (shs_neighbours)kind, o.noise_residual = residual, o.eigenvalue_at_least = (shs_wide)1.5;
+            assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
+            assert_true(a.components < B || residual);
+            for (i = 0; i < a.components; i++) assert_true(i == 0 || a.eigenvalues[i] >= 1.5);
+            assert_true(a.components == B || a.eigenvalues[a.components] < 1.5);
+            for (i = 0; i < B; i++) memcpy(wide + i * (B + 2), a.noise + i * B, B * sizeof *wide);
+            o.noise = wide, o.ldn = B + 2, o.neighbours = SHS_NEIGHBOURS_RIGHT;
+            assert_ok(shs_mnf_fit(NULL, &cube, &o, &b));
+            assert_true(same_pca(&a, &b));
+            assert_memory_equal(a.noise, b.noise, B * B * sizeof *wide);
+            o.ldn = B - 1;
+            shs_pca_free(NULL, &b);
+            assert_status(shs_mnf_fit(NULL, &cube, &o, &b), SHS_BAD_LDN);
+            shs_pca_free(NULL, &a);
+        }
+    free(wide), free(p.x);
+    cube_free(&cube);
+}
+
+/* Against the textbook, and against what it is for: a scene whose bands share slopes has less noise than its differences
+   say, and the residual comes close to what was put in. */
+static void test_noise_residual(void **state) {
+    static const int bands[] = {1, 2, 3, 12};
+    enum { ROWS = 41, COLUMNS = 53 };
+    shs_random r;
+    int run, b, l, x;
+    (void)state;
+    shs_random_seed(&r, 43);
+    for (run = 0; run < 4 * 3; run++) {
+        int B = bands[run % 4], kind = run / 4;
+        plain_cube p = new_plain(ROWS, COLUMNS, B);
+        double *mean = NEW(double, B), *plain = NEW(double, B *B), *N = NEW(double, B *B), *d = NEW(double, values_of(&p));
+        shs_pca_options o = SHS_ZERO;
+        shs_pca mnf;
+        shs_cube cube;
+        ptrdiff_t pairs;
+        for (l = 0; l < ROWS; l++)
+            for (x = 0; x < COLUMNS; x++)
+                for (b = 0; b < B; b++)
+                    pixel_of(&p, (size_t)(l * COLUMNS + x))[b] =
+                        30 * sin(0.9 * l) * cos(0.8 * x) * (1 + 0.1 * b) + (double)shs_random_normal(&r);
+        cube = cube_f64(&p);
+        pairs = shs_noise_naive(B, ROWS, COLUMNS, p.x, steps[kind][0], steps[kind][1], mean, plain, d);
+        assert_int_equal(pairs, (ROWS - steps[kind][1]) * (COLUMNS - steps[kind][0]));
+        shs_noise_residual_naive(B, pairs, d, mean, N);
+        o.neighbours = (shs_neighbours)kind, o.noise_residual = 1;
+        assert_ok(shs_mnf_fit(NULL, &cube, &o, &mnf));
+        check_near("residual", (size_t)(B * B), mnf.noise, N, 1e-11 * largest_of((size_t)(B * B), plain));
+        for (b = 0; b < B && B > 2; b++) {
+            assert_true(plain[b * B + b] > 20);
+            assert_in_range((long)(100 * mnf.noise[b * B + b]), 100, b == 0 || b == B - 1 ? 250 : 200);
+        }
+        shs_pca_free(NULL, &mnf);
+        free(p.x), free(mean), free(plain), free(N), free(d), cube_free(&cube);
+    }
+}
+
 /* ---- threads and ranks ------------------------------------------------------------------------------------------- */
 
 static void test_threads_give_the_same_bits(void **state) {
@@ -939,6 +1119,60 @@ static void test_threads_give_the_same_bits(void **state) {
         }
     free(p.x);
     cube_free(&cube);
+}
+
+typedef struct noise_work {
+    rank_share shares[MOST_RANKS];
+    shs_pca made[MOST_RANKS];
+    shs_neighbours neighbours;
+} noise_work;
+
+static void noise_body(const shs_context *given, int rank, void *arg) {
+    noise_work *w = (noise_work *)arg;
+    rank_share *me = w->shares + rank;
+    const shs_context *ctx = rank_begins(me, given, 2);
+    shs_pca_options o = SHS_ZERO;
+    o.neighbours = w->neighbours, o.noise_residual = 0;
+    me->status = shs_mnf_fit(ctx, &me->used, &o, w->made + rank);
+}
+
+/* The differences within the lines of each rank, of all ranks: as if a line apart were between them that is left out. */
+static void test_noise_over_ranks(void **state) {
+    enum { B = 5, ROWS = 24, COLUMNS = 33, EACH = 8 };
+    plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 44), apart = new_plain(ROWS + 2, COLUMNS, B);
+    shs_cube cube = cube_f64(&p), lined;
+    unsigned char *mask = NEW(unsigned char, pixels_of(&apart));
+    int kind, r, l;
+    (void)state;
+    for (l = 0; l < ROWS; l++) {
+        memcpy(pixel_of(&apart, (size_t)(l + l / EACH) * COLUMNS), pixel_of(&p, (size_t)l * COLUMNS),
+               COLUMNS * B * sizeof(double));
+        memset(mask + (l + l / EACH) * COLUMNS, 1, COLUMNS);
+    }
+    lined = cube_f64(&apart);
+    lined.mask = mask;
+    for (kind = 0; kind < 4; kind++) {
+        noise_work w = SHS_ZERO;
+        shs_pca_options o = SHS_ZERO;
+        shs_pca one;
+        w.neighbours = o.neighbours = (shs_neighbours)kind;
+        assert_ok(shs_mnf_fit(NULL, &lined, &o, &one));
+        share_lines(w.shares, 3, &cube, EACH);
+        run_ranks(3, noise_body, &w);
+        for (r = 0; r < 3; r++) {
+            assert_ok(w.shares[r].status);
+            check_near("noise", B * B, w.made[r].noise, one.noise, 1e-12 * largest_of(B * B, one.noise));
+            check_near("eigenvalues", B, w.made[r].eigenvalues, one.eigenvalues, 1e-11 * one.eigenvalues[0]);
+            assert_memory_equal(w.made[r].forward, w.made[0].forward, B * B * sizeof(shs_wide));
+        }
+        for (r = 0; r < 3; r++) {
+            shs_pca_free(&w.shares[r].ctx, w.made + r);
+            assert_int_equal(w.shares[r].f.outstanding, 0);
+        }
+        shs_pca_free(NULL, &one);
+    }
+    free(p.x), free(apart.x), free(mask);
+    cube_free(&cube), cube_free(&lined);
 }
 
 typedef struct rank_work {
@@ -1246,6 +1480,11 @@ int main(void) {
         cmocka_unit_test(test_mnf_denoises),
         cmocka_unit_test(test_mnf_from_noise),
         cmocka_unit_test(test_mnf_without_noise),
+        cmocka_unit_test(test_noise_of_each_neighbour),
+        cmocka_unit_test(test_lower_is_right_of_the_transposed),
+        cmocka_unit_test(test_noise_may_be_given),
+        cmocka_unit_test(test_noise_residual),
+        cmocka_unit_test(test_noise_over_ranks),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
