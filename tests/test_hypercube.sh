@@ -1023,7 +1023,13 @@ if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --dev
     name=$(sed -n 's/^device: \(.*\) (.*/\1/p' out.txt | tr '[:lower:]' '[:upper:]')
     check "by name in capitals" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device "$name"
     check "by name: the same components" bytes_within cpu.img same.img 1
-    check "ica" run ica scene_bil.hdr same.hdr --components 3 --device 0
+    for m in pca ica; do
+        check "$m: runs" run $m scene_bil.hdr two.hdr --bands 1-40 --roi 0,0,160,120 --fit-only --components 3 --device 0 --verbose
+        check "$m: fitted to other pixels than are transformed: two calls" grep -q 'fit [0-9.]*, transform' out.txt
+        check "$m: one call, so that the cube is uploaded once" run $m scene_bil.hdr same.hdr --bands 1-40 --components 3 --device 0 --verbose
+        check "$m: one call: says so" grep -q 'fit and transform' out.txt
+        check "$m: one call: the same bytes as of two" cmp two.img same.img
+    done
     # G-FastICA's own iteration: components by a threshold, one after another, y^3 over the pixels, all steps as they come.
     own="scene.hdr same.hdr --bbl --threshold $middle --route sweep --plain-steps --iterations 9 --tolerance -1 --restarts 0"
     check "the paper's ica" run ica $own --report own_cpu.csv

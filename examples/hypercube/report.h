@@ -111,8 +111,10 @@ static void print_verbose(const job *j) {
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[out->interleave]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
     printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
-    printf("seconds       open %.3f, fit %.3f, transform %.3f, pictures %.3f\n", j->opened - j->start, j->fitted - j->opened,
-           j->written - j->fitted, wall_clock() - j->written);
+    printf("seconds       open %.3f, ", j->opened - j->start);
+    if (j->one_call) printf("fit and transform %.3f, ", j->written - j->opened);
+    else printf("fit %.3f, transform %.3f, ", j->fitted - j->opened, j->written - j->fitted);
+    printf("pictures %.3f\n", wall_clock() - j->written);
 }
 
 /* The output is complete, and drawn where a picture is wanted. */
@@ -144,8 +146,9 @@ static void pca_report(const shs_pca *pca, const char *name) {
 
 /* The line that ends pca, mnf, ica and denoise; the pictures and tables come before it. */
 static void print_end(const job *j, int components, shs_wide pixels) {
-    printf("seconds=%.3f fit=%.3f transform=%.3f components=%d pixels=%.0f\n", j->written - j->start, j->fitted - j->start,
-           j->written - j->fitted, components, (double)pixels);
+    printf("seconds=%.3f ", j->written - j->start);
+    if (!j->one_call) printf("fit=%.3f transform=%.3f ", j->fitted - j->start, j->written - j->fitted);
+    printf("components=%d pixels=%.0f\n", components, (double)pixels);
 }
 
 static void ica_report(const shs_ica *ica, const char *name) {

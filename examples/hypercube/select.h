@@ -16,6 +16,7 @@ typedef struct job {
     shs_sink sink;
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
+    int one_call; /* of the library fits and transforms */
     unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
     double start, opened, fitted, written; /* when; opened: read, too, unless it is streamed */
 } job;
