@@ -21,7 +21,7 @@ EXAMPLES := $(filter-out build/devices,$(patsubst examples/%.c,build/%,$(wildcar
 COMPILERS := $(foreach c,gcc clang,$(if $(shell command -v $(c) 2>/dev/null),$(c)))
 MAKEFLAGS += --no-print-directory
 
-BEFORE := $(filter deps,$(MAKECMDGOALS))
+BEFORE := $(filter deps mpi-deps,$(MAKECMDGOALS))
 
 # $(call probe,flag,environment,compiler): the flag if a program built with it runs. Asked only when needed and only once: in
 # `make deps test` the compiler may come with deps.
@@ -50,6 +50,7 @@ help:
 #:                      (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
+#: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
 examples: $(EXAMPLES) build/hypercube
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
@@ -58,6 +59,15 @@ $(EXAMPLES) build/hypercube build/hypercube-double: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
+# Programs for the ranks of MPI; those of the tests can be made to fail.
+MPI := cube_mpi train_mpi code_mpi
+mpi: $(MPI:%=build/mpi/%)
+mpi-deps: ; @sh tests/install_deps.sh mpi
+build/mpi/% build/mpi-test/%: examples/mpi/%.c | build $(BEFORE)
+	@mkdir -p $(@D)
+	mpicc -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm
+build/mpi/%: MPI_FLAGS = $(CFLAGS) $(OPENMP)
+build/mpi-test/%: MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DRANKS_TEST
 demo: build/denoise build/train build/hypercube build/devices ; @sh examples/demo.sh
 pictures: build/denoise build/train build/hypercube ; @sh examples/demo.sh pictures
 
@@ -293,6 +303,10 @@ papers-deps: ; @sh tests/install_deps.sh papers
 test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^
 peers-deps: ; @sh tests/install_deps.sh peers
 
+#: make test-mpi        those programs with 1, 2 and 4 ranks here, and what goes wrong on one of them
+test-mpi: build/hypercube | build $(BEFORE)
+	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
+		$(MAKE) $(MPI:%=build/mpi-test/%) && bash tests/test_mpi.sh build/mpi-test
 #: make clean           remove build/
 clean: ; rm -rf build
 deps: ; @sh tests/install_deps.sh

@@ -96,6 +96,11 @@ EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
+#ifdef EXAMPLE_ON_FAIL /* others are to know it too */
+    va_start(arguments, format);
+    EXAMPLE_ON_FAIL(format, arguments);
+    va_end(arguments);
+#endif
     fprintf(stderr, code == EXIT_USAGE ? " (see %s --help)\n" : "\n", program_name);
     exit(code);
 }

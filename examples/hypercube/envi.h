@@ -332,6 +332,17 @@ static uint64_t file_bytes(const cube_file *f) {
     return values > UINT64_MAX - more ? UINT64_MAX : values + more;
 }
 
+/* So many bytes of the file at this place, into memory or from it; returns how many were moved. A program whose ranks share
+   the file has its own. */
+#ifdef ENVI_MOVE_BYTES
+static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from);
+#else
+static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from) {
+    if (seek_to(f->file, at)) return 0;
+    return into ? fread(into, 1, bytes, f->file) : fwrite(from, 1, bytes, f->file);
+}
+#endif
+
 /* Lines first .. first+lines-1 of all bands, into memory or from it, as they are stored. A piece is what lies together both in
    the file and in memory: a line of a band at least, all lines at most. */
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
@@ -351,9 +362,9 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
     errno = 0;
     for (i = 0; i < frames; i++)
         for (j = 0; j < rows; j++) {
-            size_t at = (i * rows + j) * piece, done = 0;
-            if (!seek_to(f->file, start + i * frame + j * row))
-                done = into ? fread((char *)into + at, 1, piece, f->file) : fwrite((const char *)from + at, 1, piece, f->file);
+            size_t at = (i * rows + j) * piece;
+            size_t done = move_bytes(f, start + i * frame + j * row, piece, into ? (char *)into + at : NULL,
+                                     from ? (const char *)from + at : NULL);
             f->moved += done;
             if (done == piece) continue;
             f->error = errno;

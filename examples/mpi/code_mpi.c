@@ -1,0 +1,170 @@
+/* code_mpi.c - sparse codes (Batch-OMP) of signals in a file of numpy's on the ranks of MPI: each streams its own share, and
+   writes its part of the codes.
+
+       mpicc -O3 -fopenmp mpi/code_mpi.c -o code_mpi -lm
+       mpirun -n 4 ./code_mpi atoms.npy signals.npy codes --sparsity 8
+
+   Writes codes_used.npy (signals), codes_atoms.npy and codes_coefs.npy (signals, sparsity): row i has used[i] atoms, by their
+   numbers from 0, and their coefficients; what is behind them is 0. A rank holds a block of signals and their codes. */
+#if defined(__has_include)
+#if __has_include(<mpi.h>)
+#define WITH_MPI
+#endif
+#endif
+#ifndef WITH_MPI
+int main(void) { return 2; } /* mpicc compiles it */
+#else
+#define SPARSEHS_STATIC
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "npy.h"
+
+static struct {
+    int sparsity, block, threads;
+    double tolerance;
+    const char *device;
+} given = {0, 65536, 0, 0, "cpu"};
+
+static const option options[] = {
+    {"--sparsity", "N", OPTION_COUNT, &given.sparsity, 1, "atoms a signal at most (a tenth of its values)"},
+    {"--tolerance", "T", OPTION_NUMBER, &given.tolerance, 0, "stop where |signal - atoms x coefficients| is no more than this"},
+    {"--block", "N", OPTION_COUNT, &given.block, 1, "signals in memory at a time (65536)"},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
+};
+
+/* ---- the three files of codes ------------------------------------------------------------------------------------ */
+
+enum { USED, ATOMS, COEFS, OUTPUTS };
+static struct {
+    char *name, *part;
+    MPI_File file;
+    size_t row; /* bytes of one signal */
+} outputs[OUTPUTS];
+
+static void remove_parts(void) {
+    int i;
+    for (i = 0; i < OUTPUTS; i++)
+        if (outputs[i].part) remove(outputs[i].part);
+}
+
+/* The first rank makes them under other names, with their headers; then all open them. */
+static void create_outputs(const char *prefix, uint64_t signals, int stride) {
+    static const char *const ends[] = {"_used.npy", "_atoms.npy", "_coefs.npy"};
+    const char *types[] = {"i4", "i4", sizeof(shs_real) == 8 ? "f8" : "f4"};
+    char header[NPY_HEADER + 1];
+    int i;
+    for (i = 0; i < OUTPUTS; i++) {
+        outputs[i].name = joined(prefix, ends[i]);
+        outputs[i].row = i == USED ? sizeof(int32_t) : (size_t)stride * (i == ATOMS ? sizeof(int32_t) : sizeof(shs_real));
+        will_write(outputs[i].name);
+    }
+    together(NULL, 0);
+    if (world.rank == 0) atexit(remove_parts);
+    for (i = 0; i < OUTPUTS; i++) {
+        char *part = joined(outputs[i].name, ".part");
+        if (world.rank == 0) {
+            FILE *file = open_for_writing(part);
+            outputs[i].part = part;
+            fwrite(header, 1, npy_header(header, types[i], signals, i == USED ? 0 : stride), file);
+            close_written(file, part);
+        }
+        outputs[i].part = part;
+    }
+    together(NULL, 0);
+    for (i = 0; i < OUTPUTS; i++) outputs[i].file = parallel_open(outputs[i].part, MPI_MODE_WRONLY);
+    together(NULL, 0);
+}
+
+static void write_codes(uint64_t first, const shs_codes *codes, size_t count) {
+    const void *rows[OUTPUTS];
+    int i;
+    rows[USED] = codes->used, rows[ATOMS] = codes->atoms, rows[COEFS] = codes->coefs;
+    for (i = 0; i < OUTPUTS; i++) {
+        size_t bytes = count * outputs[i].row;
+        if (parallel_move(outputs[i].file, NPY_HEADER + first * outputs[i].row, bytes, NULL, rows[i]) != bytes)
+            fail(EXIT_ERROR, "%s: writing it failed", outputs[i].part);
+    }
+}
+
+/* Names are given when all ranks have written. */
+static void finish_outputs(void) {
+    int i;
+    for (i = 0; i < OUTPUTS; i++) parallel_close(&outputs[i].file, outputs[i].part, 1);
+    together(NULL, 0);
+    for (i = 0; i < OUTPUTS; i++) {
+        if (world.rank == 0 && rename(outputs[i].part, outputs[i].name))
+            fail(EXIT_ERROR, "%s: cannot rename it: %s", outputs[i].part, strerror(errno));
+        free(outputs[i].part);
+        free(outputs[i].name);
+        outputs[i].part = NULL;
+    }
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+/* Coding is each rank's own: there is nothing to reduce, and a rank that fails tells the others at the end. */
+static void code_share(const shs_context *ctx, const npy_file *in, int n, const shs_real *D, uint64_t first, uint64_t share,
+                       const shs_omp_options *omp, int stride) {
+    size_t block = (size_t)((uint64_t)given.block < share ? (uint64_t)given.block : share), count;
+    void *room = allocate(block * (size_t)in->p, (size_t)in->size);
+    shs_real *Y = ALLOCATE(shs_real, block * (size_t)in->p);
+    shs_codes codes = SHS_ZERO;
+    uint64_t done;
+    if (block > 0) check(shs_codes_create(NULL, block, stride, &codes), in->name);
+    for (done = 0; done < share; done += count) {
+        count = share - done < block ? (size_t)(share - done) : block;
+        if (npy_read(in, first + done, count, room, Y)) fail(EXIT_ERROR, "%s: reading it failed", in->name);
+        check(shs_omp_ex(ctx, in->p, n, D, in->p, count, Y, in->p, omp, &codes, NULL, NULL), in->name);
+        write_codes(first + done, &codes, count);
+        if (rank_fault("cancel")) fail(EXIT_ERROR, "%s: %s", in->name, shs_status_text(SHS_CANCELLED));
+    }
+    shs_codes_free(NULL, &codes);
+    free(Y);
+    free(room);
+}
+
+int main(int argc, char **argv) {
+    int names = ranks_begin(argc, argv, "ATOMS.npy SIGNALS.npy PREFIX [options]", "Codes signals on the ranks of MPI.", options,
+                            (int)(sizeof options / sizeof *options));
+    shs_omp_options omp = SHS_ZERO;
+    shs_context ctx;
+    npy_file dictionary, in;
+    uint64_t first, share;
+    shs_real *D;
+    void *room;
+    int n, stride;
+    if (names != 3) fail(EXIT_USAGE, "the names of two files, and how those of the codes begin");
+    ctx = ranks_context(given.threads, given.device);
+    will_read(argv[0]);
+    will_read(argv[1]);
+    dictionary = npy_open(argv[0]);
+    in = npy_open(argv[1]);
+    if (dictionary.p != in.p)
+        fail(EXIT_ERROR, "%s: %d values, but the signals of %s have %d", argv[0], dictionary.p, argv[1], in.p);
+    if (dictionary.count < 1 || dictionary.count > (1 << 24)) fail(EXIT_ERROR, "%s: too many atoms, or none", argv[0]);
+    n = (int)dictionary.count;
+    D = ALLOCATE(shs_real, dictionary.count * (uint64_t)in.p);
+    room = allocate((size_t)n * (size_t)in.p, (size_t)dictionary.size);
+    if (npy_read(&dictionary, 0, (size_t)n, room, D)) fail(EXIT_ERROR, "%s: reading it failed", argv[0]);
+    free(room);
+    parallel_close(&dictionary.file, argv[0], 0);
+    together("the files that they see", imprint(in.print, D, (size_t)n * (size_t)in.p * sizeof *D));
+
+    omp.sparsity = given.sparsity ? given.sparsity : in.p / 10 > 0 ? in.p / 10 : 1;
+    omp.tolerance = (shs_real)given.tolerance;
+    stride = omp.sparsity < n ? omp.sparsity : n;
+    stride = omp.sparsity = stride < in.p ? stride : in.p;
+    share = share_of(in.count, &first);
+    create_outputs(argv[2], in.count, stride);
+    code_share(&ctx, &in, n, D, first, share, &omp, stride);
+    together(NULL, 0);
+    finish_outputs();
+    parallel_close(&in.file, in.name, 0);
+    printf("%" PRIu64 " signals coded\n", in.count);
+    free(D);
+    example_end();
+    ranks_end();
+    return EXIT_SUCCESS;
+}
+#endif

@@ -1,0 +1,231 @@
+/* cube_mpi.c - components and anomalies of an image cube in ENVI's format, on the ranks of MPI: each streams its own lines of
+   the one file and writes its part of the output.
+
+       mpicc -O3 -fopenmp mpi/cube_mpi.c -o cube_mpi -lm
+       mpirun -n 4 ./cube_mpi pca scene.hdr pc.hdr --components 10 --save scene.model
+       mpirun -n 4 ./cube_mpi ica scene.hdr ic.hdr --components 8 --contrast tanh
+       mpirun -n 4 ./cube_mpi mnf scene.hdr mnf.hdr --components 10
+       mpirun -n 4 ./cube_mpi rx scene.hdr rx.hdr
+       mpirun -n 4 ./cube_mpi apply scene.model other.hdr pc2.hdr
+
+   A rank holds a block of lines at a time and what the method sums up, whatever the file's size. The calls of the library are
+   those of a program without MPI; hypercube has more options, and reads what this one writes. */
+#define _FILE_OFFSET_BITS 64
+#if defined(__has_include)
+#if __has_include(<mpi.h>)
+#define WITH_MPI
+#endif
+#endif
+#ifndef WITH_MPI
+int main(void) { return 2; } /* mpicc compiles it */
+#else
+#define SPARSEHS_STATIC
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "ranks.h"
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunused-function" /* of what hypercube's reader offers */
+#endif
+#define ENVI_MOVE_BYTES
+#include "../hypercube/envi_write.h"
+
+typedef struct settings {
+    int components, block, threads, bbl, symmetric, iterations, contrast;
+    const char *device, *save;
+} settings;
+
+static settings given = {0, 0, 0, 0, 0, 0, 0, "cpu", NULL};
+
+static const option options[] = {
+    {"--components", "N", OPTION_COUNT, &given.components, 1, "how many (10, or as many as there are bands)"},
+    {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "leave out the bands that the header marks as bad"},
+    {"--contrast", "pow3|tanh|gauss|skew", OPTION_WORD, &given.contrast, 0, "of ica (pow3)"},
+    {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "ica: all components at once"},
+    {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "ica: at most so many (the library's default)"},
+    {"--save", "MODEL", OPTION_TEXT, &given.save, 0, "keep what was fitted, for apply and for hypercube"},
+    {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (about 16 MB)"},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
+};
+
+/* ---- the two cubes ----------------------------------------------------------------------------------------------- */
+
+static cube_file in, out;
+static MPI_File in_data, out_data;
+
+static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from) {
+    (void)f;
+    return parallel_move(into ? in_data : out_data, at, bytes, into, from);
+}
+
+/* What the ranks must see alike: the header, the file's size and its two ends. */
+static uint64_t imprint_of(cube_file *f) {
+    unsigned char ends[2][4096] = {{0}, {0}};
+    uint64_t size = file_size(f->file, f->data_name), print = imprint(0, &size, sizeof size);
+    size_t count = size < sizeof ends[0] ? (size_t)size : sizeof ends[0];
+    int i;
+    for (i = 0; i < 2; i++)
+        if (seek_to(f->file, i ? size - count : 0) || fread(ends[i], 1, count, f->file) != count)
+            fail(EXIT_ERROR, "%s: reading it failed: %s", f->data_name, strerror(errno));
+    for (i = 0; i < f->text.count; i++) {
+        print = imprint(print, f->text.entries[i].key, strlen(f->text.entries[i].key) + 1);
+        print = imprint(print, f->text.entries[i].value, strlen(f->text.entries[i].value) + 1);
+    }
+    return imprint(print, ends, sizeof ends);
+}
+
+/* This rank's lines of the input as a cube, and their place in the files. */
+static shs_cube open_share(void) {
+    shs_cube cube = SHS_ZERO;
+    uint64_t first, share = share_of((uint64_t)in.lines, &first);
+    in.top = out.top = (int)first;
+    cube.type = in.type, cube.interleave = in.interleave, cube.swap_bytes = in.swap;
+    cube.samples = in.samples, cube.lines = (int)share, cube.bands = in.bands;
+    cube.has_nodata = in.has_nodata, cube.nodata = (shs_wide)in.nodata;
+    cube.read_fn = read_lines, cube.read_user = &in, cube.block_lines = given.block;
+    if (given.bbl && in.good) {
+        int *list = ALLOCATE(int, in.bands), i;
+        for (i = 0; i < in.bands; i++)
+            if (in.good[i] > 0) list[cube.band_count++] = i;
+        if (cube.band_count == 0) fail(EXIT_ERROR, "%s: bbl: no band is good", in.header_name);
+        cube.band_list = list;
+    }
+    return cube;
+}
+
+/* The output is one file, which the first rank makes and all write to. It gets its name when all are done. */
+static shs_sink create_output(const char *name, int bands) {
+    shs_sink sink = SHS_ZERO;
+    cube_name(&out, name);
+    out.samples = in.samples, out.lines = in.lines, out.bands = bands;
+    out.type = out.stored = SHS_TYPE_F32, out.interleave = in.interleave;
+    out.stored_samples = in.samples, out.stored_lines = in.lines;
+    out.has_nodata = in.has_nodata || !is_integer(in.type), out.nodata = in.has_nodata ? in.nodata : (double)NAN;
+    out.from = &in, out.description = joined(program_name, ""), out.units = joined("", "");
+    sink.type = SHS_TYPE_F32, sink.interleave = in.interleave;
+    sink.write_fn = write_lines, sink.write_user = &out;
+    if (world.rank == 0) cube_create(&out);
+    together(NULL, 0);
+    out_data = parallel_open(out.part_name, MPI_MODE_WRONLY);
+    together(NULL, 0);
+    return sink;
+}
+
+static void finish_output(const char *band_name) {
+    parallel_close(&out_data, out.part_name, 1);
+    together(NULL, 0);
+    if (world.rank == 0) cube_finish(&out, band_name, NULL);
+}
+
+/* ---- models ------------------------------------------------------------------------------------------------------ */
+
+static int write_piece(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
+static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+
+/* All ranks have the same model, and the first keeps it. */
+static void save_model(const shs_model *model) {
+    FILE *file;
+    if (!given.save || world.rank > 0) return;
+    file = open_for_writing(given.save);
+    check(shs_model_save(model, write_piece, file), given.save);
+    close_written(file, given.save);
+}
+
+static shs_model load_model(const char *name) {
+    shs_model model = SHS_ZERO;
+    FILE *file = fopen(name, "rb");
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    check(shs_model_load(NULL, read_piece, file, &model), name);
+    fclose(file);
+    return model;
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+enum mode { PCA, ICA, MNF, RX, APPLY };
+
+/* Every call below is made by all ranks, and returns the same on all of them but where one fails. */
+static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube *cube, const shs_sink *sink,
+                          shs_model *model) {
+    shs_pca_options pca = SHS_ZERO;
+    shs_ica_options ica = SHS_ZERO;
+    shs_status status;
+    pca.components = ica.components = given.components;
+    ica.contrast = (shs_contrast)given.contrast, ica.iterations = given.iterations;
+    ica.approach = given.symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
+    switch (mode) {
+    case PCA: model->kind = SHS_MODEL_PCA; return shs_pca_run(ctx, cube, &pca, sink, &model->pca);
+    case ICA: model->kind = SHS_MODEL_ICA; return shs_ica_run(ctx, cube, &ica, sink, &model->ica);
+    case RX: return shs_rx(ctx, cube, NULL, sink, NULL);
+    case MNF:
+        model->kind = SHS_MODEL_MNF;
+        status = shs_mnf_fit(ctx, cube, &pca, &model->pca);
+        return status == SHS_OK ? shs_pca_transform(ctx, &model->pca, cube, sink) : status;
+    default:
+        return model->kind == SHS_MODEL_ICA ? shs_ica_transform(ctx, &model->ica, cube, sink)
+                                            : shs_pca_transform(ctx, &model->pca, cube, sink);
+    }
+}
+
+/* The first rank says what came of it. */
+static void report(enum mode mode, const shs_model *model) {
+    const shs_pca *pca = &model->pca;
+    int k;
+    if (mode == PCA || mode == MNF) {
+        printf("%.0f pixels\n", (double)pca->count);
+        for (k = 0; k < pca->components; k++) printf("eigenvalue %d: %.10g\n", k + 1, (double)pca->eigenvalues[k]);
+    }
+    if (mode == ICA)
+        printf("%.0f pixels, %s\n", (double)model->ica.count, model->ica.converged ? "converged" : "not converged");
+}
+
+int main(int argc, char **argv) {
+    static const char *const band_names[] = {"PC", "IC", "MNF", "RX", "component"};
+    int names = ranks_begin(argc, argv, "pca|ica|mnf|rx IN.hdr OUT.hdr, or apply MODEL IN.hdr OUT.hdr, and options",
+                            "Analyses an image cube in ENVI's format on the ranks of MPI.", options,
+                            (int)(sizeof options / sizeof *options));
+    int mode = names > 0 ? find_word("pca|ica|mnf|rx|apply", argv[0]) : -1, bands, outputs;
+    uint64_t print;
+    shs_model model = SHS_ZERO;
+    shs_context ctx;
+    shs_cube cube;
+    shs_sink sink;
+    if (mode < 0 || names != (mode == APPLY ? 4 : 3))
+        fail(EXIT_USAGE, "pca, ica, mnf, rx or apply, and the names of the files");
+    argv += mode == APPLY;
+    ctx = ranks_context(given.threads, given.device);
+    if (mode == APPLY) model = load_model(argv[0]);
+    in = cube_open(argv[1], NULL);
+    will_read(in.header_name);
+    will_read(in.data_name);
+    if (given.save) will_write(given.save);
+    cube = open_share();
+    print = imprint_of(&in);
+    if (mode == APPLY) /* its numbers, which another model of the same size has not */
+        print = imprint(print, model.kind == SHS_MODEL_ICA ? model.ica.mean : model.pca.mean,
+                        (size_t)(model.kind == SHS_MODEL_ICA ? model.ica.bands : model.pca.bands) * sizeof(shs_wide));
+    in_data = parallel_open(in.data_name, MPI_MODE_RDONLY);
+    together("the files that they see", print);
+
+    bands = shs_cube_bands(&cube);
+    if (given.components == 0) given.components = bands < 10 ? bands : 10;
+    outputs = mode == RX ? 1 : given.components;
+    if (mode == APPLY) outputs = model.kind == SHS_MODEL_ICA ? model.ica.components : model.pca.components;
+    sink = create_output(argv[2], outputs);
+    check_together(analyse((enum mode)mode, &ctx, &cube, &sink, &model), in.data_name);
+    together(NULL, 0);
+    finish_output(band_names[mode]);
+    if (mode < RX) save_model(&model);
+    if (world.rank == 0) report((enum mode)mode, &model);
+    together(NULL, 0);
+    parallel_close(&in_data, in.data_name, 0);
+    if (mode == APPLY) shs_model_free(NULL, &model);
+    else shs_pca_free(&ctx, &model.pca), shs_ica_free(&ctx, &model.ica);
+    free((void *)(uintptr_t)cube.band_list);
+    cube_close(&in);
+    cube_close(&out);
+    example_end();
+    ranks_end();
+    return EXIT_SUCCESS;
+}
+#endif
