@@ -179,6 +179,7 @@ typedef double shs_wide;
 #define shs_ksvd_naive SHS__LINK(ksvd_naive)
 #define shs_aksvd_naive SHS__LINK(aksvd_naive)
 #define shs_sgk_naive SHS__LINK(sgk_naive)
+#define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -701,16 +702,19 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
    PAK-SVD (Irofti, Dumitrescu 2014). SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization
    of K-means clustering") keeps the codes, x_new = x, and its atom of least squares F x' / |x|^2, at unit norm as all atoms are
    here, is the d_new above. That saves a product an iteration; after 20 iterations on patches of photographs its error was
-   within 1 % of AK-SVD's. A last group of fewer atoms is updated like any other. u `rounds` of updates follow
-   each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after that. Beware of
+   within 1 % of AK-SVD's. The K-SVD of Aharon, Elad, Bruckstein 2006 takes the leading pair of singular vectors of F; here by
+   as many power steps as it takes until d changes by no more than 1e-5 (1e-12 in double; 1,000 at most). A last group of fewer
+   atoms is updated like any other. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the
+   first 50 iterations and 2 or more after that. Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 
 /* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
    sums it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the
    rules of section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
-#define SHS_UPDATE_LIST(X)                                                                                             \
-    X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                       \
-    X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */
+#define SHS_UPDATE_LIST(X)                                                                                                     \
+    X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                               \
+    X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */                                          \
+    X(SHS_UPDATE_KSVD, ksvd, 1)   /* power steps d_new = normalise(F (F'd_new)) until it stands still, x_new = F'd_new */
 typedef enum shs_update {
 #define SHS__ENUM(code, name, codes) code,
     SHS_UPDATE_LIST(SHS__ENUM)
@@ -806,7 +810,8 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes
    without atoms.
    Over ranks an iteration takes, of N~ atoms at a time, n/N~ reductions a round and two more, of some n (p + 3) values in all;
-   another for each error after an update, three for each atom that the worst signal replaces. */
+   with K-SVD two for each further power step of a group; another for each error after an update, three for each atom that the
+   worst signal replaces. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -823,6 +828,7 @@ SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptr
 /* The rules' naive twins. */
 SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+SHS_API void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -1329,16 +1335,18 @@ typedef struct shs_signals_job {
 
 /* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
    makes atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom
-   (count) for all rules so far. A rule for signals with missing values will ask for that of each row of each atom. */
+   (count), or x z', for all rules so far. A rule for signals with missing values will ask for that of each row of each atom. */
 typedef struct shs_atom_group {
     int version;       /* 0 */
     shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
     int first, count;  /* atoms first .. first+count-1 */
-    shs_wide *sums;    /* p x count: E_I x' */
+    shs_wide *sums;    /* p x count: E_I x', or E_I z' */
     shs_wide *energy;
     shs_real *atoms;   /* p x count: the new ones */
     int want_codes;    /* the codes are used again: x_new = E_I'd_new + x (d_old'd_new), or x where the rule keeps the codes */
     int want_residual; /* E is used again */
+    int power; /* 0: sums of x. Otherwise of z = F'd for the d in `atoms`, and energy gets x z' */
+    const unsigned char *done; /* count: atoms that nothing is asked for any more; NULL: none */
 } shs_atom_group;
 
 /* C = alpha op(A) op(B) + beta C, all in the caller's memory. Sizes have been checked; m, n, k are positive, alpha is not 0. */
@@ -7152,6 +7160,12 @@ SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide
         for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
 }
 
+/* K-SVD: d <- the leading left singular vector of F by power steps, x <- F'd */
+SHS__PUBLIC void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    int k;
+    for (k = 0; k < 1000; k++) shs_aksvd_naive(p, m, F, x, step, d);
+}
+
 SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
                                 int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
                                 shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
@@ -7185,21 +7199,26 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
 /* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms,
-   which the driver normalises. g->atoms still has the old ones.
+   which the driver normalises. `before` are the old ones (p x count).
 
    AK-SVD: F x' = E_I x' + d_old |x|^2. */
-SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g) {
+SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *before) {
     int j, i;
     for (j = 0; j < g->count; j++)
-        for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(g->atoms, p, i, j) * g->energy[j];
+        for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(before, p, i, j) * g->energy[j];
 }
 
 /* SGK: the least-squares atom F x' / (x x') for the codes as they are has the same direction. */
-SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g) { shs__dl_rule_aksvd(p, g); }
+SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_real *before) { shs__dl_rule_aksvd(p, g, before); }
+
+/* K-SVD: F z' likewise, of the first step, where z is x, and of the others, where it is F'd. */
+SHS__PRIVATE void shs__dl_rule_ksvd(int p, const shs_atom_group *g, const shs_real *before) {
+    shs__dl_rule_aksvd(p, g, before);
+}
 
 static const struct {
     const char *name;
-    void (*directions)(int p, const shs_atom_group *g);
+    void (*directions)(int p, const shs_atom_group *g, const shs_real *before);
     int codes; /* x_new is made with the new atom; otherwise x stays */
 } shs__dl_rules[] = {
 #define SHS__ROW(code, name, codes) {#name, shs__dl_rule_##name, codes},
@@ -7299,24 +7318,37 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, 
     return status;
 }
 
-/* One stretch: the sum of x e over its uses, and of x^2. */
+/* d_old'd of each atom of the group, for the atoms d in g->atoms. */
+SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_group *g) {
+    size_t p = (size_t)w->p;
+    int j, i;
+    for (j = 0; j < g->count; j++) {
+        const shs_real *before = w->coded + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
+        w->overlap[j] = 0;
+        for (i = 0; i < w->p; i++) w->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
+    }
+}
+
+/* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     shs__dl_stretch *stretch = w->stretches + chunk;
     shs_real *sum = w->stretch_sums + chunk * (size_t)w->p, x[SHS__COLUMNS_AT_ONCE];
-    const shs_real *columns[SHS__COLUMNS_AT_ONCE];
+    const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + (size_t)stretch->atom * (size_t)w->p;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
+    int power = w->group->power;
     (void)worker;
     memset(sum, 0, (size_t)w->p * sizeof(shs_real));
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
             size_t i = w->uses.signal[u + q];
+            shs_real old = w->codes.coefs[i * (size_t)w->codes.stride + (size_t)w->uses.slot[u + q]];
             columns[q] = w->E + i * (size_t)w->p;
-            x[q] = w->codes.coefs[i * (size_t)w->codes.stride + (size_t)w->uses.slot[u + q]];
-            shs__sum_add(&energy, (shs_wide)x[q] * (shs_wide)x[q]);
+            x[q] = power ? kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom] : old;
+            shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
         }
         kernels->combine(w->p, (int)count, columns, x, sum);
     }
@@ -7328,14 +7360,16 @@ SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_ato
     return (shs_wide)w->p * (shs_wide)(w->uses.start[g->first + g->count] - w->uses.start[g->first]);
 }
 
-/* sums = E_I x' and energy = |x|^2 of each atom of the group. A single atom is not shared out: the next one waits for it, and a
-   parallel region an atom costs more than it saves unless the machine has nothing else to do. */
+/* sums = E_I x' and energy = |x|^2 of each atom of the group, or what a power step asks for. A single atom is not shared out:
+   the next one waits for it, and a parallel region costs more than it saves unless the machine has nothing else to do. */
 SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
+    w->group = g;
+    if (g->power) shs__dl_overlaps(w, g);
     for (j = 0; j < g->count; j++) {
         size_t at = w->uses.start[g->first + j], end = w->uses.start[g->first + j + 1];
-        for (; at < end; at += SHS__USES_AN_ITEM) {
+        for (; at < end && !(g->done && g->done[j]); at += SHS__USES_AN_ITEM) {
             shs__dl_stretch *stretch = w->stretches + stretches++;
             stretch->atom = j;
             stretch->begin = at;
@@ -7416,13 +7450,9 @@ SHS__PRIVATE void shs__dl_update_one(const shs__dl_learner *w) {
 
 SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g) {
     size_t p = (size_t)w->p;
-    int j, i, changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
+    int changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
     w->group = g;
-    for (j = 0; j < g->count; j++) {
-        const shs_real *before = w->coded + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
-        w->overlap[j] = 0;
-        for (i = 0; i < w->p; i++) w->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
-    }
+    shs__dl_overlaps(w, g);
     w->residual_done = 0;
     if (changes && g->count > 1)
         shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g), shs__ctx_chunks(w->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk,
@@ -7554,6 +7584,53 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     return 1;
 }
 
+/* The sums of a group over all ranks, and what the rule makes of them: directions. mine: how this rank is. */
+SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
+    const size_t count = (size_t)g->count, p = (size_t)w->p;
+    shs_status status;
+    if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
+    status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
+    if (status == SHS_OK) shs__dl_rules[g->update].directions(w->p, g, w->coded + (size_t)g->first * p);
+    return status;
+}
+
+/* |y / |y| - d|^2: how far a step moves an atom; 0 where y has no direction. */
+SHS__PRIVATE shs_wide shs__dl_moved(int p, const shs_wide *y, const shs_real *d) {
+    shs_wide norm2 = 0, moved = 0, scale;
+    int i;
+    for (i = 0; i < p; i++) norm2 += y[i] * y[i];
+    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
+    scale = 1 / SHS__WSQRT(norm2);
+    for (i = 0; i < p; i++) moved += (y[i] * scale - (shs_wide)d[i]) * (y[i] * scale - (shs_wide)d[i]);
+    return moved;
+}
+
+/* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
+enum { SHS__POWER_STEPS = 1000 };
+SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g) {
+    const shs_wide still = sizeof(shs_real) == 8 ? (shs_wide)1e-24 : (shs_wide)1e-10;
+    shs_status status = SHS_OK;
+    int j, step, moving = 1;
+    for (j = 0; j < g->count; j++) w->flagged[j] = !(g->energy[j] > 0);
+    g->done = w->flagged;
+    for (step = 1; step < SHS__POWER_STEPS && moving; step++) {
+        g->power = step;
+        status = shs__dl_directions(w, g, SHS_OK);
+        if (status != SHS_OK) break;
+        for (j = 0; j < g->count; j++) {
+            const shs_wide *y = SHS__AT(g->sums, w->p, 0, j);
+            shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
+            w->energy[j] = !w->flagged[j] && shs__dl_moved(w->p, y, d) > still;
+            if (!w->flagged[j]) (void)shs__dl_unit(w->p, y, d);
+        }
+        status = shs__ctx_reduce(w->ctx, w->energy, (size_t)g->count, SHS_REDUCE_MAX);
+        if (status != SHS_OK) break;
+        for (moving = 0, j = 0; j < g->count; j++) w->flagged[j] = !(w->energy[j] > 0), moving |= !w->flagged[j];
+    }
+    g->power = 0, g->done = NULL;
+    return status;
+}
+
 /* One round of updates, group by group: sums, rule, new atoms, which are normalised. An unused atom, or one whose sum vanishes
    or is no number, as the products of large signals leave the range, stays. last: E is not used after this round; want_codes:
    X is.
@@ -7572,19 +7649,17 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update, g.sums = w->sums;
     for (; g.first < w->n; g.first += group) {
-        size_t sums, count;
         g.count = shs__imin(group, w->n - g.first);
-        count = (size_t)g.count, sums = (size_t)w->p * count;
-        g.energy = g.sums + sums;
+        g.energy = g.sums + (size_t)w->p * (size_t)g.count; /* the reduction takes both */
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
-        if (*mine == SHS_OK) *mine = shs__dl_stage_gather(w, &g);
-        status = shs__ctx_reduce_well(w->ctx, *mine, g.sums, sums + count, SHS_REDUCE_SUM);
+        status = shs__dl_directions(w, &g, *mine);
         if (status != SHS_OK) return status;
-        shs__dl_rules[g.update].directions(w->p, &g);
         for (j = 0; j < g.count; j++)
             if (g.energy[j] > 0) (void)shs__dl_unit(w->p, SHS__AT(g.sums, w->p, 0, j), SHS__AT(g.atoms, w->p, 0, j));
+        if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g);
+        if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
     return SHS_OK;

@@ -5908,11 +5908,15 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(s->cl), s->wides);
 }
 
+/* The rules that update.cl has a block for. */
+SHS__PRIVATE int shs__cl_knows_rule(shs_update rule) { return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK; }
+
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     size_t values = (size_t)s->p * (size_t)g->count, q, i;
     shs_status status = SHS_OK;
     int any;
+    if (!shs__cl_knows_rule(g->update)) return SHS_UNSUPPORTED;
     memset(g->sums, 0, values * sizeof *g->sums);
     memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
     for (q = 0; q < s->slices; q++) {
@@ -6003,6 +6007,7 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     size_t stretches;
     int changed = 0;
     shs_status status;
+    if (!shs__cl_knows_rule(o->update)) return SHS_UNSUPPORTED;
     if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     status = shs__cl_form_residual(s, 0);
     g.update = o->update;

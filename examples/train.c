@@ -415,7 +415,7 @@ static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
     {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a patch (6)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
-    {"--update", "RULE", OPTION_TEXT, (void *)&chosen.update, 0, "how atoms are updated: aksvd or sgk (aksvd)"},
+    {"--update", "RULE", OPTION_TEXT, (void *)&chosen.update, 0, "how atoms are updated: aksvd, sgk or ksvd (aksvd)"},
     {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1)"},
     {"--rounds", "U", OPTION_COUNT, &chosen.rounds, 1, "rounds of updates an iteration (1)"},
     {"--parallel-atoms-schedule", "I:N,..", OPTION_TEXT, (void *)&chosen.groups_text, 0,

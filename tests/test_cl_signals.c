@@ -855,13 +855,15 @@ static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, 
     return l;
 }
 
+enum { DEVICE_RULES = SHS_UPDATE_SGK + 1 }; /* those that update.cl has; the others are the CPU's */
+
 /* Every rule of update, atom by atom and in groups, with all signals at once and in slices. */
 static void test_rules(void **state) {
     static const int groups[] = {1, 7, 60};
     problem w = new_problem(20, 60, 1200, 3, 61);
     int u, g, how;
     (void)state;
-    for (u = 0; u < SHS_UPDATE_COUNT; u++)
+    for (u = 0; u < DEVICE_RULES; u++)
         for (g = 0; g < 3; g++) {
             shs_ksvd_options o = learning_options(2, groups[g], 2, 4);
             learned cpu;
@@ -892,7 +894,7 @@ static void test_rounds(void **state) {
         device d;
         open_device(&d, how ? &passing : &plain, profiled);
         for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
-            for (u = 0; u < SHS_UPDATE_COUNT; u++) {
+            for (u = 0; u < DEVICE_RULES; u++) {
                 const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shapes[q][3];
                 problem w = new_problem(p, n, s > 4 ? 90 : 700, s, 71 + q);
                 const int iterations = s > 4 ? 1 : 2; /* the next coding of many atoms a signal would tell roundings apart */
@@ -1059,6 +1061,31 @@ static void test_fallback(void **state) {
             free_coded(&c);
             free_learned(&alone);
         }
+    free_problem(&w);
+}
+
+/* A rule that the device does not have: it says so, or its codes come over and the CPU goes on. */
+static void test_rules_of_the_cpu(void **state) {
+    problem w = new_problem(16, 40, 300, 4, 88);
+    int u;
+    (void)state;
+    for (u = DEVICE_RULES; u < SHS_UPDATE_COUNT; u++) {
+        shs_ksvd_options k = learning_options(2, 8, 1, 4);
+        shs_cl_options options = SHS_ZERO;
+        learned cpu, l;
+        device d;
+        k.update = (shs_update)u;
+        cpu = learn(NULL, &w, k, 4);
+        open_device(&d, setups, options);
+        assert_status(shs_ksvd_ex(&d.ctx, 16, 40, w.m, w.Y, 16, &k, cpu.D, 16, NULL, NULL), SHS_UNSUPPORTED);
+        close_device(&d);
+        options.fallback = 1;
+        open_device(&d, setups, options);
+        l = learn(&d.ctx, &w, k, 4);
+        check_history(&cpu, &l, 2);
+        close_device(&d);
+        free_learned(&cpu), free_learned(&l);
+    }
     free_problem(&w);
 }
 
@@ -1407,6 +1434,7 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_rules_of_the_cpu),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),
         cmocka_unit_test(test_modes),

@@ -142,6 +142,17 @@ static shs_status call_ksvd_ex(const shs_context *ctx, scene *s) {
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 
+static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.iterations = 2;
+    o.parallel_atoms = 7;
+    o.rmse_after_update = 1;
+    o.coding.sparsity = S;
+    o.update = update;
+    return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
+}
+static shs_status call_exact(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_KSVD); }
+
 static shs_status call_coherence(const shs_context *ctx, scene *s) {
     return shs_dictionary_coherence(ctx, P, N, s->D, P, OUT(s, 0, shs_wide));
 }
@@ -334,6 +345,7 @@ static const struct {
     {BELOW, "shs_omp_gram", call_omp_gram, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd", call_ksvd, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex", call_ksvd_ex, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_ksvd_ex, K-SVD", call_exact, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_dictionary_coherence", call_coherence, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_get", call_patches_get, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_put", call_patches_put, NULL, 1, 0, 0, NO_RESULT},

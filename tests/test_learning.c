@@ -189,6 +189,14 @@ static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, con
     free(start);
 }
 
+/* Turns the atoms that point away from those expected. */
+static void align_signs(int p, int n, shs_real *D, const shs_real *expected) {
+    int j, l;
+    for (j = 0; j < n; j++)
+        if (inner(p, D + j * p, expected + j * p) < 0)
+            for (l = 0; l < p; l++) D[j * p + l] = -D[j * p + l];
+}
+
 /* Another system's run of a rule: the dictionary after the first iteration, and the errors of 20. The files call N~ atoms at a
    time p<rule>_N~. */
 static void check_golden_rule(shs_update update, int group) {
@@ -215,6 +223,7 @@ static void check_golden_rule(shs_update update, int group) {
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
+    if (update == SHS_UPDATE_KSVD) align_signs(64, 128, D, expected); /* those of a pair of singular vectors are free */
     assert_all_close(64 * 128, D, expected, BY_TYPE(1e-4, 1e-11));
     o.iterations = 20;
     o.rmse_after_update = 1;
@@ -242,7 +251,7 @@ static void test_golden_rules(void **state) {
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
-static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_naive};
+static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_naive, shs_exact_ksvd_naive};
 
 static void check_naive_update(shs_update update, int group, int rounds) {
     enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
@@ -1372,6 +1381,85 @@ static void test_ranks(void **state) {
             }
 }
 
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
+
+/* Every rule, and what goes with any of them. */
+enum { VARIANTS = SHS_UPDATE_COUNT };
+static shs_ksvd_options variant(int which) {
+    shs_ksvd_options o = small_options();
+    o.iterations = 3;
+    o.parallel_atoms = 7;
+    o.rmse_after_update = 1;
+    o.update = (shs_update)which;
+    return o;
+}
+
+static void test_variants_over_ranks(void **state) {
+    int which, ranks;
+    (void)state;
+    for (which = 0; which < VARIANTS; which++)
+        for (ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            shs_ksvd_options o = variant(which);
+            check_ranks(&o, ranks);
+            o.parallel_atoms = 1;
+            check_ranks(&o, ranks);
+        }
+}
+
+/* The same bits for any number of threads; all memory in one block of the size that the query says. */
+static void test_variants_in_an_arena(void **state) {
+    shs_real *Y = small_signals();
+    int which, threads;
+    (void)state;
+    for (which = 0; which < VARIANTS; which++) {
+        shs_ksvd_options o = variant(which);
+        shs_real alone[P * N], D[P * N];
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, alone, P, NULL, NULL));
+        assert_unit_norm(P, N, alone);
+        for (threads = 1; threads <= 3; threads++) {
+            shs_context ctx = SHS_ZERO;
+            shs_arena arena;
+            void *memory;
+            size_t query;
+            ctx.threads = threads;
+            query = shs_ksvd_workspace(&ctx, P, N, M, &o);
+            memory = malloc(query);
+            shs_arena_attach(&arena, &ctx);
+            shs_arena_init(&arena, memory, query - 64);
+            assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_NO_MEMORY);
+            shs_arena_init(&arena, memory, query);
+            assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL));
+            assert_int_equal(arena.used, 0);
+            assert_memory_equal(D, alone, sizeof D);
+            free(memory);
+        }
+    }
+    free(Y);
+}
+
+/* Of exact K-SVD: an atom by itself is the fixed point of power steps, which a step of AK-SVD does not move; and it fits the
+   signals better than AK-SVD's one step. */
+static void test_exact_is_a_fixed_point(void **state) {
+    shs_real *Y = small_signals(), *D = new_dictionary(P, 1, 3), *again, *other;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_record record[2];
+    shs_ksvd_report report = SHS_ZERO;
+    (void)state;
+    other = copy_of(P, D);
+    o.coding.sparsity = 1, o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.rmse_after_update = 1, o.update = SHS_UPDATE_KSVD;
+    report.history = record;
+    assert_ok(shs_ksvd_ex(&serial, P, 1, M, Y, P, &o, D, P, NULL, &report));
+    again = copy_of(P, D);
+    o.update = SHS_UPDATE_AKSVD;
+    assert_ok(shs_ksvd_ex(&serial, P, 1, M, Y, P, &o, again, P, NULL, NULL));
+    assert_all_close(P, again, D, BY_TYPE(1e-4, 1e-11));
+    report.history = record + 1;
+    assert_ok(shs_ksvd_ex(&serial, P, 1, M, Y, P, &o, other, P, NULL, &report));
+    assert_true(record[0].rmse_update < record[1].rmse_update);
+    free(Y), free(D), free(again), free(other);
+}
+
 /* Rank `bad` fails in the way that `spoil` arranges; the others must hear of it. */
 static void check_failing_rank(int ranks, int bad, int allocations, int cancel_at, int nan_signal, int *succeeded) {
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 83);
@@ -1836,6 +1924,9 @@ int main(void) {
         cmocka_unit_test(test_few_parallel_regions),
         cmocka_unit_test(test_small_work_is_not_shared),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_variants_over_ranks),
+        cmocka_unit_test(test_variants_in_an_arena),
+        cmocka_unit_test(test_exact_is_a_fixed_point),
         cmocka_unit_test(test_failing_ranks),
         cmocka_unit_test(test_broken_reduction),
         cmocka_unit_test(test_zero_signals),

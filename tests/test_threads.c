@@ -127,9 +127,16 @@ static void code(task *t) {
 static void learn(task *t) {
     shs_real *D = new_reals(P * N);
     shs_ksvd_options o = SHS_ZERO;
+    int u;
     o.iterations = 2, o.parallel_atoms = N / 2, o.coding.sparsity = S, o.seed = 9;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);
+    for (u = 0; u < SHS_UPDATE_COUNT; u++) {
+        o.update = (shs_update)u;
+        STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
+        note(t, D, P * N * sizeof *D);
+    }
+    o.update = SHS_UPDATE_AKSVD;
     o.parallel_atoms = 1, o.coding.sparsity = 2;
     STEP(t, shs_ksvd_ex(&t->ctx, P, 3, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * 3 * sizeof *D);
