@@ -13,8 +13,9 @@
        1  configuration                    >>config
        2  context, memory, threads, ranks  >>context layout arena threads
        3  random numbers                   >>random
-       -  kernels                          >>kernels k_types k_vectors k_gemm k_eigen k_eigen_products k_eigen_rotations k_omp
-                                             k_packing k_products k_results k_integers k_contrasts k_tables k_choice
+       -  kernels                          >>kernels k_types k_operations k_vectors k_gemm k_eigen k_eigen_products
+                                             k_eigen_rotations k_omp k_packing k_products k_results k_integers k_contrasts
+                                             k_tables k_choice
        4  dense linear algebra             >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky
                                              unit_columns
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
@@ -2462,8 +2463,7 @@ typedef struct shs__contrast_kernels {
 #endif
 
 /* A vector holds SHS__LANES elements, or SHS__WLANES of shs_wide. An element is a shs_real; in a text in wide, a shs_wide.
-   Pointers are read and written through the types named any, which claim no more alignment than one value has. Without vectors
-   SHS__VECTOR_BYTES is not defined; then a vector is a plain number, one lane, and the same code holds. */
+   Without vectors SHS__VECTOR_BYTES is not defined; then a vector is a plain number, one lane, and the same code holds. */
 #ifdef SHS__IN_WIDE
 #define shs__element shs_wide
 #else
@@ -2471,28 +2471,87 @@ typedef struct shs__contrast_kernels {
 #endif
 #if defined(SPARSEHS_DOUBLE) || defined(SHS__IN_WIDE)
 #define SHS__ELEMENT_64
+typedef int64_t SHS__IN(lane);  /* an integer as wide as an element */
+#define SHS__LANE_MAX INT64_MAX /* all bits but the sign */
+#define SHS__EXPONENT ((int64_t)0x7ff << 52)
+#define SHS__BIAS 1023
+#define SHS__FRACTION 52 /* bits */
+#else
+typedef int32_t SHS__IN(lane);
+#define SHS__LANE_MAX INT32_MAX
+#define SHS__EXPONENT 0x7f800000
+#define SHS__BIAS 127
+#define SHS__FRACTION 23
 #endif
 #define shs__vec SHS__IN(vec)
-#define shs__vec_any SHS__IN(vec_any)
 #define shs__wvec SHS__IN(wvec)
-#define shs__wvec_any SHS__IN(wvec_any)
+#define shs__mask SHS__IN(mask)
 #ifdef SHS__VECTOR_BYTES
 #define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs__element))
 #define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
+#else
+#define SHS__LANES 1
+#define SHS__WLANES 1
+#endif
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
+#define SHS__NR 8 /* columns of a tile of a product */
+#else
+#define SHS__NR 4
+#endif
+
+/* ---- kernels: the operations ---------------------------------------------------------------------- >>k_operations */
+
+/* Kernels calculate with vectors by these operations alone, so that one text serves every way to have vectors. An operation on
+   elements, and with W before its name on shs_wide:
+
+       LOAD(p)  STORE(p, v)         from and to memory of any alignment
+       ALL(x)                       x in all lanes
+       ADD SUB MUL DIV (a, b)       a + b, a - b, a b, a / b
+       FMA FMS FNMA (a, b, c)       a b + c, a b - c, c - a b: rounded once where the processor and the compiler's flags allow
+       ABOVE(a, b)                  a mask: the lanes in which a > b
+       PICK(mask, a, b)             a in the lanes of the mask, else b
+
+   On elements alone:
+
+       WHERE(mask, x)               x in the lanes of the mask, else 0
+       ABS(v)  SIGNED_AS(a, v)      |v|; a >= 0 with the sign of v
+       IS_NAN(v)                    a mask
+       INDICES(i)                   an index, an integer, in all lanes of a vector of integers, shs__index
+       PICK_INDEX(mask, i, j)       as PICK
+       WINS(b, a, j, i)             a mask: b > a, or b = a and index j < i
+       TRUNCATE(v)  WHOLE(k)        to integers toward zero, of type shs__whole; back
+       SCALE_DOWN(v, k)             2^-k v, k >= 0, also where that is subnormal
+
+   and between kinds of numbers:
+
+       WIDEN(p)                     as many elements as there are lanes of shs_wide, as shs_wide
+       LOAD_U8 LOAD_I16 LOAD_U16 LOAD_F32 (p)   as elements
+       WLOAD_I32(p)                 as shs_wide
+       WSTORE_U8 WSTORE_I16 WSTORE_U16 WSTORE_F32 WSTORE_ELEMENT (p, w)   in range already; integers rounded toward zero
+
+   COPY_ROW(to, scale, from) and transpose_four, out of place, serve the packing of matrices, and flags to find what is not
+   finite: after OR_EXPONENT(flags, v, least) a sign is set where the exponent of v has `least` or more. */
+/* Single numbers, where a text holds for these as well. */
+#define SHS__ONE_ALL(x) (x)
+#define SHS__ONE_ADD(a, b) ((a) + (b))
+#define SHS__ONE_SUB(a, b) ((a) - (b))
+#define SHS__ONE_MUL(a, b) ((a) * (b))
+#define SHS__ONE_DIV(a, b) ((a) / (b))
+#define SHS__ONE_ABOVE(a, b) ((a) > (b))
+#define SHS__ONE_PICK(condition, a, b) ((condition) ? (a) : (b))
+
+/* Compilers with vectors of their own have operators. Pointers are read and written through types that claim no more alignment
+   than one value has. */
+#ifdef SHS__VECTOR_BYTES
+#define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias))
 typedef shs__element shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs__element shs__vec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs__element)), may_alias));
 typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs_wide shs__wvec_any __attribute__((vector_size(SHS__VECTOR_BYTES), aligned(sizeof(shs_wide)), may_alias));
-#define SHS__LOAD(p) (*(const shs__vec_any *)(const void *)(p))
-#define SHS__STORE(p, v) (*(shs__vec_any *)(void *)(p) = (v))
-#define SHS__WLOAD(p) (*(const shs__wvec_any *)(const void *)(p))
-#define SHS__WSTORE(p, v) (*(shs__wvec_any *)(void *)(p) = (v))
-#define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)) /* of other lengths */
-/* Four values, whatever the vectors are. */
-typedef shs__element SHS__IN(four) __attribute__((vector_size(4 * sizeof(shs__element))));
-typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__element));
-#define SHS__FOUR(p) (*(const SHS__IN(four_any) *)(const void *)(p))
-#define SHS__FOUR_SET(p, v) (*(SHS__IN(four_any) *)(void *)(p) = (v))
+typedef SHS__IN(lane) shs__mask __attribute__((vector_size(SHS__VECTOR_BYTES)));
+#define SHS__PICK(mask, a, b) ((shs__vec)(((shs__mask)(a) & (mask)) | ((shs__mask)(b) & ~(mask))))
+#define SHS__WPICK(mask, a, b) ((shs__wvec)(((SHS__IN(wmask))(a) & (mask)) | ((SHS__IN(wmask))(b) & ~(mask))))
+#define SHS__PICK_INDEX(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+#define SHS__WHERE(mask, x) ((shs__vec)((shs__mask)(x) & (mask)))
+#define SHS__PREFETCH(p) __builtin_prefetch(p)
 /* Lane by lane to another type of number; compilers go faster by way of integers of 32 bits. */
 #if defined(__clang__) || __GNUC__ >= 9
 #define SHS__CAST(v, type) __builtin_convertvector(v, type)
@@ -2508,24 +2567,130 @@ typedef shs__element SHS__IN(four_any) SHS__ANY(shs__element, 4 * sizeof(shs__el
     }))
 #define SHS__CAST_BY(v, by, type) SHS__CAST(v, type)
 #endif
-#define SHS__PREFETCH(p) __builtin_prefetch(p)
 #else
-#define SHS__LANES 1
-#define SHS__WLANES 1
-typedef shs__element shs__vec, shs__vec_any;
-typedef shs_wide shs__wvec, shs__wvec_any;
-#define SHS__LOAD(p) (*(p))
-#define SHS__STORE(p, v) (*(p) = (v))
-#define SHS__WLOAD(p) (*(p))
-#define SHS__WSTORE(p, v) (*(p) = (v))
+#define SHS__ANY(type, bytes)
+typedef shs__element shs__vec;
+typedef shs_wide shs__wvec;
+typedef SHS__IN(lane) shs__mask;
+#define SHS__PICK(mask, a, b) ((mask) ? (a) : (b))
+#define SHS__WPICK(mask, a, b) ((mask) ? (a) : (b))
+#define SHS__WHERE(mask, x) ((mask) ? (x) : 0)
 #define SHS__PREFETCH(p) ((void)(p))
 #define SHS__CAST(v, type) ((type)(v))
 #define SHS__CAST_BY(v, by, type) ((type)(v))
-#define SHS__ANY(type, bytes)
 #endif
-/* As many elements as a vector of shs_wide has, and as many again of shs_wide. */
-typedef shs__element SHS__IN(part_any) SHS__ANY(shs__element, SHS__WLANES * sizeof(shs__element));
-#define SHS__WIDEN(p) SHS__CAST(*(const SHS__IN(part_any) *)(const void *)(p), shs__wvec)
+#define SHS__ANY_TYPE(name, type, lanes) typedef type SHS__IN(name) SHS__ANY(type, (lanes) * sizeof(type))
+SHS__ANY_TYPE(any, shs__element, SHS__LANES);
+SHS__ANY_TYPE(any_u8, uint8_t, SHS__LANES);
+SHS__ANY_TYPE(any_i16, int16_t, SHS__LANES);
+SHS__ANY_TYPE(any_u16, uint16_t, SHS__LANES);
+SHS__ANY_TYPE(any_f32, float, SHS__LANES);
+SHS__ANY_TYPE(whole, int32_t, SHS__LANES);
+SHS__ANY_TYPE(wany, shs_wide, SHS__WLANES);
+SHS__ANY_TYPE(wany_element, shs__element, SHS__WLANES);
+SHS__ANY_TYPE(wany_u8, uint8_t, SHS__WLANES);
+SHS__ANY_TYPE(wany_i16, int16_t, SHS__WLANES);
+SHS__ANY_TYPE(wany_u16, uint16_t, SHS__WLANES);
+SHS__ANY_TYPE(wany_i32, int32_t, SHS__WLANES);
+SHS__ANY_TYPE(wany_f32, float, SHS__WLANES);
+#ifdef SPARSEHS_NO_DOUBLE
+SHS__ANY_TYPE(wmask, int32_t, SHS__WLANES);
+#else
+SHS__ANY_TYPE(wmask, int64_t, SHS__WLANES);
+#endif
+#define SHS__AT_ANY(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
+#define SHS__SET_ANY(kind, p, v) (*(SHS__IN(kind) *)(void *)(p) = (v))
+SHS__INLINE shs__vec SHS__IN(all)(shs__element x) {
+    const shs__vec zero = SHS_ZERO;
+    return x - zero;
+}
+SHS__INLINE shs__wvec SHS__IN(wall)(shs_wide x) {
+    const shs__wvec zero = SHS_ZERO;
+    return x - zero;
+}
+SHS__INLINE shs__mask SHS__IN(indices)(int i) {
+    const shs__mask zero = SHS_ZERO;
+    return zero + (SHS__IN(lane))i;
+}
+SHS__INLINE shs__mask SHS__IN(bits_of)(shs__vec v) {
+    shs__mask bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+#ifndef SHS__IN_WIDE
+SHS__INLINE shs__vec SHS__IN(of_bits)(shs__mask bits) {
+    shs__vec v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+#endif
+#define shs__index shs__mask
+#define shs__whole SHS__IN(whole)
+#define SHS__LOAD(p) ((shs__vec)SHS__AT_ANY(any, p))
+#define SHS__WLOAD(p) ((shs__wvec)SHS__AT_ANY(wany, p))
+#define SHS__STORE(p, v) SHS__SET_ANY(any, p, v)
+#define SHS__WSTORE(p, v) SHS__SET_ANY(wany, p, v)
+#define SHS__ALL(x) SHS__IN(all)(x)
+#define SHS__WALL(x) SHS__IN(wall)(x)
+#define SHS__ADD(a, b) ((a) + (b))
+#define SHS__SUB(a, b) ((a) - (b))
+#define SHS__MUL(a, b) ((a) * (b))
+#define SHS__DIV(a, b) ((a) / (b))
+#define SHS__FMA(a, b, c) ((a) * (b) + (c))
+#define SHS__FMS(a, b, c) ((a) * (b) - (c))
+#define SHS__FNMA(a, b, c) ((c) - (a) * (b))
+#define SHS__ABOVE(a, b) ((a) > (b))
+#define SHS__WADD SHS__ADD
+#define SHS__WSUB SHS__SUB
+#define SHS__WMUL SHS__MUL
+#define SHS__WDIV SHS__DIV
+#define SHS__WFMA SHS__FMA
+#define SHS__WFMS SHS__FMS
+#define SHS__WABOVE SHS__ABOVE
+#define SHS__ABS(v) SHS__IN(of_bits)(SHS__IN(bits_of)(v) & SHS__LANE_MAX)
+#define SHS__SIGNED_AS(a, v) SHS__IN(of_bits)(SHS__IN(bits_of)(a) | (SHS__IN(bits_of)(v) & ~SHS__LANE_MAX))
+#define SHS__IS_NAN(v) ((SHS__IN(bits_of)(v) & SHS__LANE_MAX) > SHS__EXPONENT)
+#define SHS__INDICES(i) SHS__IN(indices)(i)
+#define SHS__WINS(b, a, j, i) (((b) > (a)) | (((b) == (a)) & ((j) < (i))))
+#define SHS__TRUNCATE(v) SHS__CAST(v, shs__whole)
+#define SHS__WHOLE(k) SHS__CAST(k, shs__vec)
+#define SHS__OR_EXPONENT(flags, v, least) ((flags) | ((least)-1 - (SHS__IN(bits_of)(v) & SHS__EXPONENT)))
+#define SHS__POWER(k) SHS__IN(of_bits)((SHS__BIAS - SHS__CAST(k, shs__mask)) << SHS__FRACTION)
+#define SHS__SHRINK(v, k) ((v)*SHS__POWER((k) >> 1) * SHS__POWER((k) - ((k) >> 1)))
+#define SHS__WIDEN(p) SHS__CAST(SHS__AT_ANY(wany_element, p), shs__wvec)
+#define SHS__LOAD_U8(p) SHS__CAST_BY(SHS__AT_ANY(any_u8, p), shs__whole, shs__vec)
+#define SHS__LOAD_I16(p) SHS__CAST_BY(SHS__AT_ANY(any_i16, p), shs__whole, shs__vec)
+#define SHS__LOAD_U16(p) SHS__CAST_BY(SHS__AT_ANY(any_u16, p), shs__whole, shs__vec)
+#define SHS__LOAD_F32(p) SHS__CAST(SHS__AT_ANY(any_f32, p), shs__vec)
+#define SHS__WLOAD_I32(p) SHS__CAST(SHS__AT_ANY(wany_i32, p), shs__wvec)
+#define SHS__WSTORE_U8(p, w) SHS__SET_ANY(wany_u8, p, SHS__CAST_BY(w, SHS__IN(wany_i32), SHS__IN(wany_u8)))
+#define SHS__WSTORE_I16(p, w) SHS__SET_ANY(wany_i16, p, SHS__CAST_BY(w, SHS__IN(wany_i32), SHS__IN(wany_i16)))
+#define SHS__WSTORE_U16(p, w) SHS__SET_ANY(wany_u16, p, SHS__CAST_BY(w, SHS__IN(wany_i32), SHS__IN(wany_u16)))
+#define SHS__WSTORE_F32(p, w) SHS__SET_ANY(wany_f32, p, SHS__CAST(w, SHS__IN(wany_f32)))
+#define SHS__WSTORE_ELEMENT(p, w) SHS__SET_ANY(wany_element, p, SHS__CAST(w, SHS__IN(wany_element)))
+
+#ifdef SHS__VECTOR_BYTES
+/* Vectors of four, whatever the others are. */
+SHS__ANY_TYPE(four, shs__element, 4);
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+typedef SHS__IN(lane) SHS__IN(four_index) __attribute__((vector_size(4 * sizeof(shs__element))));
+#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(four_index)){i, j, k, l}))
+#endif
+SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
+    SHS__IN(four) a = SHS__AT_ANY(four, s), b = SHS__AT_ANY(four, s + lds), c = SHS__AT_ANY(four, s + 2 * lds);
+    SHS__IN(four) e = SHS__AT_ANY(four, s + 3 * lds);
+    SHS__IN(four) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
+    SHS__IN(four) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
+    SHS__SET_ANY(four, d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
+    SHS__SET_ANY(four, d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
+    SHS__SET_ANY(four, d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
+    SHS__SET_ANY(four, d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
+}
+SHS__ANY_TYPE(row, shs__element, SHS__NR);
+#define SHS__COPY_ROW(to, scale, from) SHS__SET_ANY(row, to, (scale)*SHS__AT_ANY(row, from))
+#endif
 
 #ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
@@ -2592,22 +2757,23 @@ SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *
     const size_t L = SHS__LANES;
     size_t i = 0;
     shs_real tail = 0;
-    shs__vec s0 = SHS_ZERO, s1 = SHS_ZERO, s2 = SHS_ZERO, s3 = SHS_ZERO;
+    shs__vec zero = SHS__ALL(0), s0 = zero, s1 = zero, s2 = zero, s3 = zero;
     for (; i + 4 * L <= n; i += 4 * L) {
-        s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
-        s1 += SHS__LOAD(x + i + L) * SHS__LOAD(y + i + L);
-        s2 += SHS__LOAD(x + i + 2 * L) * SHS__LOAD(y + i + 2 * L);
-        s3 += SHS__LOAD(x + i + 3 * L) * SHS__LOAD(y + i + 3 * L);
+        s0 = SHS__FMA(SHS__LOAD(x + i), SHS__LOAD(y + i), s0);
+        s1 = SHS__FMA(SHS__LOAD(x + i + L), SHS__LOAD(y + i + L), s1);
+        s2 = SHS__FMA(SHS__LOAD(x + i + 2 * L), SHS__LOAD(y + i + 2 * L), s2);
+        s3 = SHS__FMA(SHS__LOAD(x + i + 3 * L), SHS__LOAD(y + i + 3 * L), s3);
     }
-    for (; i + L <= n; i += L) s0 += SHS__LOAD(x + i) * SHS__LOAD(y + i);
+    for (; i + L <= n; i += L) s0 = SHS__FMA(SHS__LOAD(x + i), SHS__LOAD(y + i), s0);
     for (; i < n; i++) tail += x[i] * y[i];
-    return SHS__IN(sum_lanes)((s0 + s1) + (s2 + s3)) + tail;
+    return SHS__IN(sum_lanes)(SHS__ADD(SHS__ADD(s0, s1), SHS__ADD(s2, s3))) + tail;
 }
 
 /* y += alpha x; x is not y. Spelled out, as is the next one: not every compiler vectorises such loops at -O2. */
 SHS__PRIVATE void SHS__IN(axpy)(size_t n, shs_real alpha, const shs_real *SHS__RESTRICT x, shs_real *SHS__RESTRICT y) {
     size_t i = 0;
-    for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(y + i, SHS__LOAD(y + i) + alpha * SHS__LOAD(x + i));
+    const shs__vec a = SHS__ALL(alpha);
+    for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(y + i, SHS__FMA(a, SHS__LOAD(x + i), SHS__LOAD(y + i)));
     for (; i < n; i++) y[i] += alpha * x[i];
 }
 
@@ -2616,8 +2782,8 @@ SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRIC
                                  const shs_real *SHS__RESTRICT y, shs_real *SHS__RESTRICT z) {
     int i = 0;
     for (; i + SHS__LANES <= n; i += SHS__LANES) {
-        shs__vec v = SHS__LOAD(z + i) + a * SHS__LOAD(x + i);
-        SHS__STORE(z + i, v + b * SHS__LOAD(y + i));
+        shs__vec v = SHS__FMA(SHS__ALL(a), SHS__LOAD(x + i), SHS__LOAD(z + i));
+        SHS__STORE(z + i, SHS__FMA(SHS__ALL(b), SHS__LOAD(y + i), v));
     }
     for (; i < n; i++) {
         z[i] += a * x[i];
@@ -2635,20 +2801,20 @@ SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *colu
         shs__vec s2 = SHS__LOAD(sum + i + 2 * SHS__LANES), s3 = SHS__LOAD(sum + i + 3 * SHS__LANES);
         for (u = 0; u < count; u++) {
             const shs_real *c = columns[u] + i, *next = columns[u + 4 < count ? u + 4 : u] + i;
-            shs_real f = factors[u];
+            const shs__vec f = SHS__ALL(factors[u]);
             SHS__PREFETCH(next);
             SHS__PREFETCH(next + SHS__LANES);
             SHS__PREFETCH(next + 2 * SHS__LANES);
             SHS__PREFETCH(next + 3 * SHS__LANES);
-            s0 += f * SHS__LOAD(c), s1 += f * SHS__LOAD(c + SHS__LANES);
-            s2 += f * SHS__LOAD(c + 2 * SHS__LANES), s3 += f * SHS__LOAD(c + 3 * SHS__LANES);
+            s0 = SHS__FMA(f, SHS__LOAD(c), s0), s1 = SHS__FMA(f, SHS__LOAD(c + SHS__LANES), s1);
+            s2 = SHS__FMA(f, SHS__LOAD(c + 2 * SHS__LANES), s2), s3 = SHS__FMA(f, SHS__LOAD(c + 3 * SHS__LANES), s3);
         }
         SHS__STORE(sum + i, s0), SHS__STORE(sum + i + SHS__LANES, s1);
         SHS__STORE(sum + i + 2 * SHS__LANES, s2), SHS__STORE(sum + i + 3 * SHS__LANES, s3);
     }
     for (; i + SHS__LANES <= n; i += SHS__LANES) {
         shs__vec s = SHS__LOAD(sum + i);
-        for (u = 0; u < count; u++) s += factors[u] * SHS__LOAD(columns[u] + i);
+        for (u = 0; u < count; u++) s = SHS__FMA(SHS__ALL(factors[u]), SHS__LOAD(columns[u] + i), s);
         SHS__STORE(sum + i, s);
     }
     for (; i < n; i++)
@@ -2668,21 +2834,22 @@ SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
     return sum + lost;
 #else
     shs_wide tail = 0;
-    shs__wvec even = SHS_ZERO, odd = SHS_ZERO;
+    shs__wvec even = SHS__WALL(0), odd = even;
     for (; i + 2 * SHS__WLANES <= n; i += 2 * SHS__WLANES) {
         shs__wvec a = SHS__WIDEN(x + i), b = SHS__WIDEN(x + i + SHS__WLANES);
-        even += a * a;
-        odd += b * b;
+        even = SHS__WFMA(a, a, even);
+        odd = SHS__WFMA(b, b, odd);
     }
     for (; i < n; i++) tail += (shs_wide)x[i] * (shs_wide)x[i];
-    return SHS__IN(wlanes)(even + odd) + tail;
+    return SHS__IN(wlanes)(SHS__WADD(even, odd)) + tail;
 #endif
 }
 
 /* y += alpha x into shs_wide */
 SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS__RESTRICT x, shs_wide *SHS__RESTRICT y) {
     int i = 0;
-    for (; i + SHS__WLANES <= n; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WLOAD(y + i) + alpha * SHS__WIDEN(x + i));
+    const shs__wvec a = SHS__WALL(alpha);
+    for (; i + SHS__WLANES <= n; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WFMA(a, SHS__WIDEN(x + i), SHS__WLOAD(y + i)));
     for (; i < n; i++) y[i] += alpha * (shs_wide)x[i];
 }
 
@@ -2714,56 +2881,41 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
 #else
 #define SHS__TILE_VECTORS 3 /* 12 of 16, or 24 of 32 */
 #endif
-#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 64
-#define SHS__NR 8
-#else
-#define SHS__NR 4
-#endif
-#define SHS__TILE_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define SHS__TILE_AT(p) (*(any_ *)(void *)(p))
-#define SHS__TILE_BEGIN(j) vector_ c0##j = zero, c1##j = zero, c2##j = zero;
-#define SHS__TILE_STEP(j)                                                                                              \
-    if (columns > j) {                                                                                                 \
-        c0##j += a0 * b[j * column];                                                                                   \
-        if (vectors > 1) c1##j += a1 * b[j * column];                                                                  \
-        if (vectors > 2) c2##j += a2 * b[j * column];                                                                  \
+#define SHS__TILE_COLUMNS(X, with) X(with, 0) X(with, 1) X(with, 2) X(with, 3) X(with, 4) X(with, 5) X(with, 6) X(with, 7)
+#define SHS__TILE_BEGIN(vector_type, j) vector_type c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__TILE_STEP(W, j)                                                                                                   \
+    if (columns > j) {                                                                                                         \
+        bj = SHS__##W##ALL(b[j * column]);                                                                                     \
+        c0##j = SHS__##W##FMA(a0, bj, c0##j);                                                                                  \
+        if (vectors > 1) c1##j = SHS__##W##FMA(a1, bj, c1##j);                                                                 \
+        if (vectors > 2) c2##j = SHS__##W##FMA(a2, bj, c2##j);                                                                 \
     }
-#define SHS__TILE_ADD(j)                                                                                               \
-    if (columns > j) {                                                                                                 \
-        c0##j += SHS__TILE_AT(C + j * c_column);                                                                       \
-        if (vectors > 1) c1##j += SHS__TILE_AT(C + j * c_column + c_vector);                                           \
-        if (vectors > 2) c2##j += SHS__TILE_AT(C + j * c_column + 2 * c_vector);                                       \
+#define SHS__TILE_END(W, j)                                                                                                    \
+    if (columns > j) {                                                                                                         \
+        SHS__TILE_PUT(W, C + j * c_column, c0##j);                                                                             \
+        if (vectors > 1) SHS__TILE_PUT(W, C + j * c_column + c_vector, c1##j);                                                 \
+        if (vectors > 2) SHS__TILE_PUT(W, C + j * c_column + 2 * c_vector, c2##j);                                             \
     }
-#define SHS__TILE_END(j)                                                                                               \
-    if (columns > j) {                                                                                                 \
-        SHS__TILE_AT(C + j * c_column) = c0##j;                                                                        \
-        if (vectors > 1) SHS__TILE_AT(C + j * c_column + c_vector) = c1##j;                                            \
-        if (vectors > 2) SHS__TILE_AT(C + j * c_column + 2 * c_vector) = c2##j;                                        \
-    }
+#define SHS__TILE_PUT(W, p, c) SHS__##W##STORE(p, add ? SHS__##W##ADD(c, SHS__##W##LOAD(p)) : c)
 
 /* C = a b or, with add, C += a b: vectors of a, `vector` values apart, times single values of b, `column` apart; the next of
    the depth is a_next and b_next further on. Inlined with constant numbers of vectors (at most 3) and columns (at most 8), so
    that the conditions above vanish. */
-#define SHS__DEFINE_TILE_OF(name, number, vector_type, any_type)                                                       \
-    SHS__INLINE void SHS__IN(name)(int vectors, int columns, int depth, const number *a, ptrdiff_t vector, ptrdiff_t a_next, \
-                                   const number *b, ptrdiff_t column, ptrdiff_t b_next, int add, number *C,            \
-                                   ptrdiff_t c_vector, ptrdiff_t c_column) {                                           \
-        typedef vector_type vector_;                                                                                   \
-        typedef any_type any_;                                                                                         \
-        vector_ zero = SHS_ZERO, a0, a1 = zero, a2 = zero;                                                             \
-        SHS__TILE_COLUMNS(SHS__TILE_BEGIN)                                                                             \
-        for (; depth > 0; depth--, a += a_next, b += b_next) {                                                         \
-            a0 = *(const any_ *)(const void *)a;                                                                       \
-            if (vectors > 1) a1 = *(const any_ *)(const void *)(a + vector);                                           \
-            if (vectors > 2) a2 = *(const any_ *)(const void *)(a + 2 * vector);                                       \
-            SHS__TILE_COLUMNS(SHS__TILE_STEP)                                                                          \
-        }                                                                                                              \
-        if (add) {                                                                                                     \
-            SHS__TILE_COLUMNS(SHS__TILE_ADD)                                                                           \
-        }                                                                                                              \
-        SHS__TILE_COLUMNS(SHS__TILE_END)                                                                               \
+#define SHS__DEFINE_TILE_OF(name, number, vector_type, W)                                                                      \
+    SHS__INLINE void SHS__IN(name)(int vectors, int columns, int depth, const number *a, ptrdiff_t vector, ptrdiff_t a_next,   \
+                                   const number *b, ptrdiff_t column, ptrdiff_t b_next, int add, number *C,                    \
+                                   ptrdiff_t c_vector, ptrdiff_t c_column) {                                                   \
+        vector_type zero = SHS__##W##ALL(0), a0, a1 = zero, a2 = zero, bj;                                                     \
+        SHS__TILE_COLUMNS(SHS__TILE_BEGIN, vector_type)                                                                        \
+        for (; depth > 0; depth--, a += a_next, b += b_next) {                                                                 \
+            a0 = SHS__##W##LOAD(a);                                                                                            \
+            if (vectors > 1) a1 = SHS__##W##LOAD(a + vector);                                                                  \
+            if (vectors > 2) a2 = SHS__##W##LOAD(a + 2 * vector);                                                              \
+            SHS__TILE_COLUMNS(SHS__TILE_STEP, W)                                                                               \
+        }                                                                                                                      \
+        SHS__TILE_COLUMNS(SHS__TILE_END, W)                                                                                    \
     }
-SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, shs__vec_any)
+SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 
 /* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
 #define SHS__DEFINE_TILE(name, columns)                                                                                \
@@ -2829,30 +2981,6 @@ SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, con
 #endif
 
 #endif
-#ifdef SHS__VECTOR_BYTES
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#else
-#ifdef SHS__ELEMENT_64
-typedef int64_t SHS__IN(four_index) __attribute__((vector_size(32)));
-#else
-typedef int32_t SHS__IN(four_index) __attribute__((vector_size(16)));
-#endif
-#define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(four_index)){i, j, k, l}))
-#endif
-
-/* Four columns of four values, transposed in registers. */
-SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
-    SHS__IN(four) a = SHS__FOUR(s), b = SHS__FOUR(s + lds), c = SHS__FOUR(s + 2 * lds), e = SHS__FOUR(s + 3 * lds);
-    SHS__IN(four) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
-    SHS__IN(four) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
-    SHS__FOUR_SET(d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
-    SHS__FOUR_SET(d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
-    SHS__FOUR_SET(d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
-    SHS__FOUR_SET(d + 3 * ldd, SHS__SHUFFLE(ab_high, ce_high, 2, 3, 6, 7) * scale);
-}
-#endif
-
 /* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
    stay in the first cache although each of its lines is written in pieces. */
 #define SHS__TRANSPOSE_ROWS 64
@@ -2888,14 +3016,14 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
     int i, p;
 #ifdef SHS__VECTOR_BYTES
     if (along && width == SHS__NR && padded == SHS__NR) { /* a sliver of B need not be a whole vector wide */
-        typedef shs_real row_ SHS__ANY(shs_real, SHS__NR * sizeof(shs_real));
-        for (p = 0; p < depth; p++, S += ld, to += SHS__NR) *(row_ *)(void *)to = scale * *(const row_ *)(const void *)S;
+        for (p = 0; p < depth; p++, S += ld, to += SHS__NR) SHS__COPY_ROW(to, scale, S);
         return;
     }
 #endif
     if (!along) SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
     for (p = 0; p < depth && (along || width < padded); p++, S += ld, to += padded) {
-        for (i = along ? 0 : width; i + SHS__LANES <= width; i += SHS__LANES) SHS__STORE(to + i, scale * SHS__LOAD(S + i));
+        for (i = along ? 0 : width; i + SHS__LANES <= width; i += SHS__LANES)
+            SHS__STORE(to + i, SHS__MUL(SHS__ALL(scale), SHS__LOAD(S + i)));
         for (; i < width; i++) to[i] = scale * S[i];
         for (; i < padded; i++) to[i] = 0;
     }
@@ -2905,20 +3033,21 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
 
 /* x'y, in two accumulators */
 SHS__PRIVATE shs_wide SHS__IN(wdot)(int m, const shs_wide *x, const shs_wide *y) {
-    shs__wvec a = SHS_ZERO, b = SHS_ZERO;
+    shs__wvec a = SHS__WALL(0), b = a;
     int i;
     for (i = 0; i + SHS__WLANES < m; i += 2 * SHS__WLANES) {
-        a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
-        b += SHS__WLOAD(x + i + SHS__WLANES) * SHS__WLOAD(y + i + SHS__WLANES);
+        a = SHS__WFMA(SHS__WLOAD(x + i), SHS__WLOAD(y + i), a);
+        b = SHS__WFMA(SHS__WLOAD(x + i + SHS__WLANES), SHS__WLOAD(y + i + SHS__WLANES), b);
     }
-    if (i < m) a += SHS__WLOAD(x + i) * SHS__WLOAD(y + i);
-    return SHS__IN(wlanes)(a + b);
+    if (i < m) a = SHS__WFMA(SHS__WLOAD(x + i), SHS__WLOAD(y + i), a);
+    return SHS__IN(wlanes)(SHS__WADD(a, b));
 }
 
 /* y = alpha y + beta x */
 SHS__PRIVATE void SHS__IN(wcombine)(int m, shs_wide alpha, shs_wide *y, shs_wide beta, const shs_wide *x) {
+    const shs__wvec a = SHS__WALL(alpha), b = SHS__WALL(beta);
     int i;
-    for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, alpha * SHS__WLOAD(y + i) + beta * SHS__WLOAD(x + i));
+    for (i = 0; i < m; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WFMA(a, SHS__WLOAD(y + i), SHS__WMUL(b, SHS__WLOAD(x + i))));
 }
 
 /* t = M'x for the m x k matrix M, four columns at a time: x is read a quarter as often. Columns up to the next
@@ -2927,13 +3056,13 @@ SHS__OUTLINE void SHS__IN(wdots)(int m, int k, const shs_wide *M, int ld, const 
     int i, j;
     for (j = 0; j < k; j += 4) {
         const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs__wvec ta = SHS_ZERO, tb = SHS_ZERO, tc = SHS_ZERO, td = SHS_ZERO;
+        shs__wvec ta = SHS__WALL(0), tb = ta, tc = ta, td = ta;
         for (i = 0; i < m; i += SHS__WLANES) {
             shs__wvec xi = SHS__WLOAD(x + i);
-            ta += xi * SHS__WLOAD(a + i);
-            tb += xi * SHS__WLOAD(b + i);
-            tc += xi * SHS__WLOAD(c + i);
-            td += xi * SHS__WLOAD(d + i);
+            ta = SHS__WFMA(xi, SHS__WLOAD(a + i), ta);
+            tb = SHS__WFMA(xi, SHS__WLOAD(b + i), tb);
+            tc = SHS__WFMA(xi, SHS__WLOAD(c + i), tc);
+            td = SHS__WFMA(xi, SHS__WLOAD(d + i), td);
         }
         t[j] = SHS__IN(wlanes)(ta);
         t[j + 1] = SHS__IN(wlanes)(tb);
@@ -2947,11 +3076,11 @@ SHS__OUTLINE void SHS__IN(wminus)(int m, int k, const shs_wide *M, int ld, const
     int i, j;
     for (j = 0; j < k; j += 4) {
         const shs_wide *a = SHS__AT(M, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs_wide ta = t[j], tb = t[j + 1], tc = t[j + 2], td = t[j + 3];
+        const shs__wvec ta = SHS__WALL(t[j]), tb = SHS__WALL(t[j + 1]), tc = SHS__WALL(t[j + 2]), td = SHS__WALL(t[j + 3]);
         for (i = 0; i < m; i += SHS__WLANES) {
-            shs__wvec left = SHS__WLOAD(a + i) * ta + SHS__WLOAD(b + i) * tb;
-            shs__wvec right = SHS__WLOAD(c + i) * tc + SHS__WLOAD(d + i) * td;
-            SHS__WSTORE(y + i, SHS__WLOAD(y + i) - (left + right));
+            shs__wvec left = SHS__WFMA(SHS__WLOAD(a + i), ta, SHS__WMUL(SHS__WLOAD(b + i), tb));
+            shs__wvec right = SHS__WFMA(SHS__WLOAD(c + i), tc, SHS__WMUL(SHS__WLOAD(d + i), td));
+            SHS__WSTORE(y + i, SHS__WSUB(SHS__WLOAD(y + i), SHS__WADD(left, right)));
         }
     }
 }
@@ -2962,8 +3091,8 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
     int i, j, r, q;
     for (j = 0; j < m; j += 4) {
         const shs_wide *a = SHS__AT(A, ld, 0, j), *b = a + ld, *c = b + ld, *d = c + ld;
-        shs_wide xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
-        shs__wvec ya = SHS_ZERO, yb = SHS_ZERO, yc = SHS_ZERO, yd = SHS_ZERO;
+        const shs__wvec xa = SHS__WALL(x[j]), xb = SHS__WALL(x[j + 1]), xc = SHS__WALL(x[j + 2]), xd = SHS__WALL(x[j + 3]);
+        shs__wvec ya = SHS__WALL(0), yb = ya, yc = ya, yd = ya;
         for (q = j; q < j + 4; q++) {
             const shs_wide *column = SHS__AT(A, ld, 0, q);
             y[q] += column[q] * x[q];
@@ -2974,12 +3103,13 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
         }
         for (i = j + 4; i < m; i += SHS__WLANES) {
             shs__wvec va = SHS__WLOAD(a + i), vb = SHS__WLOAD(b + i), vc = SHS__WLOAD(c + i), vd = SHS__WLOAD(d + i);
-            shs__wvec xi = SHS__WLOAD(x + i);
-            SHS__WSTORE(y + i, SHS__WLOAD(y + i) + ((va * xa + vb * xb) + (vc * xc + vd * xd)));
-            ya += va * xi;
-            yb += vb * xi;
-            yc += vc * xi;
-            yd += vd * xi;
+            shs__wvec xi = SHS__WLOAD(x + i), left, right;
+            left = SHS__WFMA(va, xa, SHS__WMUL(vb, xb)), right = SHS__WFMA(vc, xc, SHS__WMUL(vd, xd));
+            SHS__WSTORE(y + i, SHS__WADD(SHS__WLOAD(y + i), SHS__WADD(left, right)));
+            ya = SHS__WFMA(va, xi, ya);
+            yb = SHS__WFMA(vb, xi, yb);
+            yc = SHS__WFMA(vc, xi, yc);
+            yd = SHS__WFMA(vd, xi, yd);
         }
         y[j] += SHS__IN(wlanes)(ya);
         y[j + 1] += SHS__IN(wlanes)(yb);
@@ -2990,7 +3120,7 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
 
 /* ---- kernels: eigenproblem, products ---------------------------------------------------------- >>k_eigen_products */
 
-SHS__DEFINE_TILE_OF(wtile_of, shs_wide, shs__wvec, shs__wvec_any)
+SHS__DEFINE_TILE_OF(wtile_of, shs_wide, shs__wvec, W)
 
 /* C (m x 4 stripes) += P (m x k) times the packed stripes. A few rows of P, which lie far apart in memory, stay in
    the first cache for all stripes: three vectors, or one, by four columns, for which 16 registers are enough. */
@@ -3021,11 +3151,12 @@ SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine,
         shs_wide *z = SHS__AT(Z, ld, row, hi);
         shs__wvec right = SHS__WLOAD(z), right2 = SHS__WLOAD(z + SHS__WLANES), left, left2;
         for (i = hi - 1; i >= lo; i--, z -= ld) {
+            const shs__wvec c = SHS__WALL(cosine[i]), s = SHS__WALL(sine[i]);
             left = SHS__WLOAD(z - ld), left2 = SHS__WLOAD(z - ld + SHS__WLANES);
-            SHS__WSTORE(z, sine[i] * left + cosine[i] * right);
-            SHS__WSTORE(z + SHS__WLANES, sine[i] * left2 + cosine[i] * right2);
-            right = cosine[i] * left - sine[i] * right;
-            right2 = cosine[i] * left2 - sine[i] * right2;
+            SHS__WSTORE(z, SHS__WFMA(s, left, SHS__WMUL(c, right)));
+            SHS__WSTORE(z + SHS__WLANES, SHS__WFMA(s, left2, SHS__WMUL(c, right2)));
+            right = SHS__WFMS(c, left, SHS__WMUL(s, right));
+            right2 = SHS__WFMS(c, left2, SHS__WMUL(s, right2));
         }
         SHS__WSTORE(z, right);
         SHS__WSTORE(z + SHS__WLANES, right2);
@@ -3035,13 +3166,13 @@ SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine,
 /* sum q_i / delta_i and its derivative sum q_i / delta_i^2 over from .. to-1 */
 SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, const shs_wide *delta,
                                        shs_wide *derivative) {
-    shs__wvec sums = SHS_ZERO, slopes = SHS_ZERO;
+    shs__wvec sums = SHS__WALL(0), slopes = sums;
     shs_wide sum, slope;
     int i = from;
     for (; i + SHS__WLANES <= to; i += SHS__WLANES) {
-        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WLOAD(q + i) / v;
-        sums += t;
-        slopes += t / v;
+        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WDIV(SHS__WLOAD(q + i), v);
+        sums = SHS__WADD(sums, t);
+        slopes = SHS__WADD(slopes, SHS__WDIV(t, v));
     }
     sum = SHS__IN(wlanes)(sums);
     slope = SHS__IN(wlanes)(slopes);
@@ -3057,27 +3188,18 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 /* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
 #ifdef SHS__VECTOR_BYTES
-#ifdef SPARSEHS_DOUBLE
-typedef int64_t SHS__IN(lane);
-#define SHS__LANE_MAX INT64_MAX /* all bits but the sign */
-#else
-typedef int32_t SHS__IN(lane);
-#define SHS__LANE_MAX INT32_MAX
-#endif
-typedef SHS__IN(lane) SHS__IN(mask) __attribute__((vector_size(SHS__VECTOR_BYTES)));
-
 /* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
 typedef struct SHS__IN(champion) {
     shs__vec best;
-    SHS__IN(mask) where;
+    shs__index where;
 } SHS__IN(champion);
 
-#define SHS__CHALLENGE(champion, v, offset)                                                                            \
-    do {                                                                                                               \
-        shs__vec size_ = (shs__vec)((SHS__IN(mask))(v) & SHS__LANE_MAX);                                               \
-        SHS__IN(mask) won_ = size_ > (champion).best;                                                                  \
-        (champion).best = (shs__vec)(((SHS__IN(mask))size_ & won_) | ((SHS__IN(mask))(champion).best & ~won_));        \
-        (champion).where = ((((champion).where & 0) + (SHS__IN(lane))(offset)) & won_) | ((champion).where & ~won_);   \
+#define SHS__CHALLENGE(champion, v, offset)                                                                                    \
+    do {                                                                                                                       \
+        shs__vec size_ = SHS__ABS(v);                                                                                          \
+        shs__mask won_ = SHS__ABOVE(size_, (champion).best);                                                                   \
+        (champion).best = SHS__PICK(won_, size_, (champion).best);                                                             \
+        (champion).where = SHS__PICK_INDEX(won_, SHS__INDICES(offset), (champion).where);                                      \
     } while (0)
 
 /* Half of the lanes against the other half; of equals the one that stood first. */
@@ -3143,7 +3265,7 @@ SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
     int i = 0, index = 0;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
-        SHS__IN(champion) c = SHS_ZERO;
+        SHS__IN(champion) c = {SHS__ALL(0), SHS__INDICES(0)};
         for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
         index = SHS__IN(champion_index)(&c, &best);
     }
@@ -3163,22 +3285,22 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     int i = 0, index = 0, q;
 #ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
-        SHS__IN(champion) champion = SHS_ZERO, second = SHS_ZERO;
-        SHS__IN(mask) won;
-        const shs__vec zero = {0}, step = zero - t;
+        const shs__vec zero = SHS__ALL(0), step = SHS__SUB(zero, SHS__ALL(t)), scale = SHS__ALL(inverse_d);
+        SHS__IN(champion) champion = {zero, SHS__INDICES(0)}, second = champion;
+        shs__mask won;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
             shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
             shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
             for (q = 0; q < k; q++, row += next) {
-                const shs__vec factor = zero - c[q];
+                const shs__vec factor = SHS__SUB(zero, SHS__ALL(c[q]));
                 v0 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row), v0);
                 v1 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + SHS__LANES), v1);
                 v2 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 2 * SHS__LANES), v2);
                 v3 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 3 * SHS__LANES), v3);
             }
-            v0 *= inverse_d, v1 *= inverse_d, v2 *= inverse_d, v3 *= inverse_d;
+            v0 = SHS__MUL(v0, scale), v1 = SHS__MUL(v1, scale), v2 = SHS__MUL(v2, scale), v3 = SHS__MUL(v3, scale);
             SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
             SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
             v0 = SHS__MULTIPLY_ADD(step, v0, SHS__LOAD(alpha + i));
@@ -3192,15 +3314,15 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             SHS__CHALLENGE(second, v2, i + 2 * SHS__LANES);
             SHS__CHALLENGE(second, v3, i + 3 * SHS__LANES);
         }
-        won = (second.best > champion.best) | ((second.best == champion.best) & (second.where < champion.where));
-        champion.best = (shs__vec)(((SHS__IN(mask))second.best & won) | ((SHS__IN(mask))champion.best & ~won));
-        champion.where = (second.where & won) | (champion.where & ~won);
+        won = SHS__WINS(second.best, champion.best, second.where, champion.where);
+        champion.best = SHS__PICK(won, second.best, champion.best);
+        champion.where = SHS__PICK_INDEX(won, second.where, champion.where);
         for (; i + SHS__LANES <= n; i += SHS__LANES) {
             shs__vec v = SHS__LOAD(g + i);
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-            for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD(zero - c[q], SHS__LOAD(row), v);
-            v *= inverse_d;
+            for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD(SHS__SUB(zero, SHS__ALL(c[q])), SHS__LOAD(row), v);
+            v = SHS__MUL(v, scale);
             SHS__STORE(row, v);
             v = SHS__MULTIPLY_ADD(step, v, SHS__LOAD(alpha + i));
             SHS__STORE(alpha + i, v);
@@ -3222,19 +3344,14 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 }
 
 /* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and
-   d^2. It is never negative; 0: an atom that is not to be chosen. SHS__WHERE(c, x) is x where c holds, else 0. */
-#ifdef SHS__VECTOR_BYTES
-#define SHS__WHERE(condition, x) ((shs__vec)((SHS__IN(mask))(x) & (condition)))
-#else
-#define SHS__WHERE(condition, x) ((condition) ? (x) : 0)
-#endif
+   d^2. It is never negative; 0: an atom that is not to be chosen. */
 SHS__INLINE shs__vec SHS__IN(score_OMP)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     (void)gjj, (void)d2;
-    return alpha * alpha;
+    return SHS__MUL(alpha, alpha);
 }
 /* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on. */
 SHS__INLINE shs__vec SHS__IN(score_OLS)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
-    return SHS__WHERE(d2 > SHS__OMP_GUARD * gjj, alpha * alpha / d2);
+    return SHS__WHERE(SHS__ABOVE(d2, SHS__MUL(SHS__ALL(SHS__OMP_GUARD), gjj)), SHS__DIV(SHS__MUL(alpha, alpha), d2));
 }
 
 SHS__INLINE shs__vec SHS__IN(score)(shs_selection selection, shs__vec alpha, shs__vec gjj, shs__vec d2) {
@@ -3252,17 +3369,17 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
     shs_real best = 0;
     int i, index = 0;
 #ifdef SHS__VECTOR_BYTES
-    SHS__IN(champion) champion = SHS_ZERO;
+    SHS__IN(champion) champion = {SHS__ALL(0), SHS__INDICES(0)};
 #endif
     for (i = 0; i < n; i += SHS__LANES) {
         const shs_real *row = B ? SHS__AT_B(B, n, rows, k, i) : diagonal + i;
-        shs__vec a = SHS_ZERO, b = SHS_ZERO, d2, score;
+        shs__vec a = SHS__ALL(0), b = a, d2, score;
         if (n - i >= SHS__LANES) a = SHS__LOAD(alpha + i), b = SHS__LOAD(row);
         else memcpy(&a, alpha + i, (size_t)(n - i) * sizeof *alpha), memcpy(&b, row, (size_t)(n - i) * sizeof *row);
-        if (!B) b *= 0;
-        d2 = SHS__LOAD(distance + i) - b * b;
+        if (!B) b = SHS__ALL(0);
+        d2 = SHS__FNMA(b, b, SHS__LOAD(distance + i));
         SHS__STORE(distance + i, d2);
-        score = SHS__IN(score)(selection, a * scale, SHS__LOAD(diagonal + i), d2);
+        score = SHS__IN(score)(selection, SHS__MUL(a, SHS__ALL(scale)), SHS__LOAD(diagonal + i), d2);
 #ifdef SHS__VECTOR_BYTES
         SHS__CHALLENGE(champion, score, i);
     }
@@ -3273,8 +3390,6 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
     return index;
 }
-#undef SHS__WHERE
-
 #endif /* SHS__IN_WIDE */
 
 #ifdef SHS__CUBES
@@ -3304,52 +3419,15 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
 #endif
 
-/* As many values of another type as a vector has elements, or values of shs_wide. */
-#define SHS__PX_TYPE(name, type, lanes) typedef type SHS__IN(name) SHS__ANY(type, (lanes) * sizeof(type))
-SHS__PX_TYPE(px_u8, uint8_t, SHS__LANES);
-SHS__PX_TYPE(px_i16, int16_t, SHS__LANES);
-SHS__PX_TYPE(px_u16, uint16_t, SHS__LANES);
-SHS__PX_TYPE(px_i32, int32_t, SHS__LANES);
-SHS__PX_TYPE(px_f32, float, SHS__LANES);
-SHS__PX_TYPE(part_u8, uint8_t, SHS__WLANES);
-SHS__PX_TYPE(part_i16, int16_t, SHS__WLANES);
-SHS__PX_TYPE(part_u16, uint16_t, SHS__WLANES);
-SHS__PX_TYPE(part_i32, int32_t, SHS__WLANES);
-SHS__PX_TYPE(part_f32, float, SHS__WLANES);
-#define SHS__PX_AT(kind, p) (*(const SHS__IN(kind) *)(const void *)(p))
-
-/* Masks: what a comparison yields, and the bits of elements. SHS__PICK is a where the condition holds, else b, lane by lane. */
-#ifdef SHS__ELEMENT_64
-typedef int64_t SHS__IN(px_lane);
-#define SHS__PX_EXPONENT ((int64_t)0x7ff << 52)
-#else
-typedef int32_t SHS__IN(px_lane);
-#define SHS__PX_EXPONENT 0x7f800000
-#endif
-#ifdef SPARSEHS_NO_DOUBLE
-SHS__PX_TYPE(wide_mask, int32_t, SHS__WLANES);
-#else
-SHS__PX_TYPE(wide_mask, int64_t, SHS__WLANES);
-#endif
-SHS__PX_TYPE(px_mask, SHS__IN(px_lane), SHS__LANES);
-#ifdef SHS__VECTOR_BYTES
-#define SHS__PICK_OF(mask, vector, condition, a, b)                                                                    \
-    ((vector)(((SHS__IN(mask))(a) & (condition)) | ((SHS__IN(mask))(b) & ~(condition))))
-#else
-#define SHS__PICK_OF(mask, vector, condition, a, b) ((condition) ? (a) : (b))
-#endif
-#define SHS__PICK(condition, a, b) SHS__PICK_OF(px_mask, shs__vec, condition, a, b)
-#define SHS__PICK_WIDE(condition, a, b) SHS__PICK_OF(wide_mask, shs__wvec, condition, a, b)
-
 /* out = value - shift for n values side by side: one shift for all, or one each. */
-#define SHS__PX_CONVERT(from_type, converted)                                                                          \
-    {                                                                                                                  \
-        const from_type *v = (const from_type *)from;                                                                  \
-        for (; i + SHS__LANES <= n; i += SHS__LANES, shift += step) SHS__STORE(to + i, converted - SHS__LOAD(shift));  \
-        for (; i < n; i++, shift += step != 0) to[i] = (shs__element)v[i] - *shift;                                    \
-    }                                                                                                                  \
+#define SHS__PX_CONVERT(from_type, load)                                                                                       \
+    {                                                                                                                          \
+        const from_type *v = (const from_type *)from;                                                                          \
+        for (; i + SHS__LANES <= n; i += SHS__LANES, shift += step)                                                            \
+            SHS__STORE(to + i, SHS__SUB(load(v + i), SHS__LOAD(shift)));                                                       \
+        for (; i < n; i++, shift += step != 0) to[i] = (shs__element)v[i] - *shift;                                            \
+    }                                                                                                                          \
     break;
-#define SHS__PX_WHOLE(kind) SHS__CAST_BY(SHS__PX_AT(kind, v + i), SHS__IN(px_i32), shs__vec)
 
 SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, const void *shifts, int each, void *elements) {
     const shs__element *shift = (const shs__element *)shifts;
@@ -3359,13 +3437,13 @@ SHS__PRIVATE void SHS__IN(px_convert)(shs_type type, int n, const void *from, co
     if (!each) shift = all;
     i = 0;
     switch (type) {
-    case SHS_TYPE_U8: SHS__PX_CONVERT(uint8_t, SHS__PX_WHOLE(px_u8))
-    case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__PX_WHOLE(px_i16))
-    case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__PX_WHOLE(px_u16))
+    case SHS_TYPE_U8: SHS__PX_CONVERT(uint8_t, SHS__LOAD_U8)
+    case SHS_TYPE_I16: SHS__PX_CONVERT(int16_t, SHS__LOAD_I16)
+    case SHS_TYPE_U16: SHS__PX_CONVERT(uint16_t, SHS__LOAD_U16)
 #ifdef SHS__ELEMENT_64 /* otherwise it is the element */
-    case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__CAST(SHS__PX_AT(px_f32, v + i), shs__vec))
+    case SHS_TYPE_F32: SHS__PX_CONVERT(float, SHS__LOAD_F32)
 #endif
-    default: SHS__PX_CONVERT(shs__element, SHS__LOAD(v + i))
+    default: SHS__PX_CONVERT(shs__element, SHS__LOAD)
     }
 }
 
@@ -3378,23 +3456,20 @@ SHS__PRIVATE void SHS__IN(px_transpose)(int m, int n, const void *S, int lds, vo
 #if defined(SHS__IN_WIDE)
 #define SHS__PX_LEAST ((int64_t)(1023 + 128) << 52)
 #else
-#define SHS__PX_LEAST SHS__PX_EXPONENT
+#define SHS__PX_LEAST SHS__EXPONENT
 #endif
 SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
-    SHS__IN(px_lane) bad = 0, bits, lane[SHS__LANES];
-    SHS__IN(px_mask) flags = SHS_ZERO, v;
+    SHS__IN(lane) flags = 0, bits, lane[SHS__LANES];
+    shs__index some = SHS__INDICES(0);
     int i = 0, l;
-    for (; i + SHS__LANES <= n; i += SHS__LANES) {
-        memcpy(&v, x + i, sizeof v);
-        flags |= (v & SHS__PX_EXPONENT) >= SHS__PX_LEAST;
-    }
-    memcpy(lane, &flags, sizeof flags);
-    for (l = 0; l < SHS__LANES; l++) bad |= lane[l];
+    for (; i + SHS__LANES <= n; i += SHS__LANES) some = SHS__OR_EXPONENT(some, SHS__LOAD(x + i), SHS__PX_LEAST);
+    memcpy(lane, &some, sizeof some);
+    for (l = 0; l < SHS__LANES; l++) flags |= lane[l];
     for (; i < n; i++) {
         memcpy(&bits, x + i, sizeof bits);
-        bad |= (bits & SHS__PX_EXPONENT) >= SHS__PX_LEAST;
+        flags |= SHS__PX_LEAST - 1 - (bits & SHS__EXPONENT);
     }
-    return !bad;
+    return flags >= 0;
 }
 
 /* Packs converted spectra, `bands` values each at spectrum[k], of a type that px_convert takes, less the shift; groups are
@@ -3422,16 +3497,15 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
     int b, k, l, i;
     for (b = 0; b < bands; b += SHS__LANES, packed += apart) {
         for (l = 0; l < SHS__LANES; l += SHS__WLANES) {
-            shs__wvec even = SHS_ZERO, odd = SHS_ZERO;
+            shs__wvec even = SHS__WALL(0), odd = even;
             shs_wide lane[SHS__WLANES];
             const shs__element *x = packed + l;
             for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__LANES) {
-                even += SHS__WIDEN(x);
-                odd += SHS__WIDEN(x + SHS__LANES);
+                even = SHS__WADD(even, SHS__WIDEN(x));
+                odd = SHS__WADD(odd, SHS__WIDEN(x + SHS__LANES));
             }
-            if (k < depth) even += SHS__WIDEN(x);
-            even += odd;
-            memcpy(lane, &even, sizeof lane);
+            if (k < depth) even = SHS__WADD(even, SHS__WIDEN(x));
+            SHS__WSTORE(lane, SHS__WADD(even, odd));
             for (i = 0; i < SHS__WLANES && b + l + i < bands; i++) sum[b + l + i] += lane[i];
         }
     }
@@ -3464,7 +3538,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
                 i = column + j > row ? column + j - row : 0;
                 if (i == 0)
                     for (; i + SHS__WLANES <= last - row; i += SHS__WLANES)
-                        SHS__WSTORE(p + i, SHS__WLOAD(p + i) + SHS__WIDEN(c + i));
+                        SHS__WSTORE(p + i, SHS__WADD(SHS__WLOAD(p + i), SHS__WIDEN(c + i)));
                 for (; i < last - row; i++) p[i] += (shs_wide)c[i];
             }
         }
@@ -3481,8 +3555,8 @@ SHS__PRIVATE void SHS__IN(px_range)(int rows, int n, const void *values, int ldy
         shs__vec least = SHS__LOAD(low + i), most = SHS__LOAD(high + i), v;
         for (k = 0; k < rows; k++) {
             v = SHS__LOAD(y + (size_t)k * (size_t)ldy + i);
-            least = SHS__PICK(v < least, v, least);
-            most = SHS__PICK(v > most, v, most);
+            least = SHS__PICK(SHS__ABOVE(least, v), v, least);
+            most = SHS__PICK(SHS__ABOVE(v, most), v, most);
         }
         SHS__STORE(low + i, least);
         SHS__STORE(high + i, most);
@@ -3496,58 +3570,56 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     shs__element lane[SHS__LANES];
     int k, i;
     for (k = 0; k < pixels; k++, y += ldy) {
-        shs__vec even = SHS_ZERO, odd = SHS_ZERO, v;
+        shs__vec even = SHS__ALL(0), odd = even, v;
         for (i = 0; i + SHS__LANES < n; i += 2 * SHS__LANES) {
-            v = SHS__LOAD(y + i) + SHS__LOAD(c + i);
-            even += v * v;
-            v = SHS__LOAD(y + i + SHS__LANES) + SHS__LOAD(c + i + SHS__LANES);
-            odd += v * v;
+            v = SHS__ADD(SHS__LOAD(y + i), SHS__LOAD(c + i));
+            even = SHS__FMA(v, v, even);
+            v = SHS__ADD(SHS__LOAD(y + i + SHS__LANES), SHS__LOAD(c + i + SHS__LANES));
+            odd = SHS__FMA(v, v, odd);
         }
-        if (i < n) v = SHS__LOAD(y + i) + SHS__LOAD(c + i), even += v * v;
-        even += odd;
-        SHS__STORE(lane, even);
+        if (i < n) v = SHS__ADD(SHS__LOAD(y + i), SHS__LOAD(c + i)), even = SHS__FMA(v, v, even);
+        SHS__STORE(lane, SHS__ADD(even, odd));
         for (sum[k] = 0, i = 0; i < SHS__LANES; i++) sum[k] += (shs_wide)lane[i];
     }
 }
 
 /* One value in shs_wide: the constant added, stretched, and, for integers, rounded half away from zero and kept in range.
    Vectors of them and single ones are calculated alike. */
-#define SHS__PX_SCALED(x, at, zero, least, most, pick)                                                                 \
-    x = at(s->constant) + x;                                                                                           \
-    if (s->rescale) x = at(s->range) * (x - at(s->low)) / at(s->old) + s->base;                                        \
-    if (whole) {                                                                                                       \
-        x += pick(x < zero, zero - (shs_wide)0.5, zero + (shs_wide)0.5);                                               \
-        x = pick(x > least, x, least);                                                                                 \
-        x = pick(x < most, x, most);                                                                                   \
+#define SHS__PX_SCALED(W, x, at, zero, least, most)                                                                            \
+    x = SHS__##W##ADD(at(s->constant), x);                                                                                     \
+    if (s->rescale)                                                                                                            \
+        x = SHS__##W##ADD(SHS__##W##DIV(SHS__##W##MUL(at(s->range), SHS__##W##SUB(x, at(s->low))), at(s->old)),                \
+                          SHS__##W##ALL(s->base));                                                                             \
+    if (whole) {                                                                                                               \
+        x = SHS__##W##ADD(                                                                                                     \
+            x, SHS__##W##PICK(SHS__##W##ABOVE(zero, x), SHS__##W##ALL((shs_wide)-0.5), SHS__##W##ALL((shs_wide)0.5)));         \
+        x = SHS__##W##PICK(SHS__##W##ABOVE(x, least), x, least);                                                               \
+        x = SHS__##W##PICK(SHS__##W##ABOVE(most, x), x, most);                                                                 \
     }
 #define SHS__PX_ONE(p) (p)[s->each ? i : 0]
-#define SHS__PX_MANY(p) (s->each ? (shs__wvec)SHS__WLOAD((p) + i) : none + (p)[0])
-#define SHS__PX_PICK_ONE(condition, a, b) ((condition) ? (a) : (b))
-#define SHS__PX_STORE(kind, to_type) (*(SHS__IN(kind) *)(void *)((to_type *)to + i))
-#define SHS__PX_STORE_WHOLE(kind, to_type) SHS__PX_STORE(kind, to_type) = SHS__CAST_BY(x, SHS__IN(part_i32), SHS__IN(kind))
+#define SHS__PX_MANY(p) (s->each ? SHS__WLOAD((p) + i) : SHS__WALL((p)[0]))
 
 /* Stores n results side by side, scaled, as SHS_TYPE_U8, I16, U16, F32 or REAL. The type is asked for vector by vector: a loop
    for each would be 2 KB more of every instance, and no faster. */
 SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, const shs__scaling *s, void *to) {
     const shs__element *y = (const shs__element *)values;
-    const shs__wvec none = SHS_ZERO;
     const int whole = type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
     const shs_wide least = type == SHS_TYPE_I16 ? -32768 : 0;
     const shs_wide most = type == SHS_TYPE_U8 ? 255 : type == SHS_TYPE_I16 ? 32767 : 65535;
-    const shs__wvec leasts = none + least, mosts = none + most;
+    const shs__wvec none = SHS__WALL(0), leasts = SHS__WALL(least), mosts = SHS__WALL(most);
     int i = 0;
     for (; i + SHS__WLANES <= n; i += SHS__WLANES) {
         shs__wvec x = SHS__WIDEN(y + i);
-        SHS__PX_SCALED(x, SHS__PX_MANY, none, leasts, mosts, SHS__PICK_WIDE)
-        if (type == SHS_TYPE_U8) SHS__PX_STORE_WHOLE(part_u8, uint8_t);
-        else if (type == SHS_TYPE_I16) SHS__PX_STORE_WHOLE(part_i16, int16_t);
-        else if (type == SHS_TYPE_U16) SHS__PX_STORE_WHOLE(part_u16, uint16_t);
-        else if (type == SHS_TYPE_F32) SHS__PX_STORE(part_f32, float) = SHS__CAST(x, SHS__IN(part_f32));
-        else SHS__PX_STORE(part_any, shs__element) = SHS__CAST(x, SHS__IN(part_any));
+        SHS__PX_SCALED(W, x, SHS__PX_MANY, none, leasts, mosts)
+        if (type == SHS_TYPE_U8) SHS__WSTORE_U8((uint8_t *)to + i, x);
+        else if (type == SHS_TYPE_I16) SHS__WSTORE_I16((int16_t *)to + i, x);
+        else if (type == SHS_TYPE_U16) SHS__WSTORE_U16((uint16_t *)to + i, x);
+        else if (type == SHS_TYPE_F32) SHS__WSTORE_F32((float *)to + i, x);
+        else SHS__WSTORE_ELEMENT((shs__element *)to + i, x);
     }
     for (; i < n; i++) {
         shs_wide x = (shs_wide)y[i];
-        SHS__PX_SCALED(x, SHS__PX_ONE, 0, least, most, SHS__PX_PICK_ONE)
+        SHS__PX_SCALED(ONE_, x, SHS__PX_ONE, 0, least, most)
         if (type == SHS_TYPE_U8) ((uint8_t *)to)[i] = (uint8_t)x;
         else if (type == SHS_TYPE_I16) ((int16_t *)to)[i] = (int16_t)x;
         else if (type == SHS_TYPE_U16) ((uint16_t *)to)[i] = (uint16_t)x;
@@ -3570,21 +3642,41 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
 #else
 #define SHS__WV 2 /* of 16 registers, and a product needs one of its own */
 #endif
-typedef int32_t SHS__IN(words) __attribute__((vector_size(SHS__WORDS_BYTES)));
-typedef int32_t SHS__IN(words_any) __attribute__((vector_size(SHS__WORDS_BYTES), aligned(4), may_alias));
+
+/* Operations on vectors of words: I before the name, LEFT and RIGHT are shifts (the second fills with the sign), and
+   SUM_OF_PAIRS(a, b) is in each word the sum of two products of 16 bits. */
+#define shs__words SHS__IN(words)
+typedef int32_t shs__words __attribute__((vector_size(SHS__WORDS_BYTES)));
 typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
-typedef uint8_t SHS__IN(words_u8) __attribute__((vector_size(SHS__WL), aligned(1), may_alias));
-typedef int16_t SHS__IN(words_i16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
-typedef uint16_t SHS__IN(words_u16) __attribute__((vector_size(2 * SHS__WL), aligned(2), may_alias));
-typedef int32_t SHS__IN(words_part) __attribute__((vector_size(4 * SHS__WLANES), aligned(4), may_alias));
-#define SHS__WORDS(p) (*(const SHS__IN(words_any) *)(const void *)(p))
-#define SHS__WORDS_SET(p, v) (*(SHS__IN(words_any) *)(void *)(p) = (v))
-#define SHS__WORDS_OF(kind, p) SHS__CAST(SHS__PX_AT(kind, p), SHS__IN(words))
+SHS__ANY_TYPE(any_words, int32_t, SHS__WL);
+SHS__ANY_TYPE(any_words_u8, uint8_t, SHS__WL);
+SHS__ANY_TYPE(any_words_i16, int16_t, SHS__WL);
+SHS__ANY_TYPE(any_words_u16, uint16_t, SHS__WL);
+SHS__INLINE shs__words SHS__IN(iall)(int32_t x) {
+    const shs__words zero = SHS_ZERO;
+    return zero + x;
+}
+SHS__INLINE shs__words SHS__IN(imax)(shs__words a, shs__words b) {
+    const shs__words larger = a > b;
+    return (a & larger) | (b & ~larger);
+}
+#define SHS__IALL(x) SHS__IN(iall)(x)
+#define SHS__ILOAD(p) SHS__AT_ANY(any_words, p)
+#define SHS__ISTORE(p, v) SHS__SET_ANY(any_words, p, v)
+#define SHS__ILOAD_U8(p) SHS__CAST(SHS__AT_ANY(any_words_u8, p), shs__words)
+#define SHS__ILOAD_I16(p) SHS__CAST(SHS__AT_ANY(any_words_i16, p), shs__words)
+#define SHS__ILOAD_U16(p) SHS__CAST(SHS__AT_ANY(any_words_u16, p), shs__words)
+#define SHS__IADD(a, b) ((a) + (b))
+#define SHS__ISUB(a, b) ((a) - (b))
+#define SHS__IAND(a, b) ((a) & (b))
+#define SHS__IOR(a, b) ((a) | (b))
+#define SHS__IXOR(a, b) ((a) ^ (b))
+#define SHS__ILEFT(v, bits) ((shs__words)((SHS__IN(unsigned_words))(v) << (bits)))
+#define SHS__IRIGHT(v, bits) ((v) >> (bits))
+#define SHS__IMAX(a, b) SHS__IN(imax)(a, b)
 
 #ifdef SHS__PMADD
 typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
-
-/* In each word the sum of two products of 16 bits. */
 #if SHS__WORDS_BYTES == 16
 #define SHS__MADD(a, b) __builtin_ia32_pmaddwd128(a, b)
 #elif SHS__WORDS_BYTES == 32
@@ -3592,46 +3684,44 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 #elif defined(__clang__)
 #define SHS__MADD(a, b) __builtin_ia32_pmaddwd512(a, b)
 #else
-#define SHS__MADD(a, b) __builtin_ia32_pmaddwd512_mask(a, b, (__extension__(SHS__IN(words)){0}), 0xffff)
+#define SHS__MADD(a, b) __builtin_ia32_pmaddwd512_mask(a, b, (__extension__(shs__words){0}), 0xffff)
 #endif
+#define SHS__SUM_OF_PAIRS(a, b) ((shs__words)SHS__MADD((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
 
 /* Stores one word for two spectra at x and y; *most becomes the largest |x - shift| so far, lane by lane. */
-#define SHS__PAIR(kind, x, y, shift, to, most)                                                                         \
-    do {                                                                                                               \
-        SHS__IN(words) shift_ = SHS__WORDS(shift), first_ = SHS__WORDS_OF(kind, x) - shift_;                           \
-        SHS__IN(words) second_ = SHS__WORDS_OF(kind, y) - shift_, size_, larger_;                                      \
-        SHS__WORDS_SET(to, (first_ & 0xffff) | (SHS__IN(words))((SHS__IN(unsigned_words))second_ << 16));              \
-        size_ = first_ ^ (first_ >> 31), larger_ = size_ > most;                                                       \
-        most = (size_ & larger_) | (most & ~larger_);                                                                  \
-        size_ = second_ ^ (second_ >> 31), larger_ = size_ > most;                                                     \
-        most = (size_ & larger_) | (most & ~larger_);                                                                  \
+#define SHS__PAIR(load, x, y, shift, to, most)                                                                                 \
+    do {                                                                                                                       \
+        shs__words shift_ = SHS__ILOAD(shift), first_ = SHS__ISUB(load(x), shift_), second_ = SHS__ISUB(load(y), shift_);      \
+        SHS__ISTORE(to, SHS__IOR(SHS__IAND(first_, SHS__IALL(0xffff)), SHS__ILEFT(second_, 16)));                              \
+        most = SHS__IMAX(SHS__IXOR(first_, SHS__IRIGHT(first_, 31)), most);                                                    \
+        most = SHS__IMAX(SHS__IXOR(second_, SHS__IRIGHT(second_, 31)), most);                                                  \
     } while (0)
 
 /* Whole vectors in their own type, and what is left in words of 32 bits, with zeros behind. */
-#define SHS__PACK_PAIRS(kind, from_type)                                                                               \
-    for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                   \
-        const from_type *x = (const from_type *)(const void *)spectrum[k];                                             \
-        const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                         \
-        int32_t *group = to;                                                                                           \
-        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(kind, x + b, y + b, shift + b, group, most);    \
-        for (; b < bands; b++) x_end[b - whole] = x[b], y_end[b - whole] = y[b];                                       \
-        if (whole < bands) SHS__PAIR(words_any, x_end, y_end, shift + whole, group, most);                             \
-    }                                                                                                                  \
+#define SHS__PACK_PAIRS(load, from_type)                                                                                       \
+    for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                           \
+        const from_type *x = (const from_type *)(const void *)spectrum[k];                                                     \
+        const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                                 \
+        int32_t *group = to;                                                                                                   \
+        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(load, x + b, y + b, shift + b, group, most);            \
+        for (; b < bands; b++) x_end[b - whole] = x[b], y_end[b - whole] = y[b];                                               \
+        if (whole < bands) SHS__PAIR(SHS__ILOAD, x_end, y_end, shift + whole, group, most);                                    \
+    }                                                                                                                          \
     break;
 
 /* Packs pairs of spectra (pixels: even; shift: up to a whole vector, zeros behind) of 8 or 16 bits. Returns the largest size
    of a difference; if it needs more than 16 bits the words are of no use. */
 SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
                                          const int32_t *shift, int32_t *to, size_t apart) {
-    SHS__IN(words) most = {0};
+    shs__words most = SHS__IALL(0);
     int32_t lane[SHS__WL], x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};
     int k, b, whole = bands - bands % SHS__WL;
     switch (type) {
-    case SHS_TYPE_U8: SHS__PACK_PAIRS(words_u8, uint8_t)
-    case SHS_TYPE_I16: SHS__PACK_PAIRS(words_i16, int16_t)
-    default: SHS__PACK_PAIRS(words_u16, uint16_t)
+    case SHS_TYPE_U8: SHS__PACK_PAIRS(SHS__ILOAD_U8, uint8_t)
+    case SHS_TYPE_I16: SHS__PACK_PAIRS(SHS__ILOAD_I16, int16_t)
+    default: SHS__PACK_PAIRS(SHS__ILOAD_U16, uint16_t)
     }
-    memcpy(lane, &most, sizeof lane);
+    SHS__ISTORE(lane, most);
     for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
     return lane[0] + 1; /* -n was taken as n - 1 */
 }
@@ -3647,10 +3737,10 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
 #else
 #define SHS__WORD_PRODUCTS(X) X(SHS__QUADS)
 #endif
-SHS__INLINE SHS__IN(words) SHS__IN(word_dot)(shs__factors how, SHS__IN(words) sum, SHS__IN(words) a, SHS__IN(words) b) {
+SHS__INLINE shs__words SHS__IN(word_dot)(shs__factors how, shs__words sum, shs__words a, shs__words b) {
     (void)how; /* ARM has one product */
 #ifdef SHS__PMADD
-    if (how == SHS__PAIRS) return sum + (SHS__IN(words))SHS__MADD((SHS__IN(halves))a, (SHS__IN(halves))b);
+    if (how == SHS__PAIRS) return SHS__IADD(sum, SHS__SUM_OF_PAIRS(a, b));
 #endif
 #if defined(SHS__VNNI)
     if (how == SHS__PAIRS_VNNI) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
@@ -3666,47 +3756,46 @@ SHS__INLINE void SHS__IN(sum_of)(shs__factors how, int bands, int words, const i
     int32_t lane[SHS__WL];
     int b, k;
     for (b = 0; b < bands; b += SHS__WL, packed += apart) {
-        SHS__IN(words) even = {0}, odd = {0}, each = even + (how == SHS__QUADS ? 0x1010101 : 0x10001);
+        shs__words even = SHS__IALL(0), odd = even, each = SHS__IALL(how == SHS__QUADS ? 0x1010101 : 0x10001);
         for (k = 0; k + 2 <= words; k += 2) {
-            even = SHS__IN(word_dot)(how, even, each, SHS__WORDS(packed + k * SHS__WL));
-            odd = SHS__IN(word_dot)(how, odd, each, SHS__WORDS(packed + (k + 1) * SHS__WL));
+            even = SHS__IN(word_dot)(how, even, each, SHS__ILOAD(packed + k * SHS__WL));
+            odd = SHS__IN(word_dot)(how, odd, each, SHS__ILOAD(packed + (k + 1) * SHS__WL));
         }
-        if (k < words) even = SHS__IN(word_dot)(how, even, each, SHS__WORDS(packed + k * SHS__WL));
-        even += odd;
-        memcpy(lane, &even, sizeof lane);
+        if (k < words) even = SHS__IN(word_dot)(how, even, each, SHS__ILOAD(packed + k * SHS__WL));
+        SHS__ISTORE(lane, SHS__IADD(even, odd));
         for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
     }
 }
 
-#define SHS__WORD_BEGIN(j) SHS__IN(words) c0##j = zero, c1##j = zero, c2##j = zero;
-#define SHS__WORD_STEP(j)                                                                                              \
-    if (SHS__WC > j) {                                                                                                 \
-        bj = zero + b[j];                                                                                              \
-        c0##j = SHS__IN(word_dot)(how, c0##j, a0, bj);                                                                 \
-        if (vectors > 1) c1##j = SHS__IN(word_dot)(how, c1##j, a1, bj);                                                \
-        if (vectors > 2) c2##j = SHS__IN(word_dot)(how, c2##j, a2, bj);                                                \
+#define SHS__WORD_BEGIN(zero, j) shs__words c0##j = zero, c1##j = zero, c2##j = zero;
+#define SHS__WORD_STEP(how, j)                                                                                                 \
+    if (SHS__WC > j) {                                                                                                         \
+        bj = SHS__IALL(b[j]);                                                                                                  \
+        c0##j = SHS__IN(word_dot)(how, c0##j, a0, bj);                                                                         \
+        if (vectors > 1) c1##j = SHS__IN(word_dot)(how, c1##j, a1, bj);                                                        \
+        if (vectors > 2) c2##j = SHS__IN(word_dot)(how, c2##j, a2, bj);                                                        \
     }
-#define SHS__WORD_END(j)                                                                                               \
-    if (SHS__WC > j) SHS__WORDS_SET(sums + j * SHS__WL, c0##j);                                                        \
-    if (SHS__WC > j && vectors > 1) SHS__WORDS_SET(sums + (SHS__WC + j) * SHS__WL, c1##j);                             \
-    if (SHS__WC > j && vectors > 2) SHS__WORDS_SET(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
+#define SHS__WORD_END(sums, j)                                                                                                 \
+    if (SHS__WC > j) SHS__ISTORE(sums + j * SHS__WL, c0##j);                                                                   \
+    if (SHS__WC > j && vectors > 1) SHS__ISTORE(sums + (SHS__WC + j) * SHS__WL, c1##j);                                        \
+    if (SHS__WC > j && vectors > 2) SHS__ISTORE(sums + (2 * SHS__WC + j) * SHS__WL, c2##j);
 
 /* The blocks C += products of packed words, `vectors` groups from a on and the columns from b on, by way of `sums`. */
 SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
                                     ptrdiff_t apart, int32_t *sums, shs_wide *C) {
     while (depth > 0) {
         int words = depth < most ? depth : most;
-        SHS__IN(words) zero = {0}, a0, a1 = zero, a2 = zero, bj;
-        SHS__TILE_COLUMNS(SHS__WORD_BEGIN)
+        shs__words zero = SHS__IALL(0), a0, a1 = zero, a2 = zero, bj;
+        SHS__TILE_COLUMNS(SHS__WORD_BEGIN, zero)
         for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {
-            a0 = SHS__WORDS(a);
-            if (vectors > 1) a1 = SHS__WORDS(a + apart);
-            if (vectors > 2) a2 = SHS__WORDS(a + 2 * apart);
-            SHS__TILE_COLUMNS(SHS__WORD_STEP)
+            a0 = SHS__ILOAD(a);
+            if (vectors > 1) a1 = SHS__ILOAD(a + apart);
+            if (vectors > 2) a2 = SHS__ILOAD(a + 2 * apart);
+            SHS__TILE_COLUMNS(SHS__WORD_STEP, how)
         }
-        SHS__TILE_COLUMNS(SHS__WORD_END)
+        SHS__TILE_COLUMNS(SHS__WORD_END, sums)
         for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)
-            SHS__WSTORE(C + words, SHS__WLOAD(C + words) + SHS__CAST(SHS__PX_AT(words_part, sums + words), shs__wvec));
+            SHS__WSTORE(C + words, SHS__WADD(SHS__WLOAD(C + words), SHS__WLOAD_I32(sums + words)));
     }
 }
 
@@ -3731,16 +3820,15 @@ SHS__OUTLINE void SHS__IN(gram_words)(shs__factors how, int vectors, int depth, 
 }
 
 #if defined(SHS__VNNI) || defined(SHS__SDOT)
-#define SHS__QUAD(p0, p1, p2, p3, to)                                                                                 \
-    SHS__WORDS_SET(to, SHS__WORDS_OF(words_u8, p0) | SHS__WORDS_OF(words_u8, p1) << 8 |                                \
-                           SHS__WORDS_OF(words_u8, p2) << 16 |                                                         \
-                           (SHS__IN(words))((SHS__IN(unsigned_words))SHS__WORDS_OF(words_u8, p3) << 24))
+#define SHS__QUAD(p0, p1, p2, p3)                                                                                              \
+    SHS__IOR(SHS__IOR(SHS__ILOAD_U8(p0), SHS__ILEFT(SHS__ILOAD_U8(p1), 8)),                                                    \
+             SHS__IOR(SHS__ILEFT(SHS__ILOAD_U8(p2), 16), SHS__ILEFT(SHS__ILOAD_U8(p3), 24)))
 
 /* Packs spectra of bytes by fours (pixels: a multiple), as they are; and the same less 128, `second` words further on, of
    which the sums are taken too. What fills up the last group is 128, so 0 there. */
 SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
                                       size_t second) {
-    const SHS__IN(words) flip = {0};
+    shs__words quad;
     unsigned char ends[4][SHS__WL];
     int k, b, q;
     memset(ends, 128, sizeof ends);
@@ -3752,8 +3840,9 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
                 for (q = 0; q < 4; q++) memcpy(ends[q], spectrum[q] + b, (size_t)(bands - b));
                 p0 = ends[0], p1 = ends[1], p2 = ends[2], p3 = ends[3];
             }
-            SHS__QUAD(p0, p1, p2, p3, group);
-            SHS__WORDS_SET(group + second, SHS__WORDS(group) ^ (flip + (int32_t)0x80808080));
+            quad = SHS__QUAD(p0, p1, p2, p3);
+            SHS__ISTORE(group, quad);
+            SHS__ISTORE(group + second, SHS__IXOR(quad, SHS__IALL((int32_t)0x80808080)));
             p0 += SHS__WL, p1 += SHS__WL, p2 += SHS__WL, p3 += SHS__WL;
         }
     }
@@ -3779,91 +3868,110 @@ SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 /* ---- kernels: contrasts ---------------------------------------------------------------------------- >>k_contrasts */
 
 /* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
+#define SHS__TERM(q, coefficient, more) SHS__FMA(q, more, SHS__ALL(coefficient))
 
 #ifdef SHS__VECTOR_BYTES
 #define SHS__PX_FUNCTION SHS__INLINE
 #else
 #define SHS__PX_FUNCTION SHS__PRIVATE /* small frames, unoptimised */
 #endif
-SHS__PX_FUNCTION SHS__IN(px_mask) SHS__IN(bits_of)(shs__vec v) {
-    SHS__IN(px_mask) bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-SHS__PX_FUNCTION shs__vec SHS__IN(of_bits)(SHS__IN(px_mask) bits) {
-    shs__vec v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
 #ifdef SPARSEHS_DOUBLE
-#define SHS__PX_SIGN INT64_MIN
-#define SHS__PX_BIAS 1023
-#define SHS__PX_FRACTION 52
 #define SHS__EXP_LIMIT 745.2 /* exp(-745.2) rounds to 0 */
 #define SHS__LN2_HIGH 6.93147180369123816490e-01 /* its last bits are zero: exact times any exponent */
 #define SHS__LN2_LOW 1.90821492927058770002e-10
 /* (exp r - 1 - r) / r^2 and (tanh a / a - 1) / q, q = a^2, at Chebyshev's points of |r| <= ln 2 / 2 and q <= 0.55^2. */
-#define SHS__EXP_SERIES(r)                                                                                             \
-    (0.5 + r * (1.66666666666666713e-01 + r * (4.16666666666666713e-02 + r * (8.33333333332613585e-03 + r * (          \
-    1.38888888888837503e-03 + r * (1.98412698748158344e-04 + r * (2.48015873255443207e-05 + r * (                      \
-    2.75572554062850442e-06 + r * (2.75572736474511348e-07 + r * (2.51052144747514130e-08 + r *                        \
-    2.09146851614036620e-09))))))))))
-#define SHS__TANH_SERIES(q)                                                                                            \
-    (-3.33333333333333315e-01 + q * (1.33333333333333109e-01 + q * (-5.39682539682203727e-02 + q * (                   \
-    2.18694885340739061e-02 + q * (-8.86323546314679925e-03 + q * (3.59212676996263462e-03 + q * (                     \
-    -1.45581909715135111e-03 + q * (5.89905296949273274e-04 + q * (-2.38472724801525211e-04 + q * (                    \
-    9.45513305292485802e-05 + q * (-3.37208011204631625e-05 + q * 7.87427434534441857e-06)))))))))))
+#define SHS__EXP_SERIES(r)                                                                                                     \
+    SHS__TERM(                                                                                                                 \
+        r, 0.5,                                                                                                                \
+        SHS__TERM(                                                                                                             \
+            r, 1.66666666666666713e-01,                                                                                        \
+            SHS__TERM(                                                                                                         \
+                r, 4.16666666666666713e-02,                                                                                    \
+                SHS__TERM(                                                                                                     \
+                    r, 8.33333333332613585e-03,                                                                                \
+                    SHS__TERM(r, 1.38888888888837503e-03,                                                                      \
+                              SHS__TERM(r, 1.98412698748158344e-04,                                                            \
+                                        SHS__TERM(r, 2.48015873255443207e-05,                                                  \
+                                                  SHS__TERM(r, 2.75572554062850442e-06,                                        \
+                                                            SHS__TERM(r, 2.75572736474511348e-07,                              \
+                                                                      SHS__TERM(r, 2.51052144747514130e-08,                    \
+                                                                                SHS__ALL(2.09146851614036620e-09)))))))))))
+#define SHS__TANH_SERIES(q)                                                                                                    \
+    SHS__TERM(                                                                                                                 \
+        q, -3.33333333333333315e-01,                                                                                           \
+        SHS__TERM(                                                                                                             \
+            q, 1.33333333333333109e-01,                                                                                        \
+            SHS__TERM(                                                                                                         \
+                q, -5.39682539682203727e-02,                                                                                   \
+                SHS__TERM(                                                                                                     \
+                    q, 2.18694885340739061e-02,                                                                                \
+                    SHS__TERM(                                                                                                 \
+                        q, -8.86323546314679925e-03,                                                                           \
+                        SHS__TERM(                                                                                             \
+                            q, 3.59212676996263462e-03,                                                                        \
+                            SHS__TERM(q, -1.45581909715135111e-03,                                                             \
+                                      SHS__TERM(q, 5.89905296949273274e-04,                                                    \
+                                                SHS__TERM(q, -2.38472724801525211e-04,                                         \
+                                                          SHS__TERM(q, 9.45513305292485802e-05,                                \
+                                                                    SHS__TERM(q, -3.37208011204631625e-05,                     \
+                                                                              SHS__ALL(7.87427434534441857e-06))))))))))))
 #else
-#define SHS__PX_SIGN INT32_MIN
-#define SHS__PX_BIAS 127
-#define SHS__PX_FRACTION 23
 #define SHS__EXP_LIMIT 104.0f
 #define SHS__LN2_HIGH 0.693359375f
 #define SHS__LN2_LOW -2.12194440e-4f
-#define SHS__EXP_SERIES(r)                                                                                             \
-    (0.5f + r * (1.66666667e-01f + r * (4.16664649e-02f + r * (8.33331093e-03f + r * (1.39336479e-03f + r *            \
-    1.98909885e-04f)))))
-#define SHS__TANH_SERIES(q)                                                                                            \
-    (-3.33333333e-01f + q * (1.33333242e-01f + q * (-5.39647004e-02f + q * (2.18184491e-02f + q * (-8.52633306e-03f +  \
-    q * 2.52639071e-03f)))))
+#define SHS__EXP_SERIES(r)                                                                                                     \
+    SHS__TERM(r, 0.5f,                                                                                                         \
+              SHS__TERM(r, 1.66666667e-01f,                                                                                    \
+                        SHS__TERM(r, 4.16664649e-02f,                                                                          \
+                                  SHS__TERM(r, 8.33331093e-03f, SHS__TERM(r, 1.39336479e-03f, SHS__ALL(1.98909885e-04f))))))
+#define SHS__TANH_SERIES(q)                                                                                                    \
+    SHS__TERM(q, -3.33333333e-01f,                                                                                             \
+              SHS__TERM(q, 1.33333242e-01f,                                                                                    \
+                        SHS__TERM(q, -5.39647004e-02f,                                                                         \
+                                  SHS__TERM(q, 2.18184491e-02f, SHS__TERM(q, -8.52633306e-03f, SHS__ALL(2.52639071e-03f))))))
 #endif
 /* (atanh u / u - 1) / q for q = u^2 <= 1/9 */
-#define SHS__ATANH(n, more) ((shs_real)(1.0 / (n)) + q * (more))
+#define SHS__ATANH(n, more) SHS__TERM(q, (shs_real)(1.0 / (n)), more)
 #ifdef SPARSEHS_DOUBLE
-#define SHS__ATANH_END                                                                                                 \
-    SHS__ATANH(19, SHS__ATANH(21, SHS__ATANH(23, SHS__ATANH(25, SHS__ATANH(27, SHS__ATANH(29, SHS__ATANH(31, 1.0 / 33)))))))
+#define SHS__ATANH_END                                                                                                         \
+    SHS__ATANH(                                                                                                                \
+        19,                                                                                                                    \
+        SHS__ATANH(21, SHS__ATANH(23, SHS__ATANH(25, SHS__ATANH(27, SHS__ATANH(29, SHS__ATANH(31, SHS__ALL(1.0 / 33))))))))
 #else
-#define SHS__ATANH_END 0
+#define SHS__ATANH_END SHS__ALL(0)
 #endif
-#define SHS__ATANH_SERIES(q)                                                                                           \
-    SHS__ATANH(3, SHS__ATANH(5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15,               \
-    SHS__ATANH(17, SHS__ATANH_END))))))))
-#define SHS__PX_POWER(k) SHS__IN(of_bits)((SHS__PX_BIAS - SHS__CAST(k, SHS__IN(px_mask))) << SHS__PX_FRACTION)
+#define SHS__ATANH_SERIES(q)                                                                                                   \
+    SHS__ATANH(                                                                                                                \
+        3,                                                                                                                     \
+        SHS__ATANH(                                                                                                            \
+            5, SHS__ATANH(7, SHS__ATANH(9, SHS__ATANH(11, SHS__ATANH(13, SHS__ATANH(15, SHS__ATANH(17, SHS__ATANH_END))))))))
 
-/* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. The power comes in two halves, so that it may be subnormal. */
+/* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. */
 SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
-    const shs__vec zero = SHS_ZERO, limit = zero + SHS__EXP_LIMIT;
-    shs__vec y = SHS__PICK(x < limit, x, limit), w, r;
-    SHS__IN(px_i32) k = SHS__CAST(y * (shs_real)1.44269504088896341 + (shs_real)0.5, SHS__IN(px_i32)), half = k >> 1;
-    w = SHS__CAST(k, shs__vec);
-    r = (w * SHS__LN2_HIGH - y) + w * SHS__LN2_LOW;
-    y = (1 + (r + r * r * SHS__EXP_SERIES(r))) * SHS__PX_POWER(half) * SHS__PX_POWER(k - half);
-    return SHS__PICK((SHS__IN(bits_of)(x) & ~SHS__PX_SIGN) > SHS__PX_EXPONENT, x, y); /* NaN stays */
+    const shs__vec limit = SHS__ALL(SHS__EXP_LIMIT), half = SHS__ALL((shs_real)0.5), one = SHS__ALL(1);
+    shs__vec y = SHS__PICK(SHS__ABOVE(limit, x), x, limit), w, r;
+    shs__whole k = SHS__TRUNCATE(SHS__FMA(y, SHS__ALL((shs_real)1.44269504088896341), half));
+    w = SHS__WHOLE(k);
+    r = SHS__FMA(w, SHS__ALL(SHS__LN2_LOW), SHS__FMS(w, SHS__ALL(SHS__LN2_HIGH), y));
+    y = SHS__ADD(one, SHS__FMA(SHS__MUL(r, r), SHS__EXP_SERIES(r), r));
+    return SHS__PICK(SHS__IS_NAN(x), x, SHS__SHRINK(y, k)); /* NaN stays */
 }
 
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
 SHS__PX_FUNCTION shs__vec SHS__IN(tanh)(shs__vec v) {
-    const shs__vec zero = SHS_ZERO, border = zero + (shs_real)0.55;
-    shs__vec a = SHS__IN(of_bits)(SHS__IN(bits_of)(v) & ~SHS__PX_SIGN), q = a * a, t = SHS__IN(exp_minus)(a + a), value;
-    value = SHS__PICK(a < border, a + a * (q * SHS__TANH_SERIES(q)), 1 - 2 * t / (1 + t));
-    return SHS__IN(of_bits)(SHS__IN(bits_of)(value) | (SHS__IN(bits_of)(v) & SHS__PX_SIGN));
+    const shs__vec one = SHS__ALL(1), border = SHS__ALL((shs_real)0.55);
+    shs__vec a = SHS__ABS(v), q = SHS__MUL(a, a), t = SHS__IN(exp_minus)(SHS__ADD(a, a)), series, far;
+    series = SHS__FMA(a, SHS__MUL(q, SHS__TANH_SERIES(q)), a);
+    far = SHS__SUB(one, SHS__DIV(SHS__ADD(t, t), SHS__ADD(one, t)));
+    return SHS__SIGNED_AS(SHS__PICK(SHS__ABOVE(border, a), series, far), v);
 }
 
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
 SHS__PX_FUNCTION shs__vec SHS__IN(log_cosh)(shs__vec v) {
-    shs__vec a = SHS__IN(of_bits)(SHS__IN(bits_of)(v) & ~SHS__PX_SIGN), t = SHS__IN(exp_minus)(a + a);
-    shs__vec u = t / (2 + t), q = u * u, series = 1 + q * SHS__ATANH_SERIES(q);
-    return a + 2 * u * series - (shs_real)0.69314718055994530942;
+    shs__vec a = SHS__ABS(v), t = SHS__IN(exp_minus)(SHS__ADD(a, a));
+    shs__vec u = SHS__DIV(t, SHS__ADD(SHS__ALL(2), t)), q = SHS__MUL(u, u);
+    a = SHS__FMA(SHS__ADD(u, u), SHS__FMA(q, SHS__ATANH_SERIES(q), SHS__ALL(1)), a);
+    return SHS__SUB(a, SHS__ALL((shs_real)0.69314718055994530942));
 }
 
 /* Zeros but in the first n lanes. */
@@ -3877,30 +3985,30 @@ SHS__INLINE shs__vec SHS__IN(px_first)(int n, shs__vec v) {
 /* The sum of all lanes of a vector in memory. */
 SHS__INLINE shs_wide SHS__IN(px_lanes)(const void *vector) {
     const shs_real *lane = (const shs_real *)vector;
-    shs__wvec sum = SHS_ZERO;
+    shs__wvec sum = SHS__WALL(0);
     int i;
-    for (i = 0; i < SHS__LANES; i += SHS__WLANES) sum += SHS__WIDEN(lane + i);
+    for (i = 0; i < SHS__LANES; i += SHS__WLANES) sum = SHS__WADD(sum, SHS__WIDEN(lane + i));
     return SHS__IN(wlanes)(sum);
 }
 
 /* g(y) and, in *slope, g'(y) of one vector, for each contrast. */
 SHS__PX_FUNCTION shs__vec SHS__IN(g_pow3)(shs__vec y, shs__vec *slope) {
-    *slope = 3 * y * y;
-    return y * y * y;
+    *slope = SHS__MUL(SHS__MUL(SHS__ALL(3), y), y);
+    return SHS__MUL(SHS__MUL(y, y), y);
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_tanh)(shs__vec y, shs__vec *slope) {
     shs__vec g = SHS__IN(tanh)(y);
-    *slope = 1 - g * g;
+    *slope = SHS__FNMA(g, g, SHS__ALL(1));
     return g;
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_gauss)(shs__vec y, shs__vec *slope) {
-    shs__vec e = SHS__IN(exp_minus)(y * y * (shs_real)0.5);
-    *slope = (1 - y * y) * e;
-    return y * e;
+    shs__vec e = SHS__IN(exp_minus)(SHS__MUL(SHS__MUL(y, y), SHS__ALL((shs_real)0.5)));
+    *slope = SHS__MUL(SHS__FNMA(y, y, SHS__ALL(1)), e);
+    return SHS__MUL(y, e);
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_skew)(shs__vec y, shs__vec *slope) {
-    *slope = 2 * y;
-    return y * y;
+    *slope = SHS__ADD(y, y);
+    return SHS__MUL(y, y);
 }
 
 /* The one that is meant: a constant wherever this is inlined. */
@@ -3915,11 +4023,11 @@ SHS__PX_FUNCTION shs__vec SHS__IN(contrast)(shs_contrast contrast, shs__vec y, s
 /* g(y) in place of y, of n values: few enough for their slopes to be summed in shs_real. Returns the sum of g'(y). What
    stands behind the last up to a whole vector is used as well, and left undefined. */
 SHS__PX_FUNCTION shs_wide SHS__IN(apply_one)(shs_contrast contrast, int n, shs_real *y) {
-    shs__vec sum = SHS_ZERO, slope = SHS_ZERO;
+    shs__vec sum = SHS__ALL(0), slope = sum;
     int i;
     for (i = 0; i < n; i += SHS__LANES) {
         SHS__STORE(y + i, SHS__IN(contrast)(contrast, SHS__LOAD(y + i), &slope));
-        sum += SHS__IN(px_first)(n - i, slope);
+        sum = SHS__ADD(sum, SHS__IN(px_first)(n - i, slope));
     }
     return SHS__IN(px_lanes)(&sum);
 }
@@ -3939,21 +4047,22 @@ SHS__PRIVATE void SHS__IN(decay)(int n, shs_real *y) {
 
 /* The sums of y^4 and of log cosh y; the room is as above. */
 SHS__OUTLINE void SHS__IN(rate)(int n, const shs_real *y, shs_wide *fourth, shs_wide *log_cosh) {
-    shs__vec powers = SHS_ZERO, logs = SHS_ZERO, v;
+    shs__vec powers = SHS__ALL(0), logs = powers, v, v2;
     int i;
     for (i = 0; i < n; i += SHS__LANES) {
         v = SHS__LOAD(y + i);
-        powers += SHS__IN(px_first)(n - i, (v * v) * (v * v));
-        logs += SHS__IN(px_first)(n - i, SHS__IN(log_cosh)(v));
+        v2 = SHS__MUL(v, v);
+        powers = SHS__ADD(powers, SHS__IN(px_first)(n - i, SHS__MUL(v2, v2)));
+        logs = SHS__ADD(logs, SHS__IN(px_first)(n - i, SHS__IN(log_cosh)(v)));
     }
     *fourth += SHS__IN(px_lanes)(&powers);
     *log_cosh += SHS__IN(px_lanes)(&logs);
 }
 
 /* S (m x c, contiguous) += Z'Y, columns of n values: two by four at a time, some of the last ones twice. */
-#define SHS__CORRELATE(j)                                                                                              \
-    v = SHS__LOAD(y##j + i);                                                                                           \
-    s0##j += u0 * v, s1##j += u1 * v;
+#define SHS__CORRELATE(j)                                                                                                      \
+    v = SHS__LOAD(y##j + i);                                                                                                   \
+    s0##j = SHS__FMA(u0, v, s0##j), s1##j = SHS__FMA(u1, v, s1##j);
 #define SHS__CORRELATED(j)                                                                                             \
     SHS__STORE(sums + 2 * j * SHS__LANES, s0##j), SHS__STORE(sums + (2 * j + 1) * SHS__LANES, s1##j);
 SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S) {
@@ -3964,7 +4073,7 @@ SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int
             const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = a + 1 < m ? z0 + ldz : z0;
             const shs_real *y0 = SHS__AT(Y, ldy, 0, b), *y1 = b + 1 < c ? y0 + ldy : y0;
             const shs_real *y2 = b + 2 < c ? y1 + ldy : y0, *y3 = b + 3 < c ? y2 + ldy : y0;
-            shs__vec zero = SHS_ZERO, s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
+            shs__vec zero = SHS__ALL(0), s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
             shs__vec s10 = zero, s11 = zero, s12 = zero, s13 = zero;
             for (i = 0; i < whole; i += SHS__LANES) {
                 u0 = SHS__LOAD(z0 + i), u1 = SHS__LOAD(z1 + i);
@@ -4036,7 +4145,10 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 
 /* What differs from instance to instance goes; a definition that stays the same may come again. */
 #undef SHS__PC
-#undef SHS__PX_EXPONENT
+#undef SHS__EXPONENT
+#undef SHS__LANE_MAX
+#undef SHS__BIAS
+#undef SHS__FRACTION
 #undef SHS__PX_LEAST
 #undef SHS__VNNI
 #undef SHS__PMADD
