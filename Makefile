@@ -51,6 +51,7 @@ help:
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
 #: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
+#: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
 examples: $(EXAMPLES) build/hypercube
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
@@ -60,9 +61,10 @@ $(EXAMPLES) build/hypercube build/hypercube-double: | build $(BEFORE)
 build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 # Programs for the ranks of MPI; those of the tests can be made to fail.
-MPI := cube_mpi train_mpi code_mpi
+MPI := cube_mpi train_mpi code_mpi scaling_mpi
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi
+scaling: build/mpi/scaling_mpi ; @sh examples/mpi/scaling.sh
 build/mpi/% build/mpi-test/%: examples/mpi/%.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	mpicc -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm

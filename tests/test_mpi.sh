@@ -142,4 +142,12 @@ head -c 9000 many.npy >elsewhere/many.npy
 ends "train: signals that one rank sees shorter" 2 truncated -n 1 $train bad.npy : -n 1 -wdir elsewhere $train bad.npy
 # shellcheck disable=SC2086 # words
 ends "train: no signals" 2 "cannot read it" -n 2 "$programs/train_mpi" none.npy bad.npy
+
+# ---- the model of scaling ----------------------------------------------------------------------------------------------
+
+mkdir scaling
+check "scaling, 3 ranks" good_ranks 3 "$programs/scaling_mpi" --signals 192 --pixels 192 --repeats 1 --out scaling
+check "scaling: measured with 1, 2 and 3" test "$(cut -d, -f3 scaling/measured.csv | sort -u | tr '\n' ' ')" = '1 2 3 ranks '
+check "scaling: two networks and this one" test "$(cut -d, -f1 scaling/model.csv | sort -u | grep -c .)" -eq 4
+check "scaling: an iteration of AK-SVD has 64 reductions and 6" grep -q 'AK-SVD 64 atoms,strong,3,.*,70,' scaling/measured.csv
 the_end
