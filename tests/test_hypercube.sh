@@ -800,7 +800,7 @@ head -c 5000 b.model >short.model
 fails "a model cut short" 1 "short.model: model: it is truncated" apply short.model scene.hdr bad.hdr
 { head -c 3000 b.model; printf x; tail -c +3002 b.model; } >damaged.model
 fails "a damaged model" 1 "damaged.model: model: the file is damaged" apply damaged.model scene.hdr bad.hdr
-{ head -c 8 b.model; printf '\002'; tail -c +10 b.model; } >newer.model
+{ head -c 8 b.model; printf '\003'; tail -c +10 b.model; } >newer.model
 fails "a newer model" 1 "newer.model: model: the file is of a later version" inverse newer.model scene.hdr bad.hdr
 { cat b.model; printf more; } >longer.model
 check "a longer model: runs" run apply longer.model scene.hdr same.hdr
@@ -861,6 +861,12 @@ check "--verbose: stages" grep -Eq '^seconds  *open [0-9.]+, fit [0-9.]+, transf
 check "--verbose: in blocks" good pca scene.hdr same.hdr --bbl --components 5 --verbose --block 16 --threads 2
 check "--verbose: in blocks: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
 check "--verbose: two threads, or one without OpenMP" grep -Eq '^threads  *[12]$' out.txt
+check "in memory again" good pca scene.hdr whole.hdr --bbl --components 5 --precise
+for b in 1 7 16 50 119; do
+    check "in blocks of $b lines" good pca scene.hdr blocks.hdr --bbl --components 5 --precise --block $b --verbose
+    check "in blocks of $b lines: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
+    check "in blocks of $b lines: the same components" bytes_within whole.img blocks.img 1
+done
 
 echo "== pages"
 for m in "pca" "pca --correlation --components 4" "mnf --components 30" "ica --components 4" "denoise --components 3" rx "apply b.model" "convert"; do
@@ -955,15 +961,16 @@ fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --trut
 
 echo "== a file that becomes shorter while it is used"
 # The program waits for the first bytes of the mask's header, from a pipe: then the cube's size has been looked at, and nothing of
-# the cube has been read. What it opens after that is a file in the pipe's place.
-header mark64 64 64 1 1 bsq 0
-head -c 4096 /dev/zero | tr '\000' '\001' >mark64.img
-for block in "" "--block 8"; do
-    head -c 40960 /dev/urandom >cut.img; header cut 64 64 10 1 bip 0
+# the cube has been read. What it opens after that is a file in the pipe's place. Blocks of 16 lines are large enough to be read
+# ahead, and the third is not there.
+header mark64 256 64 1 1 bsq 0
+head -c 16384 /dev/zero | tr '\000' '\001' >mark64.img
+for block in "" "--block 1" "--block 16"; do
+    head -c 1638400 /dev/zero >cut.img; header cut 256 64 100 1 bip 0
     rm -f late.hdr; mkfifo late.hdr; cp mark64.img late.img
     # shellcheck disable=SC2086 # two words or none
     "$program" pca cut.hdr bad.hdr --mask late.hdr --components 2 $block >out.txt 2>err.txt & pid=$!
-    exec 9>late.hdr; : >cut.img; cp mark64.hdr late.new; mv late.new late.hdr; printf ENVI >&9; exec 9>&-
+    exec 9>late.hdr; head -c 1000000 /dev/zero >cut.img; cp mark64.hdr late.new; mv late.new late.hdr; printf ENVI >&9; exec 9>&-
     wait $pid; got=$?
     check "it fails $block" is $got 1
     check "it says so $block" grep -q '^[^ ]*: cut.img: reading it failed: it ends early' err.txt

@@ -9,6 +9,15 @@
 #include <dirent.h>
 #include <sys/mman.h>
 #endif
+/* Where threads need no other library than the program has anyway. */
+#if defined(EXAMPLE_POSIX) && (defined(_OPENMP) || defined(__APPLE__))
+#define HYPERCUBE_THREADS
+#elif defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+#define HYPERCUBE_THREADS
+#endif
+#ifdef HYPERCUBE_THREADS
+#include <pthread.h>
+#endif
 
 /* ---- value types ------------------------------------------------------------------------------------------------- */
 
@@ -264,6 +273,16 @@ static void header_pair(const header *h, const char *key, uint64_t *pair) {
 
 /* ---- a cube in its two files ------------------------------------------------------------------------------------- */
 
+/* Lines that are read while those before them are worked on. */
+typedef struct lines_ahead {
+    int running, first, lines, failed;
+    char *room;
+    size_t bytes;
+#ifdef HYPERCUBE_THREADS
+    pthread_t thread;
+#endif
+} lines_ahead;
+
 typedef struct cube_file {
     char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
     FILE *file, *header_file;                                /* the latter of a cube that is written */
@@ -277,6 +296,7 @@ typedef struct cube_file {
     size_t raw_bytes;
     void *map; /* the file, where its values are used as they lie in it */
     size_t map_bytes;
+    lines_ahead ahead;
     shs_type type; /* the values of the cube */
     shs_interleave interleave;
     int samples, lines, bands, swap;
@@ -413,8 +433,15 @@ static void *raw_room(cube_file *f, size_t values) {
     return f->raw;
 }
 
-static int read_lines(void *user, int first, int lines, void *block) {
-    cube_file *f = (cube_file *)user;
+/* What was being read ahead is there, and the file may be used again. */
+static void end_ahead(cube_file *f) {
+#ifdef HYPERCUBE_THREADS
+    if (f->ahead.running) pthread_join(f->ahead.thread, NULL);
+#endif
+    f->ahead.running = 0;
+}
+
+static int read_now(cube_file *f, int first, int lines, void *block) {
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
     int failed = transfer(f, first, lines, f->gain ? raw_room(f, count) : block, NULL);
     if (f->gain && !failed) scale_lines(f, lines, f->raw, block);
@@ -424,6 +451,52 @@ static int read_lines(void *user, int first, int lines, void *block) {
         if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
     }
     return failed;
+}
+
+static int read_lines(cube_file *f, int first, int lines, void *block) {
+    end_ahead(f);
+    return read_now(f, first, lines, block);
+}
+
+#ifdef HYPERCUBE_THREADS
+static void *read_ahead(void *user) {
+    cube_file *f = (cube_file *)user;
+    f->ahead.failed = read_now(f, f->ahead.first, f->ahead.lines, f->ahead.room);
+    return NULL;
+}
+#endif
+
+/* The block after this one, of as many lines or what is left, by a thread of its own. Small ones are sooner read than a thread
+   is begun. */
+static void begin_ahead(cube_file *f, int first, int lines) {
+#ifdef HYPERCUBE_THREADS
+    lines_ahead *a = &f->ahead;
+    size_t bytes = (size_t)f->samples * (size_t)f->bands * (size_t)lines * shs_type_size(f->type);
+    if (bytes < 1 << 18 || first >= f->lines) return;
+    if (a->bytes < bytes) {
+        free(a->room);
+        a->room = ALLOCATE(char, bytes);
+        a->bytes = bytes;
+    }
+    a->first = first;
+    a->lines = lines < f->lines - first ? lines : f->lines - first;
+    a->running = !pthread_create(&a->thread, NULL, read_ahead, f);
+#else
+    (void)f, (void)first, (void)lines;
+#endif
+}
+
+/* For the library: a block that was read while it worked on the one before. */
+static int read_stream(void *user, int first, int lines, void *block) {
+    cube_file *f = (cube_file *)user;
+    const lines_ahead *a = &f->ahead;
+    int ready = a->running && a->first == first && a->lines == lines, failed;
+    end_ahead(f);
+    failed = ready ? a->failed : read_now(f, first, lines, block);
+    if (failed) return failed;
+    if (ready) memcpy(block, a->room, (size_t)f->samples * (size_t)f->bands * (size_t)lines * shs_type_size(f->type));
+    begin_ahead(f, first + lines, lines);
+    return 0;
 }
 
 /* The values of the cube where the file has them, NULL where they lie apart in it or have to be made from those stored: the
@@ -689,6 +762,8 @@ static cube_file cube_open(const char *name, const char *data_name) {
 }
 
 static void cube_close(cube_file *f) {
+    end_ahead(f);
+    free(f->ahead.room);
 #ifdef EXAMPLE_POSIX
     if (f->map) munmap(f->map, f->map_bytes);
 #endif

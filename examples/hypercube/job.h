@@ -15,7 +15,7 @@ static void load_or_stream(job *j) {
     uint64_t line = (uint64_t)in->samples * (uint64_t)in->bands * shs_type_size(in->type); /* below 2^65 / 2 */
     uint64_t bytes = line > UINT64_MAX / (uint64_t)in->lines ? UINT64_MAX : line * (uint64_t)in->lines;
     if (j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2) {
-        j->cube.read_fn = read_lines;
+        j->cube.read_fn = read_stream;
         j->cube.read_user = &j->in;
         j->cube.block_lines = j->s->block < j->in.lines ? j->s->block : j->in.lines;
     } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
