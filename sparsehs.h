@@ -30,7 +30,7 @@
       10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
-      13  spectra (targets)                >>spectra detect_naive
+      13  spectra (targets)                >>spectra detect_naive inverse_root detectors scores detect
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -229,6 +229,7 @@ typedef double shs_wide;
 #define shs_model_free SHS__LINK(model_free)
 #define shs_ica_naive SHS__LINK(ica_naive)
 #define shs_detector_name SHS__LINK(detector_name)
+#define shs_detect SHS__LINK(detect)
 #define shs_detect_naive SHS__LINK(detect_naive)
 #endif
 
@@ -339,7 +340,11 @@ extern "C" {
     X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, no positive size, an array is missing or not finite")          \
     X(SHS_FOREIGN_MODEL, 74, "model: the file is none: it does not begin as one does")                                 \
     X(SHS_NEWER_MODEL, 75, "model: the file is of a later version than this library reads")                            \
-    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a check sum is wrong, or a number that no model has")
+    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a check sum is wrong, or a number that no model has")        \
+    X(SHS_BAD_TARGETS, 77, "targets: NULL or none, their leading dimension is smaller than the bands, or not finite")  \
+    X(SHS_LOST_TARGET, 78, "targets: nothing is left of one: it is zero, the mean, or within the undesired spectra")   \
+    X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, as many as bands, not finite, or linearly dependent")                   \
+    X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -392,7 +397,7 @@ typedef struct shs_context {
     /* Ranks: combines count values of all ranks element by element, in place, so that every rank sees the same result
        (MPI_Allreduce). With it each rank passes its own signals or pixels, which may be none, and every rank gets the same
        dictionary or components. NULL: a single rank.
-       Collective are shs_ksvd*, shs_moments_reduce, and all of sections 9 to 11 that fits, maps or transforms a cube: all
+       Collective are shs_ksvd*, shs_moments_reduce, and all of sections 9 to 13 that fits, maps or transforms a cube: all
        ranks make these calls in the same order, with the same sizes and options. Their first step compares those, so that a
        difference is SHS_RANKS_DIFFER on every rank. What a rank asks for beside the result (codes, a history, a report,
        NULL in their place) is its own affair. Coding, patches and shs_moments_update are each rank's own too.
@@ -1294,8 +1299,8 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
        OSP   t'P x / t'P t, P = I - U(U'U)^-1 U'         orthogonal subspace projection of the undesired spectra, the columns
                                                          of U (Harsanyi, Chang 1994), scaled so that the target scores 1
 
-   The target itself scores 1, and 0 in SAM, in which alone a low score is a find. MF, CEM and OSP are affine in x, so that a
-   pixel with half a target has half the score. */
+   The target itself scores 1, and 0 in SAM, in which alone a low score is a find. MF, CEM and OSP are affine in x. To ACE and
+   SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1310,6 +1315,24 @@ typedef enum shs_detector {
 } shs_detector;
 /* Its name, "ace"; NULL where it is none. */
 SHS_API const char *shs_detector_name(shs_detector method);
+
+typedef struct shs_detect_options {
+    uint32_t start_canary;
+    shs_detector method;
+    const shs_moments *background; /* whose mean, C and R count; NULL: those of the pixels of the cube, over all ranks */
+    shs_wide ridge;            /* C or R gets this share of its mean variance (trace / bands) added to the diagonal; 0 = none */
+    const shs_wide *undesired; /* OSP: bands x undesired_count */
+    int undesired_count;       /* fewer than bands */
+    uint32_t end_canary;
+} shs_detect_options;
+
+/* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands.
+   options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
+   background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
+   Statuses besides those of the cube: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: the
+   variance of a band, given those behind it, is rounding (1e-12 of its own or less); SHS_BAD_MOMENTS: as many bands differ. */
+SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
+                              const shs_detect_options *options, const shs_sink *sink);
 
 /* The naive twin: scores (m) of the columns of X (n x m) for the target t (n); U (n x u, u < n, linearly independent) is OSP's.
    Scratch: mean, w, v (n), A (n x n). */
@@ -12616,7 +12639,11 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 
 #if !defined(SPARSEHS_NO_SPECTRA) || defined(SPARSEHS_STATIC)
 
-/* What known spectra say of pixels, on the moments and maps of section 9 and the products of section 10. */
+/* What known spectra say of pixels, on the moments and maps of section 9 and the products of section 10.
+
+   shs_detect is moments (shs__tg_statistics), then a row of a map for each target (shs__tg_rows). MF, CEM and OSP are that map,
+   by shs__pixels_map. ACE and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel while it
+   is in the cache; an engine makes them by two maps, and what is left is done here. */
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
@@ -12671,9 +12698,363 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         if (method != SHS_DETECTOR_ACE && method != SHS_DETECTOR_SAM) continue;
         shs__pca_forward_naive(n, A, v, 1);
         for (length2 = 0, b = 0; b < n; b++) length2 += v[b] * v[b];
-        scores[i] = y / SHS__WSQRT(own * length2);
+        scores[i] = length2 > 0 ? y / SHS__WSQRT(own * length2) : 0;
         scores[i] = method == SHS_DETECTOR_ACE ? scores[i] * scores[i] : shs__wide_angle(scores[i]);
     }
+}
+
+/* ---- targets: rows of a map ------------------------------------------------------------- >>inverse_root detectors */
+
+/* Upper triangular R with R'R = A^-1, in place of the symmetric A (n x n): A = U U' and R = U^-1. Returns 0 where A is
+   singular: a pivot is below `share` of its diagonal element; diagonal (n) is scratch. */
+SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_wide *diagonal) {
+    int i, j, k;
+    for (j = 0; j < n; j++) diagonal[j] = *SHS__AT(A, n, j, j);
+    for (j = n - 1; j >= 0; j--) { /* column j of U, then its part off the columns before it */
+        shs_wide *u = SHS__AT(A, n, 0, j), root;
+        if (!(u[j] > share * diagonal[j])) return 0;
+        for (root = SHS__WSQRT(u[j]), i = 0; i <= j; i++) u[i] /= root;
+        for (k = 0; k < j; k++)
+            for (i = 0; i <= k; i++) *SHS__AT(A, n, i, k) -= u[i] * u[k];
+    }
+    for (j = 0; j < n; j++) { /* column j of R: -R u / u_j with the columns of R before it */
+        shs_wide *u = SHS__AT(A, n, 0, j);
+        for (k = 0; k < j; k++) {
+            const shs_wide *r = SHS__AT(A, n, 0, k);
+            shs_wide factor = u[k];
+            for (i = 0; i < k; i++) u[i] += factor * r[i];
+            u[k] *= r[k];
+        }
+        for (i = 0; i < j; i++) u[i] /= -u[j];
+        u[j] = 1 / u[j];
+        for (i = j + 1; i < n; i++) u[i] = 0;
+    }
+    return 1;
+}
+
+typedef struct shs__detection {
+    int n, targets;
+    int centred;      /* pixels and targets less the mean */
+    shs_wide *matrix; /* targets x n */
+    shs_wide *mean;   /* n; of methods that take nothing off 0 */
+    shs_wide *root;   /* n x n: R of C^-1 or R^-1; for SAM I; for OSP its first columns are an orthonormal basis of U's */
+    shs_wide *t, *w;  /* n */
+} shs__detection;
+
+SHS__PRIVATE void shs__tg_layout(shs__layout *l, shs__detection *d) {
+    size_t n = (size_t)d->n;
+    d->matrix = SHS__CARVE(l, shs_wide, shs__layout_product(n, (size_t)d->targets, 1));
+    d->mean = SHS__CARVE(l, shs_wide, n);
+    d->root = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    d->t = SHS__CARVE(l, shs_wide, n);
+    d->w = SHS__CARVE(l, shs_wide, n);
+}
+
+/* C or R of the background, or of the pixels of all ranks; its root. */
+SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detect_options *o, shs__detection *d) {
+    int n = d->n, i, j;
+    shs_wide trace = 0;
+    shs_status status = shs_moments_finish(m, SHS_DIVISOR_N, d->mean, d->root, n);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < n && !d->centred; j++)
+        for (i = 0; i < n; i++) *SHS__AT(d->root, n, i, j) += d->mean[i] * d->mean[j];
+    for (j = 0; j < n && !d->centred; j++) d->mean[j] = 0;
+    for (j = 0; j < n; j++) trace += *SHS__AT(d->root, n, j, j);
+    for (j = 0; j < n; j++) *SHS__AT(d->root, n, j, j) += o->ridge * trace / (shs_wide)n;
+    if (!shs__wide_finite((size_t)n, d->mean) || !shs__wide_finite((size_t)n * (size_t)n, d->root)) return SHS_NOT_FINITE;
+    return shs__wide_inverse_root(n, d->root, SHS__RANK_EPS, d->t) ? SHS_OK : SHS_SINGULAR_COVARIANCE;
+}
+
+/* An orthonormal basis of the undesired spectra: each off those before it, twice for the sake of rounding. */
+SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detection *d) {
+    int n = d->n, i, k, twice;
+    for (k = 0; k < o->undesired_count; k++) {
+        shs_wide *q = SHS__AT(d->root, n, 0, k), before, left;
+        memcpy(q, SHS__AT(o->undesired, n, 0, k), (size_t)n * sizeof *q);
+        before = shs__wide_dot(n, q, q);
+        for (twice = 0; twice < 2; twice++)
+            for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, i), q);
+        left = shs__wide_dot(n, q, q);
+        if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return SHS_BAD_UNDESIRED;
+        for (left = SHS__WSQRT(left), i = 0; i < n; i++) q[i] /= left;
+    }
+    return SHS_OK;
+}
+
+/* The row of each target: w / w't, where w is R'R t or P t; of ACE and SAM w / sqrt(w't), so that the cosine comes of the
+   output and the pixel's length alone. */
+SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
+    int n = d->n, k, i, j, twice, cosine = o->method == SHS_DETECTOR_ACE || o->method == SHS_DETECTOR_SAM;
+    for (k = 0; k < d->targets; k++) {
+        const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
+        shs_wide own = 0, length2, off2;
+        for (i = 0; i < n; i++) d->t[i] = spectrum[i] - d->mean[i];
+        length2 = shs__wide_dot(n, spectrum, spectrum), off2 = shs__wide_dot(n, d->t, d->t);
+        if (!shs__wide_finite(1, &length2) || !shs__wide_finite(1, &off2)) return SHS_BAD_TARGETS;
+        if (!(off2 > 64 * SHS__WIDE_EPS * SHS__WIDE_EPS * length2)) return SHS_LOST_TARGET;
+        memcpy(d->w, d->t, (size_t)n * sizeof *d->w);
+        if (o->method == SHS_DETECTOR_OSP) {
+            for (twice = 0; twice < 2; twice++)
+                for (j = 0; j < o->undesired_count; j++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, j), d->w);
+            own = shs__wide_dot(n, d->w, d->w);
+            if (!(own > SHS__RANK_EPS * off2)) return SHS_LOST_TARGET;
+        } else if (o->method == SHS_DETECTOR_SAM) own = off2;
+        else {
+            for (i = 0; i < n; i++) /* R t: row i of R begins at its diagonal */
+                for (d->w[i] = 0, j = i; j < n; j++) d->w[i] += *SHS__AT(d->root, n, i, j) * d->t[j];
+            own = shs__wide_dot(n, d->w, d->w);
+            for (j = n - 1; j >= 0; j--) d->w[j] = shs__wide_dot(j + 1, SHS__AT(d->root, n, 0, j), d->w); /* R'(R t) */
+        }
+        if (cosine) own = SHS__WSQRT(own);
+        for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->targets, k, i) = d->w[i] / own;
+    }
+    return shs__wide_finite((size_t)n * (size_t)d->targets, d->matrix) ? SHS_OK : SHS_BAD_TARGETS;
+}
+
+/* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
+
+/* The consumer of ACE and SAM. job.map makes the squared length of the whitened pixel; of SAM it only has its room. */
+typedef struct shs__scores {
+    shs__map_job job;
+    shs__map cosines; /* the targets' rows */
+    shs_detector method;
+    int given; /* the pixels are outputs of an engine: those of the targets, then the squared length */
+} shs__scores;
+
+/* The squared lengths of the panel's pixels, into the worker's job.map.own->wide. */
+SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int worker) {
+    const shs__map *m = &s->job.map;
+    const shs__pixels_kernels *kernels = m->kernels;
+    shs_wide *length2 = m->own[worker].wide;
+    size_t next_pixel = m->planes ? 1 : (size_t)m->bands, next_band = m->planes ? (size_t)SHS__PANEL_PIXELS : 1;
+    int k, b;
+    if (!s->given && s->method == SHS_DETECTOR_ACE) {
+        shs__px_map_outputs(m, panel, m->own + worker, 0);
+        return;
+    }
+    for (k = 0; k < panel->valid; k++) length2[k] = 0;
+    for (b = 0; b < m->bands && !s->given; b++)
+        for (k = 0; k < panel->valid; k++) {
+            shs_wide x = shs__px_get_element(kernels, panel->X, (size_t)k * next_pixel + (size_t)b * next_band);
+            length2[k] += x * x;
+        }
+    for (k = 0; k < panel->valid && s->given; k++)
+        length2[k] = shs__px_get_element(kernels, panel->X, (size_t)k * next_pixel + (size_t)(m->bands - 1) * next_band);
+}
+
+/* The scores of one target, into cosines.own->wide. */
+SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int worker, int target) {
+    const shs__pixels_kernels *kernels = s->job.map.kernels;
+    const shs__mapped *own = s->cosines.own + worker;
+    const shs_wide *length2 = s->job.map.own[worker].wide;
+    int k;
+    for (k = 0; k < panel->valid; k++) {
+        shs_wide y = shs__px_get_element(kernels, own->planes, (size_t)target * SHS__PANEL_PIXELS + (size_t)k);
+        y = length2[k] > 0 ? (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]) : 0;
+        own->wide[k] = s->method == SHS_DETECTOR_ACE ? y * y : shs__wide_angle(y);
+    }
+}
+
+SHS__PRIVATE void shs__tg_write_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__scores *s = (const shs__scores *)state;
+    int o;
+    (void)sums;
+    shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
+    shs__tg_lengths(s, panel, worker);
+    for (o = 0; o < s->cosines.outputs; o++) {
+        shs__tg_target(s, panel, worker, o);
+        shs__px_write_plane(&s->job, panel, s->cosines.own + worker, o, 0);
+    }
+}
+
+SHS__PRIVATE void shs__tg_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__scores *s = (const shs__scores *)state;
+    const shs_wide *score = s->cosines.own[worker].wide;
+    int targets = s->cosines.outputs, o, k;
+    shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
+    shs__tg_lengths(s, panel, worker);
+    for (o = 0; o < targets; o++) {
+        shs__tg_target(s, panel, worker, o);
+        for (k = 0; k < panel->valid; k++) shs__px_widen(score[k], score[k], sums + o, sums + targets + o);
+    }
+}
+
+/* The extremes of all ranks, where the sink rescales; then the scores. */
+SHS__PRIVATE shs_status shs__tg_run(const shs_context *ctx, shs__scores *s) {
+    shs__writer *w = &s->job.writer;
+    shs__consumer *c = &s->job.consumer;
+    shs_status status = SHS_OK;
+    int o;
+    c->state = s;
+    if (w->sink->rescale) {
+        c->work = shs__tg_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)w->bands;
+        status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
+        for (o = 0; o < w->bands; o++) w->low[o] = -c->sums[o], w->high[o] = c->sums[w->bands + o];
+        if (status != SHS_OK) return status;
+    }
+    c->begin = shs__px_map_begin, c->work = shs__tg_write_panel, c->end = shs__px_map_end, c->phase = "transform", c->count = 0;
+    shs__px_writer_scale(w, NULL);
+    return shs__px_pass_run(ctx, &s->job.reader, c);
+}
+
+/* The scores of a cube, or of an engine's outputs (given), whose first bands are the targets'; how it went so far is told to
+   the other ranks, which may have no engine. */
+SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v, const shs__detection *d, shs_detector method,
+                                       int given, const shs_sink *sink, shs_status status) {
+    shs__scores s;
+    shs__layout l = SHS_ZERO;
+    shs_pixel_map lengths = shs__px_map_of(v->used, !given && method == SHS_DETECTOR_ACE ? d->n : 1, d->root, d->mean, NULL);
+    memset(&s, 0, sizeof s);
+    shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
+    shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->targets, v->planes, 0);
+    s.job.writer.bands = d->targets;
+    s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
+    s.method = method, s.given = given;
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));
+        shs__px_map_layout(&l, &s.cosines, shs__ctx_workers(px->ctx));
+    }
+    if (sink->rescale) status = shs__ctx_agree(px->ctx, status);
+    if (status == SHS_OK) {
+        shs__px_map_set(&s.cosines, d->matrix, 1, d->targets, given ? NULL : d->mean, NULL);
+        if (lengths.outputs > 1) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
+        s.job.reader.shift = s.cosines.shift;
+        status = shs__tg_run(px->ctx, &s);
+    }
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
+/* On an engine: outputs and squared lengths by two maps, into memory; the scores of these come from the CPU. */
+SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detection *d, shs_detector method,
+                                              const shs_sink *sink) {
+    shs_sink outputs = SHS_ZERO;
+    shs_cube made = SHS_ZERO;
+    shs__view v;
+    shs__layout l = SHS_ZERO;
+    shs_pixel_map map = shs__px_map_of(d->n, d->targets, d->matrix, d->mean, NULL);
+    size_t pixels = (size_t)px->view.samples * (size_t)px->view.lines;
+    shs_wide *room = NULL, *pick = NULL;
+    shs__detection picked = *d;
+    int bands = d->targets + 1, i;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        room = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)bands, 1));
+        pick = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)d->targets, (size_t)bands, 1));
+    }
+    outputs.type = made.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    outputs.pixels = room, outputs.has_nodata = 1, outputs.nodata = shs__nan();
+    if (status == SHS_OK) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 0);
+    if (status == SHS_OK) {
+        map = shs__px_map_of(d->n, d->n, d->root, d->mean, NULL);
+        outputs.pixels = room + pixels * (size_t)d->targets;
+        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 1);
+    }
+    if (status == SHS_OK) {
+        memset(pick, 0, (size_t)d->targets * (size_t)bands * sizeof *pick);
+        for (i = 0; i < d->targets; i++) *SHS__AT(pick, d->targets, i, i) = 1;
+        made.pixels = room, made.samples = px->view.samples, made.lines = px->view.lines, made.bands = bands;
+        picked.matrix = pick;
+        status = shs__px_view_open(&made, &v);
+    }
+    status = shs__tg_scores(px, status == SHS_OK ? &v : &px->view, &picked, method, 1, sink, status);
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
+/* ---- targets: the driver --------------------------------------------------------------------------------- >>detect */
+
+SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o) {
+    int k;
+    if (!SHS__ZEROED(o) || (unsigned)o->method >= SHS_DETECTOR_COUNT) return SHS_BAD_OPTIONS;
+    if (!shs__wide_finite(1, &o->ridge) || o->ridge < 0) return SHS_BAD_OPTIONS;
+    if (!spectra || targets < 1 || lds < n) return SHS_BAD_TARGETS;
+    if (targets > INT_MAX - 16) return SHS_TOO_LARGE;
+    for (k = 0; k < targets; k++)
+        if (!shs__wide_finite((size_t)n, SHS__AT(spectra, lds, 0, k))) return SHS_BAD_TARGETS;
+    if (o->undesired_count < 0 || o->undesired_count >= n || (o->undesired_count > 0 && !o->undesired))
+        return SHS_BAD_UNDESIRED;
+    if (!shs__wide_finite((size_t)n * (size_t)o->undesired_count, o->undesired)) return SHS_BAD_UNDESIRED;
+    if (o->background && (!o->background->products || o->background->bands != n)) return SHS_BAD_MOMENTS;
+    return SHS_OK;
+}
+
+/* What the ranks must agree on: the sizes, the options, and whatever decides the scores. */
+SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, int targets, const shs_wide *spectra, int lds,
+                                     const shs_detect_options *o, const shs_sink *sink) {
+    int64_t numbers[4] = {0, 0, 0, 0};
+    shs_wide two[2] = {0, 0};
+    uint64_t print = 1;
+    size_t n = (size_t)px->view.used;
+    int k;
+    if (status == SHS_OK) {
+        for (k = 0; k < targets; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, lds, 0, k), n * sizeof *spectra);
+        print = shs__ctx_imprint(print, o->undesired, n * (size_t)o->undesired_count * sizeof *spectra);
+        numbers[0] = targets, numbers[1] = (int64_t)o->method, numbers[2] = o->background != NULL;
+        numbers[3] = (int64_t)(print >> 1);
+        two[0] = o->ridge, two[1] = o->background ? o->background->count : 0;
+    }
+    return shs__px_meet(px, status, "detect", numbers, 4, two, sink);
+}
+
+/* Statistics, and what is made of them. Only the pixels' own moments are collective. */
+SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spectra, int lds, const shs_detect_options *o,
+                                    shs__detection *d) {
+    shs_moments own = SHS_ZERO;
+    const shs_moments *m = o->background;
+    int any = o->method != SHS_DETECTOR_SAM && o->method != SHS_DETECTOR_OSP, i;
+    shs_status status = SHS_OK;
+    if (any && !m) {
+        status = shs_moments_create(px->ctx, d->n, &own);
+        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, &own);
+        status = shs__ctx_agree(px->ctx, status);
+        if (status == SHS_OK) status = shs_moments_reduce(px->ctx, &own);
+        m = &own;
+    }
+    if (status == SHS_OK && any) status = shs__tg_statistics(m, o, d);
+    if (status == SHS_OK && !any) {
+        memset(d->mean, 0, (size_t)d->n * sizeof *d->mean);
+        memset(d->root, 0, (size_t)d->n * (size_t)d->n * sizeof *d->root);
+        for (i = 0; i < d->n && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
+        if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d);
+    }
+    if (status == SHS_OK) status = shs__tg_rows(o, spectra, lds, d);
+    shs_moments_free(px->ctx, &own);
+    return status;
+}
+
+/* The fast form of shs_detect_naive. */
+SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
+                                  const shs_detect_options *options, const shs_sink *sink) {
+    static const shs_detect_options zero = SHS_ZERO;
+    const shs_detect_options *o = options ? options : &zero;
+    shs__detection d = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__pixels px;
+    shs_pixel_map map;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
+    status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
+    d.n = px.view.used, d.targets = targets;
+    d.centred = o->method == SHS_DETECTOR_MF || o->method == SHS_DETECTOR_ACE;
+    if (status == SHS_OK) { /* otherwise all ranks know */
+        while (shs__layout_next(ctx, &l, &status)) shs__tg_layout(&l, &d);
+        status = shs__ctx_agree(ctx, status);
+    }
+    if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__tg_fit(&px, spectra, lds, o, &d));
+    if (status == SHS_OK) {
+        map = shs__px_map_of(d.n, targets, d.matrix, d.mean, NULL);
+        if (o->method != SHS_DETECTOR_ACE && o->method != SHS_DETECTOR_SAM)
+            status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
+        else if (px.engine) status = shs__tg_engine_scores(&px, &d, o->method, sink);
+        else status = shs__tg_scores(&px, &px.view, &d, o->method, 0, sink, SHS_OK);
+        status = shs__ctx_agree(ctx, status);
+    }
+    shs__layout_release(ctx, &l);
+    shs__px_close(&px);
+    return status;
 }
 
 #endif /* SPARSEHS_NO_SPECTRA */

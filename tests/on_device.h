@@ -47,6 +47,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_pca_inverse
 #undef shs_mnf_fit
 #undef shs_rx
+#undef shs_detect
 #undef shs_ica_fit
 #undef shs_ica_run
 #undef shs_ica_transform
@@ -67,6 +68,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_pca_inverse(...) ON_DEVICE(pca_inverse, __VA_ARGS__)
 #define shs_mnf_fit(...) ON_DEVICE(mnf_fit, __VA_ARGS__)
 #define shs_rx(...) ON_DEVICE(rx, __VA_ARGS__)
+#define shs_detect(...) ON_DEVICE(detect, __VA_ARGS__)
 #define shs_ica_fit(...) ON_DEVICE(ica_fit, __VA_ARGS__)
 #define shs_ica_run(...) ON_DEVICE(ica_run, __VA_ARGS__)
 #define shs_ica_transform(...) ON_DEVICE(ica_transform, __VA_ARGS__)

@@ -271,6 +271,20 @@ static shs_status call_rx(const shs_context *ctx, scene *s) {
     return status;
 }
 
+/* The pixels' own statistics, and extremes, come before the scores. */
+static shs_status detect_with(const shs_context *ctx, scene *s, shs_detector method) {
+    shs_detect_options o = SHS_ZERO;
+    o.method = method;
+    o.undesired = s->noise + 2 * BANDS, o.undesired_count = 1;
+    s->written.outputs = 2;
+    s->sink.rescale = 1, s->sink.high = 255;
+    return shs_detect(ctx, &s->lines, 2, s->noise, BANDS, &o, &s->sink);
+}
+static shs_status call_mf(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_MF); }
+static shs_status call_ace(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_ACE); }
+static shs_status call_sam(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_SAM); }
+static shs_status call_osp(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_OSP); }
+
 static shs_ica_options ica_options(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
     shs_ica_options o = SHS_ZERO;
     o.components = 3, o.contrast = contrast, o.approach = approach, o.route = route, o.iterations = 6;
@@ -365,6 +379,10 @@ static const struct {
     {COMPONENTS, "shs_pca_denoise", call_pca_denoise, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_pca_inverse", call_pca_inverse, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_rx", call_rx, NULL, 0, 2, 1, NO_RESULT},
+    {COMPONENTS, "shs_detect, MF", call_mf, NULL, 0, 2, 1, NO_RESULT},
+    {COMPONENTS, "shs_detect, ACE", call_ace, NULL, 0, 2, 1, NO_RESULT},
+    {COMPONENTS, "shs_detect, SAM", call_sam, NULL, 0, 1, 1, NO_RESULT},
+    {COMPONENTS, "shs_detect, OSP", call_osp, NULL, 0, 1, 1, NO_RESULT},
     {SOURCES, "shs_ica_fit, moments", call_ica_moments, NULL, 0, 2, 0, AN_ICA},
     {SOURCES, "shs_ica_fit, moments, symmetric", call_ica_moments_symmetric, NULL, 0, 2, 0, AN_ICA},
     {SOURCES, "shs_ica_fit, sweep", call_ica_sweep_pow3, NULL, 0, 2, 0, AN_ICA},
@@ -684,7 +702,8 @@ static int lying_read(void *user, int first_line, int lines, void *block) {
 
 static int about_the_pixels(shs_status status) {
     return status == SHS_OK || status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE || status == SHS_RANK_TOO_LOW ||
-           status == SHS_NOT_FINITE || status == SHS_NO_CONVERGENCE || status == SHS_BAD_MAP;
+           status == SHS_NOT_FINITE || status == SHS_NO_CONVERGENCE || status == SHS_BAD_MAP ||
+           status == SHS_SINGULAR_COVARIANCE;
 }
 
 /* From the first pass on or from a later one: the call ends, in order, with a result that is made of numbers or with none. */

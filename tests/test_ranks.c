@@ -108,6 +108,16 @@ static shs_status call_rx(const shs_context *ctx, world *w, share *s) {
     return shs_rx(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &rank : NULL);
 }
 
+static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
+    shs_wide spectra[4 * BANDS];
+    shs_detect_options o = SHS_ZERO;
+    int i;
+    (void)w;
+    for (i = 0; i < 4 * BANDS; i++) spectra[i] = (shs_wide)(i % 5 + 1);
+    o.method = SHS_DETECTOR_ACE;
+    return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
+}
+
 static shs_status call_map(const shs_context *ctx, world *w, share *s) {
     shs_wide matrix[4 * BANDS];
     shs_pixel_map map = SHS_ZERO;
@@ -134,10 +144,11 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
     return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
 }
 
-enum { KSVD, MOMENTS, PCA, PCA_RUN, MNF, RX, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES, CALLS };
-static const collective calls[CALLS] = {call_ksvd,    call_moments, call_pca,     call_pca_run,     call_mnf,
-                                        call_rx,      call_ica,     call_ica_run, call_map,         call_transform,
-                                        call_inverse, call_denoise, call_sources, call_from_sources};
+enum { KSVD, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES,
+       CALLS };
+static const collective calls[CALLS] = {call_ksvd,      call_moments, call_pca,     call_pca_run, call_mnf,
+                                        call_rx,        call_detect,  call_ica,     call_ica_run, call_map,
+                                        call_transform, call_inverse, call_denoise, call_sources, call_from_sources};
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */
 
@@ -489,6 +500,7 @@ static void test_differences_are_seen(void **state) {
                 for (call = PCA_RUN; call < CALLS; call++)
                     if (call != MNF && call != ICA) check_difference(call, ranks, part, 1, tweak_sink, how);
             check_difference(MAP, ranks, part, 1, tweak_outputs, 0);
+            check_difference(DETECT, ranks, part, 0, tweak_outputs, 0);
             check_difference(MOMENTS, ranks, part, 0, tweak_bands, 0);
             for (call = 0; call < CALLS; call++) check_difference(call, ranks, part, 0, tweak_ranks, 0);
             check_difference(KSVD, ranks, part, 0, tweak_number, 0);

@@ -1,0 +1,356 @@
+/* test_targets.c - detectors of targets against their naive twin: every method, layout and type, masks, no-data, streams. */
+#include "test_cube_tools.h"
+
+enum { LINES = 13, SAMPLES = 31, PIXELS = LINES * SAMPLES, TARGETS = 3, UNDESIRED = 2, MOST_BANDS = 23 };
+
+static int is_angle(int method) { return method == SHS_DETECTOR_SAM; }
+
+/* Rows of smooth spectra; the first is that of a pixel. */
+static void draw_spectra(const plain_cube *p, shs_wide *spectra, int count) {
+    int k, b;
+    shs_random r;
+    shs_random_seed(&r, 77);
+    for (k = 0; k < count; k++)
+        for (b = 0; b < p->bands; b++)
+            spectra[k * p->bands + b] = pixel_of(p, 29)[b] + (k > 0 ? 20 * (double)shs_random_normal(&r) : 0);
+}
+
+/* The valid pixels' scores for each target, TARGETS bands a pixel; missing ones get NaN. */
+static double *naive_scores(const plain_cube *p, const unsigned char *valid, int method, const shs_wide *spectra,
+                            const shs_wide *undesired) {
+    int n = p->bands, b, k;
+    size_t i, m = 0;
+    double *X = NEW(double, values_of(p)), *scores = NEW(double, PIXELS), *all = NEW(double, PIXELS *TARGETS);
+    double mean[MOST_BANDS], w[MOST_BANDS], v[MOST_BANDS], A[MOST_BANDS * MOST_BANDS];
+    for (i = 0; i < PIXELS; i++)
+        if (!valid || valid[i]) {
+            for (b = 0; b < n; b++) X[m * (size_t)n + (size_t)b] = pixel_of(p, i)[b];
+            m++;
+        }
+    for (k = 0; k < TARGETS; k++) {
+        shs_detect_naive((shs_detector)method, n, (ptrdiff_t)m, X, spectra + k * n, UNDESIRED < n ? UNDESIRED : 0, undesired,
+                         scores, mean, w, v, A);
+        for (m = i = 0; i < PIXELS; i++) all[i * TARGETS + (size_t)k] = valid && !valid[i] ? NOT_A_NUMBER : scores[m++];
+    }
+    free(X), free(scores);
+    return all;
+}
+
+/* Into f64, pixel by pixel; free it. */
+static double *scores_of(const shs_context *ctx, const shs_cube *cube, const shs_wide *spectra, const shs_detect_options *o) {
+    int n = cube->band_list ? cube->band_count : cube->bands;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, cube->lines, cube->samples, TARGETS);
+    sink.has_nodata = 1, sink.nodata = NOT_A_NUMBER;
+    assert_ok(shs_detect(ctx, cube, TARGETS, spectra, n, o, &sink));
+    return (double *)sink.pixels;
+}
+
+static shs_detect_options options_of(int method, const shs_wide *undesired, int bands) {
+    shs_detect_options o = SHS_ZERO;
+    o.method = (shs_detector)method;
+    o.undesired = undesired, o.undesired_count = UNDESIRED < bands ? UNDESIRED : 0;
+    return o;
+}
+
+/* ---- against the twin -------------------------------------------------------------------------------------------- */
+
+static void test_twins(void **state) {
+    static const int bands[] = {2, 5, 8, 23};
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_I16, SHS_TYPE_REAL, SHS_TYPE_U8};
+    int method, layout, run;
+    size_t i;
+    (void)state;
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
+            for (run = 0; run < 16; run++) {
+                plain_cube p = mixed_cube(LINES, SAMPLES, bands[run % 4], 2, 3, (uint64_t)(5 + run));
+                shs_wide spectra[TARGETS * MOST_BANDS], undesired[(TARGETS + UNDESIRED) * MOST_BANDS];
+                unsigned char valid[PIXELS], mask[PIXELS];
+                shs_type type = types[run / 4];
+                shs_cube cube, used;
+                shs_detect_options o = options_of(method, undesired + TARGETS * p.bands, p.bands);
+                double *expected, *got;
+                stream s;
+                for (i = 0; i < values_of(&p); i++) p.x[i] = type == SHS_TYPE_F64 ? p.x[i] : floor(p.x[i]);
+                draw_spectra(&p, spectra, TARGETS);
+                draw_spectra(&p, undesired, TARGETS + UNDESIRED);
+                for (i = 0; i < PIXELS; i++) {
+                    mask[i] = valid[i] = run % 3 == 0 || (i * 7) % 11 != 3;
+                    if (run % 3 == 2 && i % 13 == 5) pixel_of(&p, i)[i % (size_t)p.bands] = 0, valid[i] = 0;
+                }
+                cube = cube_of(&p, type, (shs_interleave)layout, 0);
+                if (run % 3) cube.mask = mask;
+                if (run % 3 == 2) cube.has_nodata = 1;
+                used = run % 2 ? streamed(&cube, 1 + run % 5, &s) : cube;
+                expected = naive_scores(&p, valid, method, spectra, o.undesired);
+                got = scores_of(NULL, &used, spectra, &o);
+                check_near(shs_detector_name(o.method), PIXELS * TARGETS, got, expected,
+                           (is_angle(method) ? 1e-7 : 1e-9) * (1 + largest_of(1, expected)));
+                free(p.x), free(expected), free(got);
+                cube_free(&cube);
+            }
+}
+
+/* ---- properties -------------------------------------------------------------------------------------------------- */
+
+/* The first target is pixel 29. */
+static void test_the_target_is_found(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 8, 3, 2, 3);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    shs_wide spectra[TARGETS * 8], undesired[5 * 8];
+    int method, i;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        shs_detect_options o = options_of(method, undesired + 3 * 8, 8);
+        double *got = scores_of(NULL, &cube, spectra, &o);
+        double best = is_angle(method) ? 0 : 1;
+        check_near(shs_detector_name(o.method), 1, got + 29 * TARGETS, &best, is_angle(method) ? 1e-7 : 1e-10);
+        for (i = 0; i < PIXELS * TARGETS; i++) {
+            if (method == SHS_DETECTOR_ACE) assert_true(got[i] >= 0 && got[i] <= 1 + 1e-12);
+            if (is_angle(method)) assert_true(got[i] >= 0 && got[i] < 3.2);
+        }
+        free(got);
+    }
+    free(p.x), cube_free(&cube);
+}
+
+/* MF and ACE know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not know how
+   bright a target or a pixel is. */
+static void test_units_do_not_matter(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4), q = new_plain(LINES, SAMPLES, 6);
+    shs_wide spectra[2][TARGETS * 6], undesired[2][5 * 6];
+    int method, b, k;
+    size_t i;
+    (void)state;
+    draw_spectra(&p, spectra[0], TARGETS), draw_spectra(&p, undesired[0], 5);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        int centred = method == SHS_DETECTOR_MF || method == SHS_DETECTOR_ACE, each = centred || method == SHS_DETECTOR_CEM;
+        shs_cube a = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), c;
+        shs_detect_options o = options_of(method, undesired[0] + 18, 6), changed = options_of(method, undesired[1] + 18, 6);
+        double *before = scores_of(NULL, &a, spectra[0], &o), *after;
+        for (b = 0; b < 6; b++) {
+            double unit = each ? pow(3, b - 2) : 7, zero = centred ? 40 * b : 0, bright = is_angle(method) ? 0.25 : 1;
+            for (i = 0; i < PIXELS; i++)
+                pixel_of(&q, i)[b] = pixel_of(&p, i)[b] * unit * (is_angle(method) ? 1 + (double)(i % 9) : 1) + zero;
+            for (k = 0; k < TARGETS; k++) spectra[1][k * 6 + b] = spectra[0][k * 6 + b] * unit * bright + zero;
+            for (k = 0; k < 5; k++) undesired[1][k * 6 + b] = undesired[0][k * 6 + b] * unit * (1 + k);
+        }
+        c = cube_of(&q, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+        after = scores_of(NULL, &c, spectra[1], &changed);
+        check_near(shs_detector_name(o.method), PIXELS * TARGETS, after, before,
+                   (is_angle(method) ? 1e-7 : 1e-9) * (1 + largest_of(PIXELS * TARGETS, before)));
+        free(before), free(after), cube_free(&a), cube_free(&c);
+    }
+    free(p.x), free(q.x);
+}
+
+/* Given as moments, whole or as a mean and a covariance, statistics are what those of the pixels are; a ridge is a covariance
+   with more on its diagonal. */
+static void test_background(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 7, 3, 2, 6);
+    shs_cube cube = cube_of(&p, SHS_TYPE_REAL, SHS_INTERLEAVE_BIP, 0);
+    shs_moments whole = SHS_ZERO, made = SHS_ZERO;
+    shs_wide spectra[TARGETS * 7], C[49], trace = 0;
+    int method, i, ridge;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    assert_ok(shs_moments_create(NULL, 7, &whole)), assert_ok(shs_moments_create(NULL, 7, &made));
+    assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &whole));
+    assert_ok(shs_moments_finish(&whole, SHS_DIVISOR_N, made.shift, C, 7));
+    for (i = 0; i < 7; i++) trace += C[8 * i];
+    made.count = 1;
+    for (ridge = 0; ridge < 2; ridge++) {
+        memcpy(made.products, C, sizeof C);
+        for (i = 0; i < 7 && ridge; i++) made.products[8 * i] += trace / 7 / 4;
+        for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+            shs_detect_options o = options_of(method, NULL, 0);
+            double *own, *given, *again;
+            if (ridge && method == SHS_DETECTOR_CEM) continue; /* its trace is that of R */
+            o.ridge = ridge ? 0.25 : 0;
+            own = scores_of(NULL, &cube, spectra, &o);
+            o.background = &whole;
+            given = scores_of(NULL, &cube, spectra, &o);
+            assert_memory_equal(own, given, PIXELS * TARGETS * sizeof *own);
+            o.background = &made, o.ridge = 0;
+            again = scores_of(NULL, &cube, spectra, &o);
+            check_near(shs_detector_name(o.method), PIXELS * TARGETS, again, own, 1e-9 * (1 + largest_of(PIXELS, own)));
+            free(own), free(given), free(again);
+        }
+    }
+    shs_moments_free(NULL, &whole), shs_moments_free(NULL, &made);
+    free(p.x), cube_free(&cube);
+}
+
+/* The same bits for every number of threads; as a stream the same where the statistics are; stretched, the same stretched. */
+static void test_threads_streams_and_ranges(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 9, 3, 2, 8);
+    shs_wide spectra[TARGETS * 9], undesired[5 * 9];
+    int method, layout, k;
+    size_t i;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)layout, 0), blocks;
+            shs_detect_options o = options_of(method, undesired + 27, 9);
+            shs_context one = SHS_ZERO, three = SHS_ZERO;
+            shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, TARGETS), out;
+            double *a, *b;
+            shs_moments m = SHS_ZERO;
+            collector c;
+            stream s;
+            one.threads = 1, three.threads = 3;
+            a = scores_of(&one, &cube, spectra, &o), b = scores_of(&three, &cube, spectra, &o);
+            assert_memory_equal(a, b, PIXELS * TARGETS * sizeof *a);
+            free(b);
+            assert_ok(shs_moments_create(NULL, 9, &m));
+            assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m));
+            o.background = &m;
+            blocks = streamed(&cube, 4, &s);
+            sink.rescale = 1, sink.low = -1, sink.high = 5;
+            out = collecting(&sink, LINES, SAMPLES, TARGETS, &c);
+            assert_ok(shs_detect(&three, &blocks, TARGETS, spectra, 9, &o, &out));
+            assert_false(c.wrong || s.wrong || c.next_line != LINES);
+            for (k = 0; k < TARGETS; k++) {
+                const double *got = (const double *)sink.pixels + k * PIXELS;
+                double low = a[k], high = a[k], want;
+                for (i = 0; i < PIXELS; i++)
+                    low = fmin(low, a[i * TARGETS + (size_t)k]), high = fmax(high, a[i * TARGETS + (size_t)k]);
+                for (i = 0; i < PIXELS; i++) {
+                    want = 6 * (a[i * TARGETS + (size_t)k] - low) / (high - low) - 1;
+                    check_near(shs_detector_name(o.method), 1, got + i, &want, is_angle(method) ? 1e-6 : 1e-9);
+                }
+            }
+            free(a), sink_free(&sink), cube_free(&cube);
+            shs_moments_free(NULL, &m);
+        }
+    free(p.x);
+}
+
+/* The mean for ACE, zero for SAM: orthogonal to every target. */
+static void test_pixels_without_a_direction(void **state) {
+    static const shs_wide spectra[2] = {1, 2};
+    double X[5 * 2] = {3, 1, -3, 1, 3, -1, -3, -1, 0, 0}, got[5];
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_detect_options o = SHS_ZERO;
+    (void)state;
+    cube.pixels = X, cube.type = SHS_TYPE_F64, cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = 5, cube.lines = 1, cube.bands = 2;
+    sink.pixels = got, sink.type = SHS_TYPE_F64;
+    o.method = SHS_DETECTOR_ACE;
+    assert_ok(shs_detect(NULL, &cube, 1, spectra, 2, &o, &sink));
+    assert_true(got[4] >= 0 && got[4] <= 0);
+    o.method = SHS_DETECTOR_SAM;
+    assert_ok(shs_detect(NULL, &cube, 1, spectra, 2, &o, &sink));
+    assert_true(fabs(got[4] - acos(0.0)) < 1e-15);
+}
+
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
+
+static void check_refused(const shs_cube *cube, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o,
+                          shs_status expected) {
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, TARGETS);
+    assert_status(shs_detect(NULL, cube, targets, spectra, lds, o, &sink), expected);
+    assert_true(holds_untouched(sink.pixels, PIXELS * TARGETS * sizeof(double)));
+    sink_free(&sink);
+}
+
+static void test_refused(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 9);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), few = cube;
+    shs_wide spectra[TARGETS * 6], undesired[5 * 6], odd[6], twice[12];
+    shs_detect_options o = SHS_ZERO;
+    shs_moments m = SHS_ZERO;
+    int method, i;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    check_refused(&cube, 1, NULL, 6, NULL, SHS_BAD_TARGETS);
+    check_refused(&cube, 0, spectra, 6, NULL, SHS_BAD_TARGETS);
+    check_refused(&cube, -1, spectra, 6, NULL, SHS_BAD_TARGETS);
+    check_refused(&cube, 1, spectra, 5, NULL, SHS_BAD_TARGETS);
+    assert_status(shs_detect(NULL, &cube, 1, spectra, 6, NULL, NULL), SHS_BAD_SINK);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        shs_detect_options with = options_of(method, undesired + 18, 6);
+        for (i = 0; i < 6; i++) odd[i] = i == 4 ? (method % 2 ? ENDLESS : NOT_A_NUMBER) : 1;
+        check_refused(&cube, 1, odd, 6, &with, SHS_BAD_TARGETS);
+        for (i = 0; i < 6; i++) odd[i] = i == 4 ? 1e200 : 1;
+        check_refused(&cube, 1, odd, 6, &with, SHS_BAD_TARGETS);
+        memset(odd, 0, sizeof odd);
+        if (method != SHS_DETECTOR_MF && method != SHS_DETECTOR_ACE) check_refused(&cube, 1, odd, 6, &with, SHS_LOST_TARGET);
+    }
+    o.method = SHS_DETECTOR_COUNT;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.method = SHS_DETECTOR_MF, o.ridge = -1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.ridge = NOT_A_NUMBER;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.ridge = 0, o.start_canary = 7;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.start_canary = 0;
+    assert_ok(shs_moments_create(NULL, 6, &m));
+    o.background = &m;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_NO_PIXELS);
+    m.count = 1, m.products[7] = NOT_A_NUMBER;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_NOT_FINITE);
+    m.bands = 5;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_MOMENTS);
+    m.bands = 6, o.background = NULL;
+    shs_moments_free(NULL, &m);
+    /* the mean itself; undesired spectra that hold the target, or each other, or none */
+    assert_ok(shs_moments_create(NULL, 6, &m));
+    m.count = 1;
+    for (i = 0; i < 6; i++) m.shift[i] = spectra[i], m.products[7 * i] = 1;
+    o.background = &m;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_LOST_TARGET);
+    shs_moments_free(NULL, &m);
+    o.background = NULL, o.method = SHS_DETECTOR_OSP;
+    o.undesired = undesired, o.undesired_count = 6;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
+    o.undesired_count = -1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
+    o.undesired = NULL, o.undesired_count = 1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
+    for (i = 0; i < 12; i++) twice[i] = (1 + 2 * (i / 6)) * spectra[i % 6];
+    o.undesired = twice, o.undesired_count = 2;
+    check_refused(&cube, 1, spectra + 6, 6, &o, SHS_BAD_UNDESIRED);
+    o.undesired_count = 1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_LOST_TARGET);
+    check_refused(&cube, 1, twice + 6, 6, &o, SHS_LOST_TARGET);
+    /* fewer pixels than bands, and a ridge that helps */
+    few.lines = 1, few.samples = 4, few.sample_stride = 1, few.line_stride = SAMPLES, few.band_stride = PIXELS;
+    memset(&o, 0, sizeof o);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, 4, 1);
+        o.method = (shs_detector)method;
+        if (method != SHS_DETECTOR_SAM && method != SHS_DETECTOR_OSP)
+            check_refused(&few, 1, spectra, 6, &o, SHS_SINGULAR_COVARIANCE);
+        o.ridge = 1e-3;
+        assert_ok(shs_detect(NULL, &few, 1, spectra, 6, &o, &sink));
+        o.ridge = 0;
+        sink_free(&sink);
+    }
+    free(p.x), cube_free(&cube);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    assert_string_equal(shs_detector_name(SHS_DETECTOR_MF), "mf");
+    assert_string_equal(shs_detector_name(SHS_DETECTOR_OSP), "osp");
+    assert_null(shs_detector_name(SHS_DETECTOR_COUNT));
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_the_target_is_found),
+        cmocka_unit_test(test_units_do_not_matter),
+        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_threads_streams_and_ranges),
+        cmocka_unit_test(test_pixels_without_a_direction),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests_name("targets", tests, NULL, NULL);
+}
