@@ -181,6 +181,7 @@ typedef double shs_wide;
 #define shs_aksvd_naive SHS__LINK(aksvd_naive)
 #define shs_sgk_naive SHS__LINK(sgk_naive)
 #define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
+#define shs_mod_naive SHS__LINK(mod_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -711,7 +712,18 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
    within 1 % of AK-SVD's. The K-SVD of Aharon, Elad, Bruckstein 2006 takes the leading pair of singular vectors of F; here by
    as many power steps as it takes until d changes by no more than 1e-5 (1e-12 in double; 1,000 at most). A last group of fewer
    atoms is updated like any other. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the
-   first 50 iterations and 2 or more after that. Beware of
+   first 50 iterations and 2 or more after that. NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the
+   iteration before, F = E_I + d_old x', where E = Y - DX is of the new ones; a run that is resumed starts with X' = X. MOD
+   (Engan, Aase, Husoy 1999) takes all atoms at once, D = Y X'(XX')^-1, at unit norm; N~ does not count. Where XX' is singular,
+   an atom whose codes depend on those of atoms before it stays as it is, and the others fit the signals as well as all would.
+
+   Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
+   atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
+   Incoherent (gamma): minimise ||Y - DX||^2 + gamma ||D'D - I||^2. A step on F F' becomes one on
+
+       F F' + 2 gamma (sqrt(p) I - D~D~'),
+
+   from d_old, where D~ are the newest atoms but the one (with it where N~ > 1, and by NSGK). Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 
 /* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
@@ -720,7 +732,9 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 #define SHS_UPDATE_LIST(X)                                                                                                     \
     X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                               \
     X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */                                          \
-    X(SHS_UPDATE_KSVD, ksvd, 1)   /* power steps d_new = normalise(F (F'd_new)) until it stands still, x_new = F'd_new */
+    X(SHS_UPDATE_KSVD, ksvd, 1)   /* power steps d_new = normalise(F (F'd_new)) until it stands still, x_new = F'd_new */      \
+    X(SHS_UPDATE_NSGK, nsgk, 0)   /* SGK with the codes of the iteration before */                                             \
+    X(SHS_UPDATE_MOD, mod, 0)     /* all atoms at once: D + E X'(XX')^-1 at unit norm */
 typedef enum shs_update {
 #define SHS__ENUM(code, name, codes) code,
     SHS_UPDATE_LIST(SHS__ENUM)
@@ -786,6 +800,10 @@ typedef struct shs_ksvd_options {
     int rmse_after_rounds;          /* non-zero: and the report's round_history, at the price of one a round */
     shs_wide stop_improvement;      /* stop when the best error improved by less than this fraction ... */
     int stop_patience;              /* ... in this many iterations; 0 = run all */
+    shs_real regularisation;        /* mu */
+    shs_real regularisation_decay;  /* mu is multiplied by this after each iteration, in (0, 1]; 0 = 1 */
+    int regularised_iterations;     /* mu is 0 from this iteration on; 0 = in none */
+    shs_real incoherence;           /* gamma; not with MOD */
     uint32_t end_canary;
 } shs_ksvd_options;
 
@@ -834,6 +852,9 @@ SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptr
 /* The rules' naive twins. */
 SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+/* MOD, all atoms: D (p x n) of Y (p x m) and X (n x m) by the normal equations, whose matrix A (n x n) must be regular. */
+SHS_API void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
+                           shs_wide *B);
 SHS_API void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
@@ -1370,6 +1391,7 @@ typedef struct shs_atom_group {
     int want_codes;    /* the codes are used again: x_new = E_I'd_new + x (d_old'd_new), or x where the rule keeps the codes */
     int want_residual; /* E is used again */
     int power; /* 0: sums of x. Otherwise of z = F'd for the d in `atoms`, and energy gets x z' */
+    shs_wide *gram;            /* n x n: gets XX', lower triangle by rows; NULL: not asked for */
     const unsigned char *done; /* count: atoms that nothing is asked for any more; NULL: none */
 } shs_atom_group;
 
@@ -7301,6 +7323,29 @@ SHS__PUBLIC void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs
     for (k = 0; k < 1000; k++) shs_aksvd_naive(p, m, F, x, step, d);
 }
 
+/* MOD: A = XX', B = YX'; D A = B by elimination; then atoms at unit norm */
+SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
+                               shs_wide *B) {
+    ptrdiff_t i, j, k, l;
+    for (j = 0; j < n; j++) {
+        for (k = 0; k < n; k++)
+            for (A[j + k * n] = 0, i = 0; i < m; i++) A[j + k * n] += X[j + i * n] * X[k + i * n];
+        for (l = 0; l < p; l++)
+            for (B[l + j * p] = 0, i = 0; i < m; i++) B[l + j * p] += (shs_wide)Y[l + i * p] * X[j + i * n];
+    }
+    for (j = 0; j < n; j++) /* columns j of A and B are taken from all others */
+        for (k = 0; k < n; k++) {
+            shs_wide factor = k == j ? 0 : A[j + k * n] / A[j + j * n];
+            for (i = 0; i < n; i++) A[i + k * n] -= factor * A[i + j * n];
+            for (l = 0; l < p; l++) B[l + k * p] -= factor * B[l + j * p];
+        }
+    for (j = 0; j < n; j++) {
+        shs_wide norm2 = 0;
+        for (l = 0; l < p; l++) B[l + j * p] /= A[j + j * n], norm2 += B[l + j * p] * B[l + j * p];
+        for (l = 0; l < p; l++) D[l + j * p] = (shs_real)(B[l + j * p] / SHS__WSQRT(norm2));
+    }
+}
+
 SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
                                 int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
                                 shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
@@ -7349,6 +7394,44 @@ SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_rea
 /* K-SVD: F z' likewise, of the first step, where z is x, and of the others, where it is F'd. */
 SHS__PRIVATE void shs__dl_rule_ksvd(int p, const shs_atom_group *g, const shs_real *before) {
     shs__dl_rule_aksvd(p, g, before);
+}
+
+/* NSGK: F x' likewise, with E of the new codes and x of those of the iteration before. */
+SHS__PRIVATE void shs__dl_rule_nsgk(int p, const shs_atom_group *g, const shs_real *before) {
+    shs__dl_rule_aksvd(p, g, before);
+}
+
+/* MOD: D + E X'A^-1 by the Cholesky factor L of A = XX', which takes A's place, row by row. A row that depends on those before
+   it, so that no pivot is left, is passed over with its column: its atom keeps what it has. */
+SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_real *before) {
+    const size_t n = (size_t)g->count;
+    const shs_wide least = (shs_wide)g->count * (sizeof(shs_wide) == 8 ? (shs_wide)2.3e-16 : (shs_wide)1.2e-7);
+    shs_wide *A = g->gram, *Z = g->sums;
+    size_t i, j, k;
+    int l;
+    for (i = 0; i < n; i++) {
+        shs_wide *row = A + i * n, all = row[i];
+        for (j = 0; j < i; j++) {
+            shs_wide sum = row[j];
+            for (k = 0; k < j; k++) sum -= row[k] * A[j * n + k];
+            row[j] = A[j * n + j] > 0 ? sum / A[j * n + j] : 0;
+            row[i] -= row[j] * row[j];
+        }
+        row[i] = row[i] > least * all ? SHS__WSQRT(row[i]) : 0;
+    }
+    for (i = 0; i < n; i++) { /* L z_i' = e_i' */
+        shs_wide *z = Z + i * (size_t)p, pivot = A[i * n + i];
+        for (k = 0; k < i; k++)
+            for (l = 0; l < p; l++) z[l] -= A[i * n + k] * Z[k * (size_t)p + (size_t)l];
+        for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
+    }
+    for (i = n; i-- > 0;) { /* L'd_i' = z_i' */
+        shs_wide *z = Z + i * (size_t)p, pivot = A[i * n + i];
+        for (k = i + 1; k < n && pivot > 0; k++)
+            for (l = 0; l < p; l++) z[l] -= A[k * n + i] * Z[k * (size_t)p + (size_t)l];
+        for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
+    }
+    for (i = 0; i < n * (size_t)p; i++) Z[i] += (shs_wide)before[i];
 }
 
 static const struct {
@@ -7414,6 +7497,14 @@ typedef struct shs__dl_learner {
     shs_real *E;     /* p x m: Y - DX */
     shs_wide *chunk_sums;
     shs__dl_uses uses;
+    shs_codes previous;      /* of the iteration before, for NSGK */
+    const shs_codes *listed; /* the codes that `uses` lists: these, or what was coded last */
+    int has_previous;
+    shs_wide *gram;         /* n x n, for MOD */
+    shs_wide *solve;        /* a worker: what solving a signal again takes */
+    shs_real mu;            /* of this iteration */
+    int group_size;         /* N~ of this round */
+    shs_real *last;         /* p: an atom before a power step */
     shs_real *x_new;        /* one a use */
     shs__dl_stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
@@ -7425,7 +7516,7 @@ typedef struct shs__dl_learner {
 
 /* A counting sort of the codes by atom. */
 SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
-    const shs_codes *codes = &w->codes;
+    const shs_codes *codes = w->listed;
     size_t *start = w->uses.start, i, at;
     int j, k;
     memset(start, 0, ((size_t)w->n + 2) * sizeof *start);
@@ -7447,7 +7538,7 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, 
     memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
     shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
     status = shs__coder_run(w->ctx, &w->coder, NULL, report);
-    w->residual_done = 1;
+    w->residual_done = 1, w->listed = &w->codes;
     shs__dl_count_uses(w);
     for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
     return status;
@@ -7480,7 +7571,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
             size_t i = w->uses.signal[u + q];
-            shs_real old = w->codes.coefs[i * (size_t)w->codes.stride + (size_t)w->uses.slot[u + q]];
+            shs_real old = w->listed->coefs[i * (size_t)w->listed->stride + (size_t)w->uses.slot[u + q]];
             columns[q] = w->E + i * (size_t)w->p;
             x[q] = power ? kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom] : old;
             shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
@@ -7495,12 +7586,28 @@ SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_ato
     return (shs_wide)w->p * (shs_wide)(w->uses.start[g->first + g->count] - w->uses.start[g->first]);
 }
 
+/* XX', lower triangle by rows, of the codes at hand. */
+SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
+    const size_t n = (size_t)w->n;
+    size_t i;
+    int a, b;
+    memset(gram, 0, n * n * sizeof *gram);
+    for (i = 0; i < w->m; i++) {
+        const int *atoms = w->codes.atoms + i * (size_t)w->codes.stride;
+        const shs_real *x = w->codes.coefs + i * (size_t)w->codes.stride;
+        for (a = 0; a < w->codes.used[i]; a++)
+            for (b = 0; b < w->codes.used[i]; b++)
+                if (atoms[b] <= atoms[a]) gram[(size_t)atoms[a] * n + (size_t)atoms[b]] += (shs_wide)x[a] * (shs_wide)x[b];
+    }
+}
+
 /* sums = E_I x' and energy = |x|^2 of each atom of the group, or what a power step asks for. A single atom is not shared out:
    the next one waits for it, and a parallel region costs more than it saves unless the machine has nothing else to do. */
 SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
     w->group = g;
+    if (g->gram) shs__dl_cpu_gram(w, g->gram);
     if (g->power) shs__dl_overlaps(w, g);
     for (j = 0; j < g->count; j++) {
         size_t at = w->uses.start[g->first + j], end = w->uses.start[g->first + j + 1];
@@ -7536,7 +7643,7 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
 
 /* The coefficient that use u is. */
 SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
-    return w->codes.coefs + w->uses.signal[u] * (size_t)w->codes.stride + (size_t)w->uses.slot[u];
+    return w->listed->coefs + w->uses.signal[u] * (size_t)w->listed->stride + (size_t)w->uses.slot[u];
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
@@ -7544,7 +7651,8 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
     size_t p = (size_t)w->p;
     shs_real x = *shs__dl_coefficient(w, u);
     if (!shs__dl_rules[w->group->update].codes) return x;
-    return kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j];
+    x = kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j];
+    return w->mu > 0 ? x / (1 + w->mu) : x;
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
@@ -7594,6 +7702,61 @@ SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g
                           w);
     else if (changes) shs__dl_update_one(w);
     memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+}
+
+enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
+
+/* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. L (lower triangle by rows, ld the stride) and z are scratch. */
+SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_wide *L, shs_wide *z) {
+    const size_t p = (size_t)w->p, ld = (size_t)w->coder.stride;
+    const int *atoms = w->codes.atoms + i * (size_t)w->codes.stride;
+    const shs_real *y = w->coder.Y + i * (size_t)w->coder.ldy;
+    shs_real *x = w->codes.coefs + i * (size_t)w->codes.stride;
+    int s = w->codes.used[i], a, b, k, l;
+    for (a = 0; a < s; a++) {
+        const shs_real *d = w->coded + (size_t)atoms[a] * p;
+        shs_wide *row = L + (size_t)a * ld;
+        for (z[a] = 0, l = 0; l < w->p; l++) z[a] += (shs_wide)d[l] * (shs_wide)y[l];
+        for (b = 0; b <= a; b++) {
+            const shs_real *e = w->coded + (size_t)atoms[b] * p;
+            for (row[b] = 0, l = 0; l < w->p; l++) row[b] += (shs_wide)d[l] * (shs_wide)e[l];
+            if (a == b) row[b] += (shs_wide)w->mu;
+            for (k = 0; k < b; k++) row[b] -= row[k] * L[(size_t)b * ld + (size_t)k];
+            if (b < a) row[b] /= L[(size_t)b * ld + (size_t)b];
+        }
+        row[a] = SHS__WSQRT(row[a] > (shs_wide)w->mu ? row[a] : (shs_wide)w->mu); /* but for rounding it is larger */
+        for (k = 0; k < a; k++) z[a] -= row[k] * z[k];
+        z[a] /= row[a];
+    }
+    for (a = s - 1; a >= 0; a--) {
+        for (k = a + 1; k < s; k++) z[a] -= L[(size_t)k * ld + (size_t)a] * z[k];
+        z[a] /= L[(size_t)a * ld + (size_t)a];
+        x[a] = (shs_real)z[a];
+    }
+}
+
+SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
+    const shs__dl_learner *w = (const shs__dl_learner *)arg;
+    size_t stride = (size_t)w->coder.stride, i, end = shs__zmin(w->m, (chunk + 1) * SHS__SIGNALS_SOLVED);
+    shs_wide *z = w->solve + (size_t)worker * stride * (stride + 1);
+    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(w, i, z + stride, z);
+}
+
+/* The codes of the iteration before take the place of those at hand in the lists, which become those of the next. */
+SHS__PRIVATE void shs__dl_list_previous(shs__dl_learner *w) {
+    if (!w->has_previous || w->engine) return;
+    w->listed = &w->previous;
+    shs__dl_count_uses(w);
+}
+SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
+    size_t i;
+    for (i = 0; i < w->m && !w->engine; i++) {
+        size_t from = i * (size_t)w->codes.stride, to = i * (size_t)w->previous.stride, count = (size_t)w->codes.used[i];
+        w->previous.used[i] = w->codes.used[i];
+        memcpy(w->previous.atoms + to, w->codes.atoms + from, count * sizeof(int));
+        memcpy(w->previous.coefs + to, w->codes.coefs + from, count * sizeof(shs_real));
+    }
+    w->has_previous = !w->engine;
 }
 
 /* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
@@ -7666,6 +7829,16 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     return status;
 }
 
+/* Solves all signals again with mu, on the atoms that they have. No engine does. */
+SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
+    shs_status status = w->engine ? SHS_UNSUPPORTED : SHS_OK;
+    shs_wide work = (shs_wide)w->m * (shs_wide)w->p * (shs_wide)w->codes.stride * (shs_wide)w->codes.stride;
+    if (!shs__dl_stage_here(w, 1, &status)) return status;
+    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(w->m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, w);
+    w->residual_done = 0;
+    return SHS_OK;
+}
+
 /* A round at once, where there are no ranks and the engine can: *done. Otherwise nothing has happened. */
 SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_round *round, int *done) {
     const shs_engine *e = w->engine;
@@ -7725,6 +7898,7 @@ SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_gr
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
+    if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
     if (status == SHS_OK) shs__dl_rules[g->update].directions(w->p, g, w->coded + (size_t)g->first * p);
     return status;
 }
@@ -7740,6 +7914,24 @@ SHS__PRIVATE shs_wide shs__dl_moved(int p, const shs_wide *y, const shs_real *d)
     return moved;
 }
 
+/* The group's j-th atom takes its direction in g->sums, away from the other atoms where these are to be incoherent: sums +=
+   2 gamma (sqrt(p) d - D~D~'d). */
+SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j) {
+    shs_wide *y = SHS__AT(g->sums, w->p, 0, j), gamma2 = 2 * (shs_wide)w->o->incoherence, c;
+    shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
+    int k, own = g->update == SHS_UPDATE_NSGK || w->group_size > 1;
+    if (gamma2 > 0) {
+        for (k = 0; k < w->n; k++) {
+            const shs_real *other = SHS__AT(w->D, w->p, 0, k);
+            if (other == d && !own) continue;
+            c = (shs_wide)shs_dot(w->p, other, 1, d, 1);
+            shs__la_axpy_wide(w->p, -gamma2 * c, other, y);
+        }
+        shs__la_axpy_wide(w->p, gamma2 * SHS__WSQRT((shs_wide)w->p), d, y);
+    }
+    (void)shs__dl_unit(w->p, y, d);
+}
+
 /* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
 SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g) {
@@ -7753,10 +7945,12 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
         status = shs__dl_directions(w, g, SHS_OK);
         if (status != SHS_OK) break;
         for (j = 0; j < g->count; j++) {
-            const shs_wide *y = SHS__AT(g->sums, w->p, 0, j);
-            shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
-            w->energy[j] = !w->flagged[j] && shs__dl_moved(w->p, y, d) > still;
-            if (!w->flagged[j]) (void)shs__dl_unit(w->p, y, d);
+            const shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
+            w->energy[j] = 0;
+            if (w->flagged[j]) continue;
+            memcpy(w->last, d, (size_t)w->p * sizeof *d);
+            shs__dl_take_atom(w, g, j);
+            w->energy[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
         }
         status = shs__ctx_reduce(w->ctx, w->energy, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
@@ -7779,24 +7973,29 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     shs_status status;
     int j, done = 0;
     r.update = w->o->update, r.group = group, r.want_codes = want_codes || !last, r.D = w->D;
-    if (*mine == SHS_OK) *mine = shs__dl_stage_round(w, &r, &done);
+    w->group_size = group;
+    if (*mine == SHS_OK && !(w->o->incoherence > 0)) *mine = shs__dl_stage_round(w, &r, &done);
     if (done) return *mine;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
-    g.update = w->o->update, g.sums = w->sums;
+    g.update = w->o->update, g.sums = w->sums, g.gram = w->gram;
+    if (g.update == SHS_UPDATE_NSGK) shs__dl_list_previous(w);
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
         g.energy = g.sums + (size_t)w->p * (size_t)g.count; /* the reduction takes both */
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
+        g.power = w->o->incoherence > 0;
         status = shs__dl_directions(w, &g, *mine);
+        g.power = 0;
         if (status != SHS_OK) return status;
         for (j = 0; j < g.count; j++)
-            if (g.energy[j] > 0) (void)shs__dl_unit(w->p, SHS__AT(g.sums, w->p, 0, j), SHS__AT(g.atoms, w->p, 0, j));
+            if (g.energy[j] > 0) shs__dl_take_atom(w, &g, j);
         if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g);
         if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
+    if (g.update == SHS_UPDATE_NSGK && last) shs__dl_keep_previous(w);
     return SHS_OK;
 }
 
@@ -7916,6 +8115,15 @@ SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_w
     return status;
 }
 
+/* The regularisation of an iteration. */
+SHS__PRIVATE shs_real shs__dl_mu(const shs_ksvd_options *o, int iteration) {
+    shs_real mu = o->regularisation;
+    int k;
+    if (o->regularised_iterations > 0 && iteration >= o->regularised_iterations) return 0;
+    for (k = 0; k < iteration && mu > 0; k++) mu *= o->regularisation_decay;
+    return mu;
+}
+
 /* Coding, updates, replacement: one iteration, and its record. */
 SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
@@ -7932,6 +8140,9 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     if (w->report.usage_history)
         memcpy(w->report.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
+    w->mu = shs__dl_mu(o, iteration);
+    if (mine == SHS_OK && w->mu > 0) mine = shs__dl_stage_solve(w);
+    if (o->update == SHS_UPDATE_MOD) group = w->n;
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
         status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted, &mine);
@@ -8114,6 +8325,12 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->coder.stride = stride, w->coder.options = &w->o->coding;
     shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
     if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
+    if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
+    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    if (w->o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
+    if (w->o->regularisation > 0)
+        w->solve =
+            SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(w->ctx), (size_t)stride, (size_t)stride + 1));
     w->coded = SHS__CARVE(l, shs_real, atoms);
     w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
@@ -8153,6 +8370,9 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(o->regularisation) || !shs__tolerance_ok(o->incoherence)) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(o->regularisation_decay) || o->regularisation_decay > 1) return SHS_BAD_OPTIONS;
+    if (o->regularised_iterations < 0 || (o->incoherence > 0 && o->update == SHS_UPDATE_MOD)) return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
 
@@ -8168,6 +8388,7 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     if (o.iterations == 0) o.iterations = 10;
     if (o.parallel_atoms == 0) o.parallel_atoms = 1;
     if (o.rounds == 0) o.rounds = 1;
+    if (o.regularisation_decay <= 0 && o.regularisation_decay >= 0) o.regularisation_decay = 1;
     if (o.prune_coherence <= 0 && o.prune_coherence >= 0) o.prune_coherence = (shs_real)0.99;
     if (o.patch_channels <= 0) o.patch_channels = 1;
     area = (size_t)shs__imax(p, 1) / (size_t)o.patch_channels;
@@ -8257,8 +8478,10 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            (int)o->keep,
                            o->rmse_after_update != 0,
                            o->rmse_after_rounds != 0,
-                           o->stop_patience};
-    const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement};
+                           o->stop_patience,
+                           o->regularised_iterations};
+    const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement, (shs_wide)o->regularisation,
+                               (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
@@ -8311,6 +8534,7 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
     if (!own_codes) w->codes = *codes;
+    w->listed = &w->codes;
     w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
     e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
     e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;

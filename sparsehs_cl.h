@@ -5916,7 +5916,7 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     size_t values = (size_t)s->p * (size_t)g->count, q, i;
     shs_status status = SHS_OK;
     int any;
-    if (!shs__cl_knows_rule(g->update)) return SHS_UNSUPPORTED;
+    if (!shs__cl_knows_rule(g->update) || g->power) return SHS_UNSUPPORTED;
     memset(g->sums, 0, values * sizeof *g->sums);
     memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
     for (q = 0; q < s->slices; q++) {

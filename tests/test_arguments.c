@@ -338,6 +338,17 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
     o.prune_coherence = 0, o.update = SHS_UPDATE_COUNT;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.update = SHS_UPDATE_AKSVD, o.regularisation = -1;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.regularisation = 1, o.regularisation_decay = (shs_real)1.5;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.regularisation_decay = 0, o.regularised_iterations = -1;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.regularised_iterations = 0, o.incoherence = (shs_real)NAN;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.incoherence = 1, o.update = SHS_UPDATE_MOD;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.regularisation = o.incoherence = 0;
     o.update = SHS_UPDATE_AKSVD, o.start = SHS_START_DCT, o.patch_width = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START); /* a width without a height */
     o.patch_width = 0, o.patch_height = 3;

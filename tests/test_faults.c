@@ -149,8 +149,11 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
     o.rmse_after_update = 1;
     o.coding.sparsity = S;
     o.update = update;
+    o.regularisation = (shs_real)0.1;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
+static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }
+static shs_status call_mod(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_MOD); }
 static shs_status call_exact(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_KSVD); }
 
 static shs_status call_coherence(const shs_context *ctx, scene *s) {
@@ -360,6 +363,8 @@ static const struct {
     {BELOW, "shs_ksvd", call_ksvd, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex", call_ksvd_ex, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, K-SVD", call_exact, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_ksvd_ex, NSGK", call_nsgk, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_ksvd_ex, MOD", call_mod, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_dictionary_coherence", call_coherence, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_get", call_patches_get, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_put", call_patches_put, NULL, 1, 0, 0, NO_RESULT},

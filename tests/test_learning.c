@@ -197,34 +197,31 @@ static void align_signs(int p, int n, shs_real *D, const shs_real *expected) {
             for (l = 0; l < p; l++) D[j * p + l] = -D[j * p + l];
 }
 
-/* Another system's run of a rule: the dictionary after the first iteration, and the errors of 20. The files call N~ atoms at a
-   time p<rule>_N~. */
-static void check_golden_rule(shs_update update, int group) {
+/* Another system's run: the dictionary after `first` iterations (0: none is kept), and the errors of 20. */
+static void check_golden_run(const char *name, int first, shs_ksvd_options o) {
     shs_real *Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024);
     shs_real *start = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128), *D = copy_of(64 * 128, start);
-    shs_real *expected;
     double before[20], after[20];
-    char name[32], path[64];
+    char path[64];
     shs_ksvd_record history[20];
-    shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     int k;
-    if (group > 1) snprintf(name, sizeof name, "p%s_%d", shs_update_name(update), group);
-    else snprintf(name, sizeof name, "%s", shs_update_name(update));
-    snprintf(path, sizeof path, "variants/train_D1_%s.f64", name);
-    expected = read_f64_or_skip(golden_path(path), 64 * 128);
     read_column("variants/train_rmse_before.csv", name, before);
     read_column("variants/train_rmse.csv", name, after);
-    o.update = update;
-    o.parallel_atoms = group;
     o.coding.sparsity = 6;
-    o.iterations = 1;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
-    if (update == SHS_UPDATE_KSVD) align_signs(64, 128, D, expected); /* those of a pair of singular vectors are free */
-    assert_all_close(64 * 128, D, expected, BY_TYPE(1e-4, 1e-11));
+    if (first > 0) {
+        shs_real *expected;
+        snprintf(path, sizeof path, "variants/train_D%d_%s.f64", first, name);
+        expected = read_f64_or_skip(golden_path(path), 64 * 128);
+        o.iterations = first;
+        assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
+        if (o.update == SHS_UPDATE_KSVD) align_signs(64, 128, D, expected); /* those of a pair of singular vectors are free */
+        assert_all_close(64 * 128, D, expected, BY_TYPE(1e-4, 1e-11));
+        free(expected);
+    }
     o.iterations = 20;
     o.rmse_after_update = 1;
     report.history = history;
@@ -235,23 +232,76 @@ static void check_golden_rule(shs_update update, int group) {
         assert_close(history[k].rmse_coding, before[k], bound_of_iteration(k) * before[k]);
         assert_close(history[k].rmse_update, after[k], bound_of_iteration(k) * after[k]);
     }
-    free(Y), free(start), free(D), free(expected);
+    free(Y), free(start), free(D);
+}
+
+/* The files call N~ atoms at a time p<rule>_N~. */
+static void check_golden_rule(shs_update update, int group, int first) {
+    char name[32];
+    shs_ksvd_options o = SHS_ZERO;
+    if (group > 1) snprintf(name, sizeof name, "p%s_%d", shs_update_name(update), group);
+    else snprintf(name, sizeof name, "%s", shs_update_name(update));
+    o.update = update;
+    o.parallel_atoms = group;
+    check_golden_run(name, first, o);
 }
 
 static void test_golden_rules(void **state) {
     int u;
     (void)state;
-    for (u = 0; u < SHS_UPDATE_COUNT; u++) {
-        check_golden_rule((shs_update)u, 1);
-        check_golden_rule((shs_update)u, 16);
-        check_golden_rule((shs_update)u, 128);
+    for (u = 0; u <= SHS_UPDATE_KSVD; u++) {
+        check_golden_rule((shs_update)u, 1, 1);
+        check_golden_rule((shs_update)u, 16, 1);
+        check_golden_rule((shs_update)u, 128, 1);
     }
+    check_golden_rule(SHS_UPDATE_NSGK, 1, 2);
+    check_golden_rule(SHS_UPDATE_NSGK, 16, 0);
+    check_golden_rule(SHS_UPDATE_NSGK, 128, 2);
+    check_golden_rule(SHS_UPDATE_MOD, 1, 1);
+}
+
+static void check_golden_regularised(const char *name, shs_update update, int group, int first, double mu, double decay,
+                                     int until) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.update = update, o.parallel_atoms = group;
+    o.regularisation = (shs_real)mu, o.regularisation_decay = (shs_real)decay, o.regularised_iterations = until;
+    check_golden_run(name, first, o);
+}
+
+static void test_golden_regularised(void **state) {
+    (void)state;
+    check_golden_regularised("ksvd_reg", SHS_UPDATE_KSVD, 1, 1, 0.05, 0, 0);
+    check_golden_regularised("aksvd_reg", SHS_UPDATE_AKSVD, 1, 1, 0.05, 1, 0);
+    check_golden_regularised("paksvd_reg_128", SHS_UPDATE_AKSVD, 128, 1, 0.05, 0, 0);
+    check_golden_regularised("sgk_reg", SHS_UPDATE_SGK, 1, 1, 0.05, 0, 0);
+    check_golden_regularised("nsgk_reg", SHS_UPDATE_NSGK, 1, 0, 0.05, 0, 0);
+    check_golden_regularised("mod_reg", SHS_UPDATE_MOD, 1, 1, 0.05, 0, 0);
+    check_golden_regularised("ksvd_reg_vanish", SHS_UPDATE_KSVD, 1, 0, 0.1, 0.9, 0);
+    check_golden_regularised("aksvd_reg_vanish", SHS_UPDATE_AKSVD, 1, 0, 0.1, 0.9, 0);
+    check_golden_regularised("aksvd_reg_stop8", SHS_UPDATE_AKSVD, 1, 0, 0.1, 0, 7);
+}
+
+static void check_golden_incoherent(const char *name, shs_update update, int group, int first, double gamma) {
+    shs_ksvd_options o = SHS_ZERO;
+    o.update = update, o.parallel_atoms = group, o.incoherence = (shs_real)gamma;
+    check_golden_run(name, first, o);
+}
+
+static void test_golden_incoherent(void **state) {
+    (void)state;
+    check_golden_incoherent("aksvd_coh_001", SHS_UPDATE_AKSVD, 1, 1, 0.01);
+    check_golden_incoherent("aksvd_coh_01", SHS_UPDATE_AKSVD, 1, 1, 0.1);
+    check_golden_incoherent("paksvd_coh_01_128", SHS_UPDATE_AKSVD, 128, 1, 0.1);
+    check_golden_incoherent("sgk_coh_01", SHS_UPDATE_SGK, 1, 1, 0.1);
+    check_golden_incoherent("nsgk_coh_01", SHS_UPDATE_NSGK, 1, 1, 0.1);
+    check_golden_incoherent("ksvd_coh_0004", SHS_UPDATE_KSVD, 1, 1, 0.004);
 }
 
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
-static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_naive, shs_exact_ksvd_naive};
+static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_naive, shs_exact_ksvd_naive,
+                                                      shs_sgk_naive /* before there are codes X' */, NULL /* MOD */};
 
 static void check_naive_update(shs_update update, int group, int rounds) {
     enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
@@ -291,9 +341,50 @@ static void test_naive_update(void **state) {
     size_t k;
     int u, rounds;
     (void)state;
-    for (u = 0; u < SHS_UPDATE_COUNT; u++)
+    for (u = 0; u < SHS_UPDATE_MOD; u++)
         for (k = 0; k < 5; k++)
             for (rounds = 1; rounds <= 3; rounds++) check_naive_update((shs_update)u, groups[k], rounds);
+}
+
+static void test_naive_mod(void **state) {
+    enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
+    shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = copy_of(P * N, D);
+    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + SCRATCH) * sizeof *X), *E = X + N * M, *F = E + P * M;
+    shs_wide *d = F + P * M, *x = d + P, *r = x + S;
+    int atoms[S];
+    shs_ksvd_options o = small_options();
+    (void)state;
+    /* no round of updates: X are the codes alone */
+    shs_ksvd_naive(shs_sgk_naive, P, N, expected, M, Y, S, 1, 0, X, E, F, d, atoms, x, r, r + P, r + P + P * S);
+    shs_mod_naive(P, N, expected, M, Y, X, E, F);
+    o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.update = SHS_UPDATE_MOD;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
+    assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
+    free(Y), free(D), free(expected), free(X);
+}
+
+/* Fewer signals than atoms: the codes of atoms depend on each other. All stay at unit norm; one that no signal uses stays as it
+   is, to rounding. */
+static void test_mod_of_few_signals(void **state) {
+    shs_real *Y = small_signals();
+    int m, j;
+    (void)state;
+    for (m = 1; m < 30; m += 4) {
+        shs_real *D = new_dictionary(P, N, 3), *start = copy_of(P * N, D);
+        size_t usage[N];
+        shs_ksvd_options o = small_options();
+        shs_ksvd_report report = SHS_ZERO;
+        o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+        o.update = SHS_UPDATE_MOD;
+        report.usage_history = usage;
+        assert_ok(shs_ksvd_ex(&serial, P, N, (size_t)m, Y, P, &o, D, P, NULL, &report));
+        assert_unit_norm(P, N, D);
+        for (j = 0; j < N; j++)
+            if (!usage[j]) assert_all_close(P, D + P * j, start + P * j, BY_TYPE(1e-6, 1e-14));
+        free(D), free(start);
+    }
+    free(Y);
 }
 
 /* More than n atoms at a time are n. */
@@ -1384,13 +1475,17 @@ static void test_ranks(void **state) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 /* Every rule, and what goes with any of them. */
-enum { VARIANTS = SHS_UPDATE_COUNT };
+enum { VARIANTS = 2 * SHS_UPDATE_COUNT + 5 };
 static shs_ksvd_options variant(int which) {
     shs_ksvd_options o = small_options();
     o.iterations = 3;
     o.parallel_atoms = 7;
     o.rmse_after_update = 1;
-    o.update = (shs_update)which;
+    if (which < 2 * SHS_UPDATE_COUNT) {
+        o.update = (shs_update)(which / 2);
+        if (which % 2) o.regularisation = (shs_real)0.1, o.regularisation_decay = (shs_real)0.5, o.regularised_iterations = 2;
+    } else o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT), o.incoherence = (shs_real)0.01;
+    if (o.update == SHS_UPDATE_MOD) o.incoherence = 0;
     return o;
 }
 
@@ -1924,6 +2019,10 @@ int main(void) {
         cmocka_unit_test(test_few_parallel_regions),
         cmocka_unit_test(test_small_work_is_not_shared),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_golden_regularised),
+        cmocka_unit_test(test_golden_incoherent),
+        cmocka_unit_test(test_naive_mod),
+        cmocka_unit_test(test_mod_of_few_signals),
         cmocka_unit_test(test_variants_over_ranks),
         cmocka_unit_test(test_variants_in_an_arena),
         cmocka_unit_test(test_exact_is_a_fixed_point),

@@ -94,7 +94,8 @@ few="--iterations 1 --atoms 32 --patches 100 --sparsity 2"
 check "a dictionary" good small.pgm $few --out trained --export-c trained.h
 check "a dictionary by SGK" good small.pgm $few --out trained --update sgk
 check "a dictionary by K-SVD" good small.pgm $few --out trained --update ksvd
-fails "an update that is none" 2 "--update: mod is unknown" small.pgm $few --out bad --update mod
+check "a dictionary by MOD" good small.pgm $few --out trained --update mod
+fails "an update that is none" 2 "--update: odd is unknown" small.pgm $few --out bad --update odd
 more="--iterations 3 --parallel-atoms-schedule 0:1,2:32 --rounds-schedule 0:1,1:2 --each-round --compare 1,32 --unit-norm --unit-scale"
 check "a dictionary by schedules" good small.pgm $few $more --out scheduled --replace leave --keep last
 check "the error after each round" test "$(cut -d, -f1,2 scheduled_rounds.csv | tr '\n' ' ')" = \

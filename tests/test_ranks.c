@@ -399,6 +399,10 @@ static void tweak_ksvd(share *s, shs_context *ctx, int how) {
     case 18: o->coding.sparsity = 4; break;
     case 19: o->coding.tolerance = (shs_real)1e-7; break;
     case 20: s->tolerance_each = tolerances; break;
+    case 21: o->regularisation = 1; break;
+    case 22: o->regularisation_decay = (shs_real)0.5; break;
+    case 23: o->regularised_iterations = 1; break;
+    case 24: o->incoherence = 1; break;
     }
 }
 
@@ -489,8 +493,9 @@ static void test_differences_are_seen(void **state) {
     for (ranks = 2; ranks <= 3; ranks++)
         for (shared = 1; shared < 5; shared++) {
             const int *part = parts[shared];
-            for (how = 0; how < 21; how++) /* limits and tolerances are a matter of those that have signals */
-                if (how < 18 || (part[0] && part[ranks - 1])) check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
+            for (how = 0; how < 25; how++) /* limits and tolerances are a matter of those that have signals */
+                if (how < 18 || how > 20 || (part[0] && part[ranks - 1]))
+                    check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
             for (how = 0; how < P * N; how += 31) check_difference(KSVD, ranks, part, 0, tweak_start, how);
             for (how = 0; how < 6; how++)
                 for (call = PCA; call <= RX; call++) check_difference(call, ranks, part, 0, tweak_pca, how);

@@ -32,6 +32,11 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
     o->stop_improvement = (flags & 32) ? (shs_wide)thresholds[byte(in) % 8] : 0;
     o->stop_patience = within(in, -1, 2);
     o->update = (shs_update)within(in, 0, SHS_UPDATE_COUNT);
+    if (one_in(in, 4)) {
+        o->regularisation = (shs_real)thresholds[byte(in) % 8], o->regularisation_decay = (shs_real)thresholds[byte(in) % 8];
+        o->regularised_iterations = within(in, -1, 2);
+    }
+    if (one_in(in, 4)) o->incoherence = (shs_real)thresholds[byte(in) % 8];
     if (flags & 64) o->coding.sparsity = 2, o->iterations = 2, o->first_iteration = 0;
 }
 
