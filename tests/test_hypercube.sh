@@ -959,6 +959,28 @@ check "rx finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
 
+echo "== help"
+# Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.
+fits_a_screen() { run "$@" && awk 'length($0) > 80 { bad = 1 } END { exit bad || NR < 4 || NR > 23 }' out.txt; }
+check "--help fits a screen" fits_a_screen --help
+check "-h is the same" bash -c "'$program' -h | cmp - out.txt"
+modes=$(awk '/^  [a-z]/ && $2 != "--help" && $2 != "MODE" && $2 != "--version" { print $1 }' out.txt)
+check "--help names every mode" test "$(echo "$modes" | wc -l)" -ge 10
+for m in $modes pixels output run; do
+    check "--help $m fits a screen" fits_a_screen --help "$m"
+done
+for m in pixels output run; do "$program" --help $m; done >groups.txt
+for m in $modes; do
+    "$program" --help "$m" >page.txt
+    check "$m --help is the page of $m" bash -c "'$program' $m --help | cmp - page.txt"
+    check "$m --help: among other words" bash -c "'$program' $m scene.hdr --help | cmp - page.txt"
+    # What its lists only name is explained on their pages.
+    for o in $(sed -n '/^Pixels:/,/^`/p; /^Output:/,/^`/p' page.txt | grep -o -- '--[a-z-]*' | grep -vx -- --help | sort -u); do
+        check "$m: $o is explained" grep -q -- "^  $o .* .*[a-z]" groups.txt
+    done
+done
+fails "--help of no mode" 2 "nothing: unknown mode" --help nothing
+
 echo "== a file that becomes shorter while it is used"
 # The program waits for the first bytes of the mask's header, from a pipe: then the cube's size has been looked at, and nothing of
 # the cube has been read. What it opens after that is a file in the pipe's place. Blocks of 16 lines are large enough to be read

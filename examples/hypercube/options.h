@@ -29,6 +29,8 @@ enum mode {
     CONVERT = 512
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE };
+/* Options of many modes are explained on a page of their own. */
+enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
 enum { READS = MAPS | USES | CONVERT | INFO, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
 
 typedef struct mode_text {
@@ -63,6 +65,16 @@ static const mode_text modes[] = {
 };
 enum { MODES = (int)(sizeof modes / sizeof *modes) };
 
+static const struct {
+    int bit;
+    const char *name, *purpose;
+} groups[] = {
+    {OF_PIXELS, "pixels", "which bands and pixels count, and how they are read"},
+    {OF_OUTPUT, "output", "what is written, beside a cube or in it"},
+    {OF_RUN, "run", "how it is computed, and where"},
+};
+enum { GROUPS = (int)(sizeof groups / sizeof *groups) };
+
 /* Only the function below fills this in; what works gets it as a constant. */
 static settings given;
 
@@ -70,8 +82,7 @@ static const struct {
     int modes;
     option o;
 } option_table[] = {
-    {MAPS,
-     {"--components", "K", OPTION_COUNT, &given.components, 1, "how many components (ica: or --threshold; denoise: needed)"}},
+    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1, "how many; ica: or --threshold; denoise: needed"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
     {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
@@ -86,57 +97,145 @@ static const struct {
     {FITS | DENOISE, {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
-    {READS, {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
-    {READS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
-    {READS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
-    {READS, {"--wavelengths", "LIST", OPTION_TEXT, (void *)&given.wavelengths, 0, "these only: 400:900,1500:1750"}},
-    {READS, {"--window", "X,Y,W,H", OPTION_TEXT, (void *)&given.window, 0, "these samples and lines only, X and Y from 0"}},
-    {READS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
-    {READS, {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
-    {READS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
-    {READS, {"--mask", "FILE", OPTION_TEXT, (void *)&given.mask, 0, "a cube of one band: only pixels where it is not 0"}},
-    {READS, {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
-    {READS, {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels of the class --id"}},
-    {READS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
-    {READS, {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
-    {FITS | DENOISE, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
-    {MAPS | USES, {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
+    {READS | OF_PIXELS,
+     {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
+    {READS | OF_PIXELS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
+    {READS | OF_PIXELS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
+    {READS | OF_PIXELS, {"--wavelengths", "LIST", OPTION_TEXT, (void *)&given.wavelengths, 0, "these only: 400:900,1500:1750"}},
+    {READS | OF_PIXELS,
+     {"--window", "X,Y,W,H", OPTION_TEXT, (void *)&given.window, 0, "these samples and lines only, X and Y from 0"}},
+    {READS | OF_PIXELS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
+    {READS | OF_PIXELS,
+     {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
+    {READS | OF_PIXELS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
+    {READS | OF_PIXELS,
+     {"--mask", "FILE", OPTION_TEXT, (void *)&given.mask, 0, "a cube of one band: only pixels where it is not 0"}},
+    {READS | OF_PIXELS,
+     {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
+    {READS | OF_PIXELS,
+     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels of the class --id"}},
+    {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
+    {READS | OF_PIXELS,
+     {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
+    {FITS | DENOISE | OF_PIXELS, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
+    {MAPS | USES | OF_OUTPUT,
+     {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
     {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
-    {MAPS | USES | CONVERT,
+    {MAPS | USES | CONVERT | OF_OUTPUT,
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
-    {MAPS | USES | CONVERT, {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
-    {FITS, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
-    {FITS | DENOISE, {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
-    {FITS | DENOISE, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
-    {FITS | DENOISE, {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
-    {MAPS, {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS | USES, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
-    {MAPS | USES | CONVERT,
+    {MAPS | USES | CONVERT | OF_OUTPUT,
+     {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
+    {FITS | OF_OUTPUT, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
+    {FITS | DENOISE | OF_OUTPUT,
+     {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
+    {FITS | DENOISE | OF_OUTPUT, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
+    {FITS | DENOISE | OF_OUTPUT,
+     {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
+    {MAPS | OF_RUN,
+     {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
+    {MAPS | USES | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
     {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
     {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
     {SYNTHESISE, {"--noise", "S", OPTION_NUMBER, &given.noise, 0, "standard deviation, in reflectance (0.004)"}},
     {SYNTHESISE, {"--seed", "N", OPTION_SEED, &given.seed, 0, "seed of the scene and of the noise (1)"}},
-    {WRITES, {"--type", "T", OPTION_TEXT, (void *)&given.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
-    {WRITES, {"--interleave", "I", OPTION_TEXT, (void *)&given.interleave, 0, "bsq, bil, bip (bsq)"}},
+    {WRITES | OF_OUTPUT,
+     {"--type", "T", OPTION_TEXT, (void *)&given.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
+    {WRITES | OF_OUTPUT, {"--interleave", "I", OPTION_TEXT, (void *)&given.interleave, 0, "bsq, bil, bip (bsq)"}},
 };
 enum { OPTIONS = (int)(sizeof option_table / sizeof *option_table) };
 
-static void print_modes(FILE *file) {
+/* ---- pages of help: each fits a screen of 24 lines of 80 columns --------------------------------------------------- */
+
+enum { PAGE_WIDTH = 80, PAGE_TEXT = 26, PAGE_PURPOSE = 31 };
+
+/* Words after the `count` characters that the line holds; further lines are indented. */
+static void print_words(FILE *file, int count, int indent, const char *text) {
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (count + 1 + length > PAGE_WIDTH) count = fprintf(file, "\n%*s", indent ? indent - 1 : 0, "") - 1;
+        count += fprintf(file, "%s%.*s", count > 0 ? " " : "", length, text);
+        text += length + (text[length] != 0);
+    }
+    fputc('\n', file);
+}
+
+static void print_option(const option *o) {
+    int count = printf("  %s %s", o->name, o->value_name ? o->value_name : "");
+    if (count < PAGE_TEXT - 1) count += printf("%*s", PAGE_TEXT - 1 - count, "");
+    print_words(stdout, count, PAGE_TEXT, o->help);
+}
+
+/* The names alone. */
+static void print_group(int mode, int group) {
+    int i, count = printf("%c%s:", toupper((unsigned char)*groups[group].name), groups[group].name + 1);
+    for (i = 0; i < OPTIONS; i++) {
+        const option *o = &option_table[i].o;
+        int length = (int)strlen(o->name) + (o->value_name ? (int)strlen(o->value_name) + 1 : 0);
+        if (!(option_table[i].modes & mode) || !(option_table[i].modes & groups[group].bit)) continue;
+        if (count + 1 + length > PAGE_WIDTH) count = printf("\n  ") - 1;
+        count += printf(" %s%s%s", o->name, o->value_name ? " " : "", o->value_name ? o->value_name : "");
+    }
+    printf("\n");
+}
+
+static void print_mode_page(const mode_text *mode) {
+    int i, k, all = OF_PIXELS | OF_OUTPUT | OF_RUN, of_mode = (int)mode->mode;
+    printf("Usage: %s %s\n", program_name, mode->usage);
+    print_words(stdout, 0, 0, mode->purpose);
+    for (i = 0; i < OPTIONS; i++)
+        if ((option_table[i].modes & of_mode) && !(option_table[i].modes & all)) print_option(&option_table[i].o);
+    for (k = 0; k < GROUPS; k++) {
+        for (i = 0; i < OPTIONS && (!(option_table[i].modes & of_mode) || !(option_table[i].modes & groups[k].bit)); i++) {}
+        if (i < OPTIONS) print_group(of_mode, k);
+    }
+    printf("`%s --help LIST` explains such a list: pixels, output or run.\n", program_name);
+}
+
+static void print_group_page(int group) {
     int i;
-    fprintf(file, "Usage:\n");
-    for (i = 0; i < MODES; i++) fprintf(file, "  %s %s\n", program_name, modes[i].usage);
-    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` lists the options of a mode,\n"
-                  "`%s --version` says what the library was compiled for and what it uses here.\n",
-            program_name, program_name);
+    printf("Usage: %s MODE NAMES [options]\nOptions that say %s:\n", program_name, groups[group].purpose);
+    for (i = 0; i < OPTIONS; i++)
+        if (option_table[i].modes & groups[group].bit) print_option(&option_table[i].o);
+}
+
+/* Each mode with its names and the first words of its purpose. */
+static void print_modes(FILE *file) {
+    int i, count, length;
+    fprintf(file, "Usage: %s MODE NAMES [options]\n", program_name);
+    for (i = 0; i < MODES; i++) {
+        const char *usage = modes[i].usage, *purpose = modes[i].purpose, *end = strstr(usage, " --"),
+                   *other = strstr(usage, " [");
+        end = !end || (other && other < end) ? other : end;
+        length = (int)strcspn(purpose, ".,:(\n");
+        while (purpose[length - 1] == ' ') length--;
+        count = fprintf(file, "  %.*s", (int)(end - usage), usage);
+        fprintf(file, "%*s%.*s\n", count < PAGE_PURPOSE ? PAGE_PURPOSE - count : 1, "", length, purpose);
+    }
+    fprintf(file, "Cubes are in ENVI's format.\n  %s MODE --help     one mode and its options\n", program_name);
+    for (i = 0; i < GROUPS; i++) fprintf(file, "  %s --help %-8s %s\n", program_name, groups[i].name, groups[i].purpose);
+    fprintf(file, "  %s --version       what the library was compiled for and uses here\n", program_name);
+}
+
+/* Ends the program: the page of a mode or of a group of options, or that of all modes. */
+static void print_page(const char *name) {
+    int i;
+    for (i = 0; name && i < MODES; i++)
+        if (!strcmp(name, modes[i].name)) print_mode_page(&modes[i]), exit(EXIT_SUCCESS);
+    for (i = 0; name && i < GROUPS; i++)
+        if (!strcmp(name, groups[i].name)) print_group_page(i), exit(EXIT_SUCCESS);
+    if (name) fail(EXIT_USAGE, "%s: unknown mode", name);
+    print_modes(stdout);
+    exit(EXIT_SUCCESS);
 }
 
 static const mode_text *find_mode(int argc, char **argv) {
     int i = 0;
     example_begin(argc, argv);
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_modes(stdout), exit(EXIT_SUCCESS);
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_page(argc > 2 ? argv[2] : NULL);
     if (argc > 1 && !strcmp(argv[1], "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
     if (argc < 2) print_modes(stderr), exit(EXIT_USAGE);
     while (i < MODES && strcmp(argv[1], modes[i].name)) i++;
@@ -149,6 +248,8 @@ static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
     option *options = ALLOCATE(option, OPTIONS);
     int i, count = 0, names;
+    for (i = 2; i < argc && strcmp(argv[i], "--"); i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) print_page(mode->name);
     for (i = 0; i < OPTIONS; i++)
         if (option_table[i].modes & (int)mode->mode) options[count++] = option_table[i].o;
     if (mode->mode == SYNTHESISE) {
