@@ -20,8 +20,8 @@
                                              unit_columns
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
-       6  sparse coding (Batch-OMP)        >>omp codes pursuit omp_group omp_direct coder omp_public omp_engine omp_one
-                                             omp_naive
+       6  sparse coding (Batch-OMP)        >>omp codes pursuit nonnegative omp_group omp_direct coder omp_public omp_engine
+                                             omp_one omp_naive
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_start
                                              learn_public
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
@@ -172,6 +172,7 @@ typedef double shs_wide;
 #define shs_omp_one_direct SHS__LINK(omp_one_direct)
 #define shs_omp_one_direct_workspace SHS__LINK(omp_one_direct_workspace)
 #define shs_omp_naive SHS__LINK(omp_naive)
+#define shs_nnomp_naive SHS__LINK(nnomp_naive)
 #define shs_update_name SHS__LINK(update_name)
 #define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
 #define shs_ksvd SHS__LINK(ksvd)
@@ -558,6 +559,10 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    With the selection OLS it is the atom that leaves the smallest residual after it is taken (Chen, Billings, Luo 1989;
    Rebollo-Neira, Lowe 2002); atoms that depend on those chosen are passed over.
 
+   With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is
+   solved for under x >= 0 over all atoms chosen. One whose coefficient becomes 0 stays among them, stored with 0, and may
+   come back.
+
    Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). Here no triangular system is
    solved on the way. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
 
@@ -638,6 +643,8 @@ typedef struct shs_omp_options {
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
                                        many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
     shs_selection selection;        /* the rule that chooses atoms */
+    int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; not for learning, where updates
+                                       change signs (SHS_BAD_OPTIONS); no engine does it */
     uint32_t end_canary;
 } shs_omp_options;
 
@@ -671,8 +678,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
                                 const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
-   tolerance and selection count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one; *used of
-   them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
+   tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without
+   one; *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
    shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
@@ -690,6 +697,9 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
 SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
                           shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
                           shs_wide *Q, shs_wide *R);
+/* The same with nonnegative coefficients, which are solved for one after another, again and again, until none changes. */
+SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
+                            shs_wide *x, shs_wide *r);
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                             */
@@ -6097,6 +6107,7 @@ SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
+    if (o->nonnegative && o->selection != SHS_SELECT_OMP) return SHS_BAD_OPTIONS;
     return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
 }
 
@@ -6312,8 +6323,17 @@ typedef struct shs__omp_dictionary {
     size_t ldg;
     int padded;
     shs_selection selection;
+    int nonnegative;
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
 } shs__omp_dictionary;
+
+/* The normal equations H x = h of all atoms chosen, and the Cholesky factor of those in use. */
+typedef struct shs__nn_equations {
+    shs_wide *H, *F; /* triangles, row k at k(k+1)/2 */
+    shs_wide *h, *x, *z;
+    shs_wide *in_use; /* 1 or 0 */
+    shs_wide guard;   /* an atom depends on those in use where d^2 <= guard G_jj */
+} shs__nn_equations;
 
 typedef struct shs__omp_signal {
     const shs__omp_dictionary *over; /* the one that it is coded over */
@@ -6341,6 +6361,7 @@ typedef struct shs__omp_signal {
     shs_real *Q;           /* direct form: p x limit, the q_k */
     shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
     int measured;
+    shs__nn_equations equations; /* for nonnegative coefficients */
 } shs__omp_signal;
 
 /* Whether a rule of choice asks for the distances of all atoms. */
@@ -6639,6 +6660,193 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
         shs__omp_confirm(w);
 }
 
+/* ---- nonnegative coefficients ----------------------------------------------------------------------- >>nonnegative */
+
+/* The same five words, another solution. Of the chosen atoms only those in use, with coefficients above 0, take part in the
+   least squares, and these change from step to step: the normal equations H x = h of all chosen ones, H = D_I'D_I and
+   h = D_I'y, are kept, and solved anew for those in use (Lawson, Hanson 1974). They have few rows and are in shs_wide. L's row
+   k is |d_k| alone and t is zero: what shs__omp_confirm asks of them. */
+SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit) {
+    e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
+    e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
+    e->h = SHS__CARVE(l, shs_wide, (size_t)limit);
+    e->x = SHS__CARVE(l, shs_wide, (size_t)limit);
+    e->z = SHS__CARVE(l, shs_wide, (size_t)limit);
+    e->in_use = SHS__CARVE(l, shs_wide, (size_t)limit);
+}
+
+SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) {
+    return i < j ? e->H[shs__omp_triangle(j) + (size_t)i] : e->H[shs__omp_triangle(i) + (size_t)j];
+}
+
+/* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
+SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
+    shs_real best = 0, size = 0;
+    int i;
+    for (i = 0; i < w->chosen; i++) {
+        w->alpha[w->atoms[i]] = 0; /* rounding, or below it */
+        size += w->x[i] * w->L[shs__omp_triangle(i) + (size_t)i];
+    }
+    if (w->stable && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
+    for (w->next = 0, i = 0; i < w->over->n; i++)
+        if (w->alpha[i] > best) best = w->alpha[i], w->next = i;
+    if (w->chosen == 0) w->floor = SHS__OMP_GUARD * best;
+}
+
+/* z of the `chosen` atoms in use by H z = h, with 0 for the others. Returns 0 where one depends on those before it. */
+SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equations *e, int chosen) {
+    int i, j, k;
+    for (i = 0; i < chosen; i++) {
+        shs_wide *row = e->F + shs__omp_triangle(i), d2;
+        const shs_wide hii = shs__nn_product(e, i, i);
+        for (j = 0; j <= i; j++) row[j] = 0;
+        row[i] = 1, e->z[i] = 0;
+        if (!(e->in_use[i] > 0)) continue;
+        for (d2 = hii, e->z[i] = e->h[i], j = 0; j < i; j++) {
+            const shs_wide *other = e->F + shs__omp_triangle(j);
+            if (!(e->in_use[j] > 0)) continue;
+            for (row[j] = shs__nn_product(e, i, j), k = 0; k < j; k++) row[j] -= row[k] * other[k];
+            row[j] /= other[j];
+            d2 -= row[j] * row[j], e->z[i] -= row[j] * e->z[j];
+        }
+        if (!(d2 > e->guard * hii)) return 0;
+        if (d2 < (shs_wide)w->smallest * hii) w->smallest = (shs_real)(d2 / hii);
+        row[i] = SHS__WSQRT(d2), e->z[i] /= row[i];
+    }
+    for (i = chosen - 1; i >= 0; i--) {
+        const shs_wide *row = e->F + shs__omp_triangle(i);
+        e->z[i] /= row[i];
+        for (j = 0; j < i; j++) e->z[j] -= row[j] * e->z[i];
+    }
+    return 1;
+}
+
+/* Takes atom `newcomer` of the chosen into use: on the way to the least squares an atom that reaches 0 leaves. Returns 0,
+   changing nothing, where it depends on those in use. */
+SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, int chosen, int newcomer) {
+    e->in_use[newcomer] = 1;
+    while (shs__nn_least_squares(w, e, chosen)) {
+        shs_wide step = 1;
+        int i, first = -1;
+        for (i = 0; i < chosen; i++) {
+            const shs_wide share = e->in_use[i] > 0 && !(e->z[i] > 0) ? e->x[i] / (e->x[i] - e->z[i]) : 1;
+            if (e->in_use[i] > 0 && !(e->z[i] > 0) && (first < 0 || !(share >= step))) step = share, first = i;
+        }
+        for (i = 0; i < chosen; i++) e->x[i] += step * (e->z[i] - e->x[i]);
+        if (first < 0) return 1;
+        for (i = 0; i < chosen; i++)
+            if (i == first || !(e->in_use[i] > 0) || (!(e->z[i] > 0) && !(e->x[i] > 0))) e->in_use[i] = e->x[i] = 0;
+    }
+    e->in_use[newcomer] = 0;
+    return 0;
+}
+
+/* min ||y - D_I x||, x >= 0, from the solution before the last of I was chosen, which enters first; then whoever would lower
+   the residual. Returns 0 where the last one depends on those in use. */
+SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, int chosen) {
+    int turns, newcomer = chosen - 1, i, j;
+    for (turns = 0; newcomer >= 0 && turns < 3 * chosen; turns++) {
+        shs_wide most = 0;
+        if (!shs__nn_enter(w, e, chosen, newcomer) && turns == 0) return 0;
+        for (newcomer = -1, i = 0; i < chosen; i++) {
+            shs_wide slope = e->h[i], size = shs__wabs(e->h[i]);
+            if (e->in_use[i] > 0) continue;
+            for (j = 0; j < chosen; j++) {
+                const shs_wide part = shs__nn_product(e, i, j) * e->x[j];
+                slope -= part, size += shs__wabs(part);
+            }
+            if (slope > 64 * SHS__WIDE_EPS * size && slope > most) most = slope, newcomer = i;
+        }
+    }
+    return 1;
+}
+
+/* Appends the chosen atom: a row of H and of h, and all coefficients anew. With the signal and D both are formed from them. */
+SHS__PRIVATE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__omp_form form) {
+    const shs__omp_dictionary *over = w->over;
+    const int known = form != SHS__OMP_GRAM_ALONE && w->y, k = w->chosen, j = w->next;
+    shs_wide *row = e->H + shs__omp_triangle(k);
+    int i, l;
+    if (!(w->alpha[j] > w->floor)) return 0;
+    w->atoms[k] = j, e->x[k] = e->in_use[k] = 0;
+    e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? (shs_wide)SHS__OMP_GUARD * (shs_wide)SHS__OMP_GUARD
+                                                            : (shs_wide)SHS__OMP_GUARD;
+    for (e->h[k] = known ? 0 : (shs_wide)w->alpha[j], i = 0; known && i < over->p; i++)
+        e->h[k] += (shs_wide)*SHS__AT(over->D, over->ldd, i, j) * (shs_wide)w->y[i];
+    for (i = 0; i <= k; i++) {
+        const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
+        const shs_real *b = known ? SHS__AT(over->D, over->ldd, 0, w->atoms[i]) : NULL;
+        row[i] = known ? 0 : (shs_wide)over->G[(size_t)j * over->ldg + (size_t)w->atoms[i]];
+        for (l = 0; known && l < over->p; l++) row[i] += (shs_wide)a[l] * (shs_wide)b[l];
+        if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
+    }
+    if (!shs__nn_solve(w, e, k + 1)) return 0;
+    for (i = 0; i <= k; i++) w->L[shs__omp_triangle(k) + (size_t)i] = i < k ? 0 : (shs_real)SHS__WSQRT(row[k]);
+    w->t[k] = w->x[k] = 0;
+    w->chosen = k + 1;
+    return 1;
+}
+
+/* Advances: alpha and x by what the coefficients have changed. */
+SHS__PRIVATE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e, shs__omp_form form) {
+    const shs__omp_dictionary *over = w->over;
+    int k;
+    w->stable = 0;
+    for (k = 0; k < w->chosen; k++) {
+        const shs_real x = (shs_real)e->x[k], step = x - w->x[k];
+        w->x[k] = x;
+        if (form != SHS__OMP_DIRECT && (step < 0 || step > 0))
+            shs__kernels_vector()->axpy((size_t)over->n, -step, over->G + (size_t)w->atoms[k] * over->ldg, w->alpha);
+    }
+}
+
+/* ||r||^2 by the normal equations. */
+SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_equations *e) {
+    shs_wide sum = w->norm2;
+    int i, j;
+    for (i = 0; i < w->chosen; i++) {
+        shs_wide both = 2 * e->h[i];
+        for (j = 0; j < w->chosen; j++) both -= shs__nn_product(e, i, j) * (shs_wide)w->x[j];
+        sum -= both * (shs_wide)w->x[i];
+    }
+    return sum > 0 ? sum : 0;
+}
+
+/* One step, as shs__omp_step. */
+SHS__OUTLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
+    shs__nn_equations *e = &w->equations;
+    const int known = form != SHS__OMP_GRAM_ALONE && w->y;
+    if (w->reached || w->chosen >= w->limit) return 0;
+    if (!shs__nn_append(w, e, form)) {
+        w->limit = w->chosen;
+        return 0;
+    }
+    shs__nn_advance(w, e, form);
+    if (known && (form == SHS__OMP_DIRECT || w->tolerance2 > 0)) shs__omp_confirm(w);
+    if (!known) w->residual2 = shs__nn_residual2(w, e), shs__omp_decide(w);
+    return !w->reached && w->chosen < w->limit;
+}
+
+/* Where alpha has fallen below what its recurrence is trusted with, forms it from the explicit residual, and chooses again:
+   spectra are alike, and the first atom may fit all but a thousandth. */
+SHS__PRIVATE void shs__nn_refresh(shs__omp_signal *w) {
+    const shs__omp_dictionary *over = w->over;
+    int i;
+    if (w->alpha[w->next] * SHS__OMP_GUARD > w->floor * (shs_real)SHS__WSQRT(SHS__OMP_TRUST2)) return;
+    if (!w->stable) shs__omp_confirm(w);
+    for (i = 0; i < over->n; i++) w->alpha[i] = shs_dot(over->p, SHS__AT(over->D, over->ldd, 0, i), 1, w->r, 1);
+    shs__nn_choose(w);
+}
+
+/* A signal whose alpha = D'y is in place. */
+SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
+    do {
+        shs__nn_choose(w);
+        if (form != SHS__OMP_GRAM_ALONE && w->y && w->chosen > 0) shs__nn_refresh(w);
+    } while (shs__nn_step(w, form));
+    if (form != SHS__OMP_GRAM_ALONE && w->y && w->chosen > 0 && !w->stable) shs__omp_confirm(w);
+}
+
 /* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
 
 typedef struct shs__omp_group {
@@ -6671,8 +6879,9 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
-        w->B = direct ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
-        w->Q = direct ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
+        w->B = direct || over->nonnegative ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
+        w->Q = direct && !over->nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
+        if (over->nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = NULL;
         if (shs__omp_distances(over->selection)) w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
     }
@@ -6712,7 +6921,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 /* Pursues `count` signals that have begun and know their y. */
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
-    const int distances = shs__omp_distances(g->over->selection);
+    const int distances = shs__omp_distances(g->over->selection), nonnegative = g->over->nonnegative;
     shs__omp_signal *active[SHS__DIRECT_GROUP];
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
@@ -6727,8 +6936,9 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
             shs_real *r = active[a]->r;
-            shs__omp_choose(active[a]);
-            if (!shs__omp_step(active[a], SHS__OMP_DIRECT)) continue;
+            if (nonnegative) shs__nn_choose(active[a]);
+            else shs__omp_choose(active[a]);
+            if (!(nonnegative ? shs__nn_step(active[a], SHS__OMP_DIRECT) : shs__omp_step(active[a], SHS__OMP_DIRECT))) continue;
             shs__omp_seat(g, active[a], left); /* close up: the residuals of those that go on stay side by side */
             if (left != a) memcpy(active[a]->r, r, bytes);
             active[left++] = active[a];
@@ -6742,7 +6952,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
     }
     for (a = 0; a < count; a++) {
         shs__omp_seat(g, g->signals + a, 0); /* no signal needs its columns any more */
-        shs__omp_finish(g->signals + a);
+        if (!nonnegative) shs__omp_finish(g->signals + a);
     }
 }
 
@@ -6822,7 +7032,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->chunks = shs__ctx_chunks(c->m, c->group);
     count = c->use_gram ? SHS__ABREAST : (int)c->group;
     columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
-    over->selection = o->selection;
+    over->selection = o->selection, over->nonnegative = o->nonnegative;
     over->padded = c->use_gram && !o->gram ? shs__omp_padded(n) : n;
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
@@ -6922,7 +7132,13 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     shs__omp_signal *abreast = g->signals;
     size_t i;
     shs__coder_correlate(c, g, first, end);
-    for (i = first; i < end; i += SHS__ABREAST) {
+    for (i = first; i < end && g->over->nonnegative; i++) {
+        abreast->alpha = g->alpha + (i - first) * (size_t)g->over->padded;
+        shs__coder_begin(c, abreast, i);
+        shs__nn_pursue_gram(abreast, SHS__OMP_GRAM);
+        shs__coder_end(c, abreast, i, sums);
+    }
+    for (; i < end; i += SHS__ABREAST) {
         int count = (int)shs__zmin(SHS__ABREAST, end - i), has_next = 1, k;
         for (k = 0; k < count; k++) {
             abreast[k].alpha = g->alpha + (i + (size_t)k - first) * (size_t)g->over->padded;
@@ -7061,6 +7277,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
+    if (c->options->nonnegative) return SHS_UNSUPPORTED; /* of any engine */
     job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options, job.learning = learning;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
@@ -7173,6 +7390,7 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     if (status != SHS_OK) return status;
     one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
     one->over.p = p, one->over.n = one->over.padded = n, one->over.selection = one->o.selection;
+    one->over.nonnegative = one->o.nonnegative;
     shs__omp_one_layout(one);
     return one->l.overflow ? SHS_TOO_LARGE : SHS_OK;
 }
@@ -7221,9 +7439,12 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
-    shs__omp_choose(&one.w);
-    while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}
-    shs__omp_solve(&one.w);
+    if (one.o.nonnegative) shs__nn_pursue_gram(&one.w, SHS__OMP_GRAM_ALONE);
+    else {
+        shs__omp_choose(&one.w);
+        while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}
+        shs__omp_solve(&one.w);
+    }
     shs__omp_one_end(&one, used, error2);
     return SHS_OK;
 }
@@ -7284,6 +7505,38 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
     for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
         for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
         x[j] /= R[j + j * s];
+    }
+    return (int)k;
+}
+
+SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
+                                shs_wide *x, shs_wide *r) {
+    shs_wide first = 0, error2 = 0;
+    ptrdiff_t i, j, k, l;
+    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
+    for (k = 0; k < s && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
+        shs_wide most = 0, change = 1, size = 0;
+        int sweeps;
+        for (j = 0; j < n; j++) { /* choose the atom of the largest correlation */
+            shs_wide alpha = 0;
+            int chosen = 0;
+            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
+            for (l = 0; l < k; l++) chosen |= atoms[l] == j;
+            if (!chosen && alpha > most) most = alpha, atoms[k] = (int)j;
+        }
+        if (k == 0) first = most;
+        if (!(most > (shs_wide)SHS__OMP_GUARD * first)) break;
+        for (x[k] = 0, sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
+            for (change = size = 0, l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
+                const shs_real *d = D + (ptrdiff_t)atoms[l] * p;
+                shs_wide alpha = 0, norm2 = 0, next;
+                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                next = x[l] + alpha / norm2 > 0 ? x[l] + alpha / norm2 : 0;
+                for (i = 0; i < p; i++) r[i] -= (next - x[l]) * (shs_wide)d[i];
+                change += shs__wabs(next - x[l]), size += next;
+                x[l] = next;
+            }
+        for (error2 = 0, i = 0; i < p; i++) error2 += r[i] * r[i];
     }
     return (int)k;
 }
@@ -8367,6 +8620,7 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
+    if (o->coding.nonnegative) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;

@@ -112,7 +112,11 @@ static void code(task *t) {
     shs_real *Z = new_reals(P * M);
     shs_wide sum2;
     shs_codes codes = SHS_ZERO;
+    shs_omp_options nonnegative = SHS_ZERO;
+    nonnegative.sparsity = S, nonnegative.nonnegative = 1;
     STEP(t, shs_codes_create(&t->ctx, M, S, &codes));
+    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &nonnegative, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_codes_residual(&t->ctx, P, N, s->D, P, M, s->Y, P, &codes, Z, P, &sum2));

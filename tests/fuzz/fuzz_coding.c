@@ -80,6 +80,7 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
     o->gram_mode = (shs_gram_mode)(byte(in) % 16 == 15 ? 9 : flags & 3 ? (flags & 3) - 1 : 0);
     o->signals_per_group = (size_t)(flags >> 2 & 3);
     for (i = 0; i < q->m; i++) limits[i] = within(in, 0, 6) - (flags == 255), tolerances[i] = tolerance_of(in);
+    o->nonnegative = (flags & 44) == 40; /* given to few, so that inputs that were found go on to mean what they did */
     if ((flags & 48) == 48) o->sparsity_each = limits;
     if ((flags & 192) == 192) o->tolerance_each = tolerances;
 }
@@ -136,6 +137,7 @@ static void code_one(input *in, world *w) {
     shs_status status;
     (void)w;
     o.sparsity = s, o.tolerance = tolerance, o.selection = (shs_selection)(byte(in) % SHS_SELECTION_COUNT);
+    o.nonnegative = shift == 5 && o.selection == SHS_SELECT_OMP;
     bytes = form == 0 ? shs_omp_one_workspace(q.n, &o) : shs_omp_one_direct_workspace(q.p, q.n, &o);
     must(bytes < 1 << 20 || !ok_size || s < 0 || !(tolerance >= 0 && tolerance <= (shs_real)3e38)); /* what cannot be has no size */
     if (bytes >= 1 << 20) bytes = 0;
