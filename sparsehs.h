@@ -30,7 +30,8 @@
       10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
-      13  spectra (targets)                >>spectra detect_naive inverse_root detectors scores detect
+      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
+                                             unmix endmembers_naive farthest atgp vca endmembers
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -233,6 +234,14 @@ typedef double shs_wide;
 #define shs_detector_name SHS__LINK(detector_name)
 #define shs_detect SHS__LINK(detect)
 #define shs_detect_naive SHS__LINK(detect_naive)
+#define shs_unmix SHS__LINK(unmix)
+#define shs_unmix_naive SHS__LINK(unmix_naive)
+#define shs_extractor_name SHS__LINK(extractor_name)
+#define shs_endmembers_find SHS__LINK(endmembers_find)
+#define shs_endmembers_free SHS__LINK(endmembers_free)
+#define shs_vca_naive SHS__LINK(vca_naive)
+#define shs_nfindr_naive SHS__LINK(nfindr_naive)
+#define shs_atgp_naive SHS__LINK(atgp_naive)
 #endif
 
 /* What stands before each declaration. A private copy is private whatever the other files are told. */
@@ -346,7 +355,9 @@ extern "C" {
     X(SHS_BAD_TARGETS, 77, "targets: NULL or none, their leading dimension is smaller than the bands, or not finite")  \
     X(SHS_LOST_TARGET, 78, "targets: nothing is left of one: it is zero, the mean, or within the undesired spectra")   \
     X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, as many as bands, not finite, or linearly dependent")                   \
-    X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")
+    X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")\
+    X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
+    X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1369,6 +1380,81 @@ SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int 
    Scratch: mean, w, v (n), A (n x n). */
 SHS_API void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
                               const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A);
+
+/* Pixels as mixtures, x = E a + noise: the columns of E are the endmembers, spectra of pure materials, and the abundances a say
+   how much of each a pixel holds. Least squares, min |x - E a|, under one of these constraints: */
+typedef enum shs_constraint {
+    SHS_CONSTRAINT_NONE = 0,        /* an affine map */
+    SHS_CONSTRAINT_NONNEGATIVE = 1, /* a >= 0: NNLS (Lawson, Hanson 1974; Bro, de Jong 1997) */
+    SHS_CONSTRAINT_SUM = 2,         /* the sum of a is 1: an affine map */
+    SHS_CONSTRAINT_FULL = 3         /* both: FCLS (Heinz, Chang 2001) */
+} shs_constraint;
+
+/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent, in units of the
+   pixels. The constrained minima are exact, by active sets: with the gradient g = E'(E a - x) it holds to rounding that
+
+       NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
+       FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
+
+   Everything is precise. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory, elsewhere none. Statuses
+   besides those of the cube: SHS_BAD_ENDMEMBERS, SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
+SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
+                             shs_constraint constraint, const shs_sink *sink);
+/* The naive twin, by the definition: of all sets of endmembers, whose abundances solve a linear system, the one that is allowed
+   and nearest. A (c x m) for the columns of X (n x m); K ((c + 1) x (c + 2)) is scratch; it takes 2^c steps a pixel. */
+SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_wide *E, ptrdiff_t m, const shs_wide *X,
+                             shs_wide *A, shs_wide *K);
+
+/* Endmembers from the pixels themselves, each a pixel of the cube.
+
+       VCA      vertex component analysis (Nascimento, Dias 2005): the pixel farthest along a random direction orthogonal to
+                those chosen before, in the pixels' subspace (projected onto a plane where noise is low)
+       NFINDR   the simplex of largest volume (Winter 1999): from VCA's choice, one endmember after another is replaced by
+                the pixel that makes the volume largest, until no replacement makes it larger
+       ATGP     automatic target generation (Ren, Chang 2003): the brightest pixel, then always the one with the most light
+                outside the space of those chosen before */
+#define SHS_EXTRACTOR_LIST(X)                                                                                                  \
+    X(SHS_EXTRACTOR_VCA, vca)                                                                                                  \
+    X(SHS_EXTRACTOR_NFINDR, nfindr)                                                                                            \
+    X(SHS_EXTRACTOR_ATGP, atgp)
+typedef enum shs_extractor {
+#define SHS__ENUM(code, name) code,
+    SHS_EXTRACTOR_LIST(SHS__ENUM)
+#undef SHS__ENUM
+        SHS_EXTRACTOR_COUNT
+} shs_extractor;
+/* Its name, "vca"; NULL where it is none. */
+SHS_API const char *shs_extractor_name(shs_extractor method);
+
+typedef struct shs_endmember_options {
+    uint32_t start_canary;
+    shs_extractor method;
+    int count;     /* of endmembers: 2 (ATGP: 1) to as many as bands */
+    uint64_t seed; /* of VCA's directions; N-FINDR begins there */
+    uint32_t end_canary;
+} shs_endmember_options;
+
+/* The result; shs_endmembers_free frees it. */
+typedef struct shs_endmembers {
+    int bands, count;
+    shs_wide *spectra; /* bands x count: values of the pixels as they are */
+    size_t *pixel;     /* count: which pixels, line after line; */
+    int *rank;         /* count: of which rank's cube */
+    void *block;
+} shs_endmembers;
+
+/* Of equal pixels the first is chosen. VCA and N-FINDR read the pixels twice and keep `count` shs_wide of each in memory; ATGP
+   reads them `count` times and keeps two. The line of each chosen pixel is read once more, by itself. Statuses besides those
+   of the cube: SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count), SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the pixels have
+   dimensions). */
+SHS_API shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
+                                       shs_endmembers *result);
+SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers);
+
+/* The naive twins: pixel[p] of the columns of X (n x m). Scratch: n (2 n + 2) + p (m + p + 1) values; of ATGP n m. */
+SHS_API void shs_vca_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
+SHS_API void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
+SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdiff_t *pixel, shs_wide *room);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
@@ -13530,6 +13616,903 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
         else status = shs__tg_scores(&px, &px.view, &d, o->method, 0, sink, SHS_OK);
         status = shs__ctx_agree(ctx, status);
     }
+    shs__layout_release(ctx, &l);
+    shs__px_close(&px);
+    return status;
+}
+
+/* ---- abundances: the naive twin ---------------------------------------------------------------------- >>unmix_naive */
+
+/* Solves k equations, the columns of K (k x (k + 1)) and the right side behind them, which becomes the solution. */
+SHS__PRIVATE void shs__mix_eliminate_naive(int k, shs_wide *K) {
+    int i, j, column, pivot;
+    for (column = 0; column < k; column++) {
+        for (pivot = column, i = column + 1; i < k; i++)
+            if (shs__wabs(K[i + column * k]) > shs__wabs(K[pivot + column * k])) pivot = i;
+        for (j = column; j <= k; j++) {
+            shs_wide swapped = K[pivot + j * k];
+            K[pivot + j * k] = K[column + j * k];
+            K[column + j * k] = swapped;
+        }
+        for (i = 0; i < k; i++)
+            for (j = k; j >= column && i != column; j--)
+                K[i + j * k] -= K[i + column * k] / K[column + column * k] * K[column + j * k];
+    }
+    for (i = 0; i < k; i++) K[i + k * k] /= K[i + i * k];
+}
+
+/* With lambda for the sum of 1, the abundances of a set solve [E'E 1; 1' 0] [a; lambda] = [E'x; 1]. */
+SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_wide *E, ptrdiff_t m, const shs_wide *X,
+                                 shs_wide *A, shs_wide *K) {
+    int nonnegative = (constraint & SHS_CONSTRAINT_NONNEGATIVE) != 0, sum = (constraint & SHS_CONSTRAINT_SUM) != 0;
+    long set, all = (1L << c) - 1;
+    ptrdiff_t pixel;
+    int b, i, j, p, q, k;
+    for (pixel = 0; pixel < m; pixel++) {
+        const shs_wide *x = X + pixel * n;
+        shs_wide nearest = SHS__WIDE_MAX, *a = A + pixel * c;
+        for (set = nonnegative ? sum : all; set <= all; set++) {
+            int allowed = 1;
+            shs_wide distance = 0;
+            for (k = sum, i = 0; i < c; i++) k += set >> i & 1;
+            for (i = 0; i < k * (k + 1); i++) K[i] = 0;
+            for (p = i = 0; i < c; i++) {
+                if (!(set >> i & 1)) continue;
+                for (q = j = 0; j < c; j++) {
+                    if (!(set >> j & 1)) continue;
+                    for (b = 0; b < n; b++) K[p + q * k] += E[b + i * n] * E[b + j * n];
+                    q++;
+                }
+                for (b = 0; b < n; b++) K[p + k * k] += E[b + i * n] * x[b];
+                if (sum) K[p + (k - 1) * k] = K[k - 1 + p * k] = 1;
+                p++;
+            }
+            if (sum) K[k - 1 + k * k] = 1;
+            shs__mix_eliminate_naive(k, K);
+            for (i = 0; i < k - sum && nonnegative; i++) allowed = allowed && K[i + k * k] >= 0;
+            for (b = 0; b < n; b++) {
+                shs_wide left = x[b];
+                for (p = i = 0; i < c; i++)
+                    if (set >> i & 1) left -= E[b + i * n] * K[p++ + k * k];
+                distance += left * left;
+            }
+            if (!allowed || !(distance < nearest)) continue;
+            nearest = distance;
+            for (p = i = 0; i < c; i++) a[i] = set >> i & 1 ? K[p++ + k * k] : 0;
+        }
+    }
+}
+
+/* ---- abundances: one pixel ------------------------------------------------------------------------------- >>mixture */
+
+/* What all pixels share, and a worker's scratch. */
+typedef struct shs__mixture {
+    int c, sum;              /* sum: the abundances add up to 1 */
+    const shs_wide *gram;    /* c x c: E'E */
+    shs_wide *L, *u, *v, *a; /* c x c, c, c, c */
+    int *in;                 /* c: 1 = in the set, 0 = not; -1 = not, and rounding alone would take it in */
+    unsigned char apart[SHS__ALIGN];
+} shs__mixture;
+
+enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
+
+/* The least squares over the set, without regard to signs: u, in the order of the endmembers; returns lambda. */
+SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
+    int c = m->c, k = 0, i, j, at = 0;
+    shs_wide ones = 0, sum = -1, lambda;
+    for (j = 0; j < c; j++)
+        if (m->in[j] > 0) m->v[k] = 1, m->u[k++] = b[j];
+    for (j = 0; j < c; j++)
+        for (i = 0; i < c && m->in[j] > 0; i++)
+            if (m->in[i] > 0) m->L[at++] = *SHS__AT(m->gram, c, i, j);
+    shs__pca_factorize_naive(k, m->L);
+    shs__pca_forward_naive(k, m->L, m->u, 1);
+    shs__pca_backward_naive(k, m->L, m->u, 1);
+    if (!m->sum) return 0;
+    shs__pca_forward_naive(k, m->L, m->v, 1);
+    shs__pca_backward_naive(k, m->L, m->v, 1);
+    for (i = 0; i < k; i++) ones += m->v[i], sum += m->u[i];
+    for (lambda = sum / ones, i = 0; i < k; i++) m->u[i] -= lambda * m->v[i];
+    return lambda;
+}
+
+/* From abundances that are allowed towards the solution of the set, and where a sign would change on the way, on without that
+   endmember: until the solution is allowed. Each step comes nearer to x. */
+SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b) {
+    int c = m->c, i, k;
+    for (;;) {
+        shs_wide lambda = shs__mix_solve(m, b), step = 1;
+        for (k = i = 0; i < c; i++)
+            if (m->in[i] > 0) {
+                shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
+                step = length < step ? length : step;
+            }
+        if (step >= 1) { /* nobody stops it */
+            for (k = i = 0; i < c; i++) m->a[i] = m->in[i] > 0 ? m->u[k++] : 0;
+            return lambda;
+        }
+        for (k = i = 0; i < c; i++)
+            if (m->in[i] > 0) {
+                shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
+                m->a[i] += step * (to - m->a[i]);
+                if (length <= step) m->a[i] = 0, m->in[i] = 0;
+            }
+    }
+}
+
+/* The nonnegative abundances for b = E'x, in its place. The set begins empty or, for a sum of 1, with the nearest endmember.
+   Then the one along which the distance falls most comes in, until it falls along none. */
+SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b) {
+    int c = m->c, i, j, steps, first = 0;
+    shs_wide lambda = 0;
+    for (i = 0; i < c; i++) {
+        m->a[i] = 0, m->in[i] = 0;
+        if (*SHS__AT(m->gram, c, i, i) / 2 - b[i] < *SHS__AT(m->gram, c, first, first) / 2 - b[first]) first = i;
+    }
+    if (m->sum) {
+        m->a[first] = 1, m->in[first] = 1;
+        lambda = b[first] - *SHS__AT(m->gram, c, first, first);
+    }
+    for (steps = 0; steps < SHS__MIX_STEPS * c; steps++) {
+        shs_wide most = 0;
+        int enters = -1;
+        for (j = 0; j < c; j++) {
+            shs_wide falls = b[j] - lambda, size = shs__wabs(b[j]) + shs__wabs(lambda);
+            if (m->in[j]) continue;
+            for (i = 0; i < c; i++) {
+                shs_wide part = *SHS__AT(m->gram, c, i, j) * m->a[i];
+                falls -= part, size += shs__wabs(part);
+            }
+            if (falls > most && falls > 4 * (shs_wide)(c + 1) * SHS__WIDE_EPS * size) most = falls, enters = j;
+        }
+        if (enters < 0) break;
+        m->in[enters] = 1;
+        lambda = shs__mix_descend(m, b);
+        if (m->in[enters] == 0) m->in[enters] = -1;
+    }
+    memcpy(b, m->a, (size_t)c * sizeof *b);
+}
+
+/* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
+
+/* The consumer: a map, to E'x, then every pixel's abundances in its place. */
+typedef struct shs__unmixing {
+    shs__map_job job;
+    shs__mixture *own; /* one a worker */
+} shs__unmixing;
+
+/* The abundances of the panel's pixels, in planes. */
+SHS__PRIVATE void shs__mix_outputs(const shs__unmixing *s, shs__panel *panel, int worker) {
+    const shs__map *map = &s->job.map;
+    shs__mapped *own = map->own + worker;
+    int k;
+    shs__px_map_outputs(map, panel, own, 1);
+    for (k = 0; k < panel->valid; k++)
+        shs__mix_solve_nonnegative(s->own + worker, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
+    if (panel->valid > 0)
+        map->kernels->transpose(map->outputs, panel->valid, own->rows, map->ldy, own->planes, SHS__PANEL_PIXELS);
+}
+
+SHS__PRIVATE void shs__mix_write_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__unmixing *s = (const shs__unmixing *)state;
+    int o;
+    (void)sums;
+    shs__mix_outputs(s, panel, worker);
+    for (o = 0; o < s->job.writer.bands; o++) shs__px_write_plane(&s->job, panel, s->job.map.own + worker, o, 0);
+}
+
+SHS__PRIVATE void shs__mix_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__unmixing *s = (const shs__unmixing *)state;
+    const shs_wide *a = (const shs_wide *)s->job.map.own[worker].planes;
+    int c = s->job.map.outputs, o, k;
+    shs__mix_outputs(s, panel, worker);
+    for (o = 0; o < c; o++, a += SHS__PANEL_PIXELS)
+        for (k = 0; k < panel->valid; k++) shs__px_widen(a[k], a[k], sums + o, sums + c + o);
+}
+
+/* The extremes of all ranks, where the sink rescales; then the abundances. */
+SHS__PRIVATE shs_status shs__mix_passes(const shs_context *ctx, shs__unmixing *s) {
+    shs__writer *w = &s->job.writer;
+    shs__consumer *c = &s->job.consumer;
+    shs_status status = SHS_OK;
+    int o;
+    if (w->sink->rescale) {
+        c->work = shs__mix_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)w->bands;
+        status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
+        for (o = 0; o < w->bands; o++) w->low[o] = -c->sums[o], w->high[o] = c->sums[w->bands + o];
+        if (status != SHS_OK) return status;
+    }
+    c->begin = shs__px_map_begin, c->work = shs__mix_write_panel, c->end = shs__px_map_end, c->phase = "abundances",
+    c->count = 0;
+    shs__px_writer_scale(w, s->job.map.constant);
+    return shs__px_pass_run(ctx, &s->job.reader, c);
+}
+
+/* Of the pixels of v, which `map` leads to E'x. Who failed before comes here too: the ranks may agree here. */
+SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status status, const shs__view *v, const shs_pixel_map *map,
+                                        const shs_wide *gram, int sum, shs_wide missing, const shs_sink *sink) {
+    shs__unmixing s;
+    shs__layout l = SHS_ZERO;
+    int c = map->outputs, workers = shs__ctx_workers(ctx), i;
+    size_t count = (size_t)c;
+    memset(&s, 0, sizeof s);
+    if (status == SHS_OK) shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
+    s.job.consumer.state = &s;
+    s.job.writer.missing = missing;
+    while (shs__layout_next(ctx, &l, &status)) {
+        shs__px_map_job_layout(&l, &s.job, workers);
+        s.own = SHS__CARVE(&l, shs__mixture, (size_t)workers);
+        for (i = 0; i < workers; i++) {
+            shs__mixture counted, *own = l.base ? s.own + i : &counted;
+            own->c = c, own->sum = sum, own->gram = gram;
+            own->L = SHS__CARVE(&l, shs_wide, shs__layout_product(count, count, 1));
+            own->u = SHS__CARVE(&l, shs_wide, count);
+            own->v = SHS__CARVE(&l, shs_wide, count);
+            own->a = SHS__CARVE(&l, shs_wide, count);
+            own->in = SHS__CARVE(&l, int, count);
+        }
+    }
+    if (sink->rescale) status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK) {
+        shs__px_map_set(&s.job.map, map->matrix, 1, c, NULL, NULL);
+        s.job.reader.shift = s.job.map.shift;
+        status = shs__mix_passes(ctx, &s);
+    }
+    shs__layout_release(ctx, &l);
+    return status;
+}
+
+/* shs_wide as a type of pixels. */
+SHS__PRIVATE shs_type shs__wide_type(void) { return sizeof(shs_wide) == sizeof(shs_real) ? SHS_TYPE_REAL : SHS_TYPE_F64; }
+
+/* A map of all pixels into memory, pixel after pixel; what is missing is NaN. */
+SHS__PRIVATE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_wide *to) {
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = to, sink.type = shs__wide_type(), sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.has_nodata = 1, sink.nodata = shs__nan();
+    return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
+}
+
+/* On an engine: E'x by its map, into memory; the CPU goes on from there. */
+SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs_wide *gram, int sum,
+                                        shs_wide missing, const shs_sink *sink) {
+    shs__layout l = SHS_ZERO;
+    shs_cube outputs = SHS_ZERO;
+    shs__view v = SHS_ZERO;
+    shs_pixel_map as_is = *map;
+    shs_wide *room = NULL, *one = NULL;
+    size_t c = (size_t)map->outputs, pixels = (size_t)px->view.samples * (size_t)px->view.lines, i;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        room = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, c, 1));
+        one = SHS__CARVE(&l, shs_wide, shs__layout_product(c, c, 1));
+    }
+    if (status == SHS_OK) status = shs__wide_map(px, map, 0, room);
+    if (status == SHS_OK) {
+        for (i = 0; i < c * c; i++) one[i] = i % (c + 1) == 0;
+        as_is = shs__px_map_of((int)c, (int)c, one, NULL, NULL);
+        outputs.pixels = room, outputs.type = shs__wide_type(), outputs.interleave = SHS_INTERLEAVE_BIP;
+        outputs.samples = px->view.samples, outputs.lines = px->view.lines, outputs.bands = (int)c;
+        status = shs__px_view_open(&outputs, &v);
+    }
+    status = shs__mix_pixels(px->ctx, status, &v, &as_is, gram, sum, missing, sink);
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
+/* The arrays of a call: E' (c x n), E'E (c x c), its inverse's root, and the map of the constraints that are one. */
+typedef struct shs__mix_arrays {
+    shs_wide *transposed, *gram, *root, *matrix, *offset, *scratch; /* c x n, c x c, c x c, c x n, c, c */
+} shs__mix_arrays;
+
+SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int c) {
+    size_t cells = shs__layout_product((size_t)n, (size_t)c, 1), gram = shs__layout_product((size_t)c, (size_t)c, 1);
+    s->transposed = SHS__CARVE(l, shs_wide, cells);
+    s->gram = SHS__CARVE(l, shs_wide, gram);
+    s->root = SHS__CARVE(l, shs_wide, gram);
+    s->matrix = SHS__CARVE(l, shs_wide, cells);
+    s->offset = SHS__CARVE(l, shs_wide, (size_t)c);
+    s->scratch = SHS__CARVE(l, shs_wide, (size_t)c);
+}
+
+/* The inverse of E'E applied to x (c), in its place: R'(R x). */
+SHS__PRIVATE void shs__mix_inverse(int c, const shs_wide *R, shs_wide *x) {
+    int i, j;
+    for (i = 0; i < c; i++) /* R is upper triangular: x_i is not needed after this */
+        for (x[i] *= *SHS__AT(R, c, i, i), j = i + 1; j < c; j++) x[i] += *SHS__AT(R, c, i, j) * x[j];
+    for (j = c - 1; j >= 0; j--) x[j] = shs__wide_dot(j + 1, SHS__AT(R, c, 0, j), x);
+}
+
+/* Without a constraint a = (E'E)^-1 E'x; what a sum of 1 lacks comes along v = (E'E)^-1 1. */
+SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, int sum, shs__mix_arrays *s) {
+    int i, j, b;
+    shs_wide ones = 0;
+    for (b = 0; b < n; b++)
+        for (i = 0; i < c; i++) *SHS__AT(s->transposed, c, i, b) = *SHS__AT(E, lde, b, i);
+    for (j = 0; j < c; j++)
+        for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__wide_dot(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
+    if (!shs__wide_finite((size_t)c * (size_t)c, s->gram)) return SHS_BAD_ENDMEMBERS;
+    memcpy(s->root, s->gram, (size_t)c * (size_t)c * sizeof *s->root);
+    if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->scratch)) return SHS_DEPENDENT_ENDMEMBERS;
+    memcpy(s->matrix, s->transposed, (size_t)n * (size_t)c * sizeof *s->matrix);
+    for (b = 0; b < n; b++) shs__mix_inverse(c, s->root, SHS__AT(s->matrix, c, 0, b));
+    for (i = 0; i < c; i++) s->scratch[i] = 1, s->offset[i] = 0;
+    shs__mix_inverse(c, s->root, s->scratch);
+    for (i = 0; i < c; i++) ones += s->scratch[i];
+    for (i = 0; i < c && sum; i++) s->offset[i] = s->scratch[i] / ones;
+    for (b = 0; b < n && sum; b++) {
+        shs_wide *column = SHS__AT(s->matrix, c, 0, b), total = 0;
+        for (i = 0; i < c; i++) total += column[i];
+        for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
+    }
+    return shs__wide_finite((size_t)n * (size_t)c, s->matrix) ? SHS_OK : SHS_DEPENDENT_ENDMEMBERS;
+}
+
+SHS__PRIVATE shs_status shs__mix_check(int n, int c, const shs_wide *E, int lde, shs_constraint constraint) {
+    int k;
+    if ((unsigned)constraint > SHS_CONSTRAINT_FULL) return SHS_BAD_OPTIONS;
+    if (!E || c < 1 || c > n || lde < n) return SHS_BAD_ENDMEMBERS;
+    for (k = 0; k < c; k++)
+        if (!shs__wide_finite((size_t)n, SHS__AT(E, lde, 0, k))) return SHS_BAD_ENDMEMBERS;
+    return SHS_OK;
+}
+
+/* The fast form of shs_unmix_naive. */
+SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
+                                 shs_constraint constraint, const shs_sink *sink) {
+    shs__mix_arrays s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__pixels px;
+    shs_pixel_map map;
+    int64_t numbers[3] = {0, 0, 0};
+    const shs_wide two[2] = {0, 0};
+    uint64_t print = 1;
+    int n, k, sum = (constraint & SHS_CONSTRAINT_SUM) != 0;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    n = px.view.used;
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__mix_check(n, count, endmembers, lde, constraint);
+    for (k = 0; k < count && status == SHS_OK; k++)
+        print = shs__ctx_imprint(print, SHS__AT(endmembers, lde, 0, k), (size_t)n * sizeof *endmembers);
+    numbers[0] = count, numbers[1] = (int64_t)constraint, numbers[2] = (int64_t)(print >> 1);
+    status = shs__px_meet(&px, status, "unmix", numbers, 3, two, sink);
+    while (shs__layout_next(ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
+    if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, sum, &s);
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK) {
+        int nonnegative = (constraint & SHS_CONSTRAINT_NONNEGATIVE) != 0;
+        shs_wide missing = shs__px_missing_value(cube, sink);
+        map = shs__px_map_of(n, count, nonnegative ? s.transposed : s.matrix, NULL, nonnegative ? NULL : s.offset);
+        if (!nonnegative) status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
+        else if (px.engine) status = shs__mix_engine(&px, &map, s.gram, sum, missing, sink);
+        else status = shs__mix_pixels(ctx, SHS_OK, &px.view, &map, s.gram, sum, missing, sink);
+        status = shs__ctx_agree(ctx, status);
+    }
+    shs__layout_release(ctx, &l);
+    shs__px_close(&px);
+    return status;
+}
+
+/* ---- endmembers: the naive twins ------------------------------------------------------------------ >>endmembers_naive */
+
+SHS__PUBLIC const char *shs_extractor_name(shs_extractor method) {
+#define SHS__NAME(code, name) #name,
+    static const char *const names[] = {SHS_EXTRACTOR_LIST(SHS__NAME) NULL};
+#undef SHS__NAME
+    return (unsigned)method < SHS_EXTRACTOR_COUNT ? names[method] : NULL;
+}
+
+/* Whether noise is low: the signal to noise ratio is above 10^1.5 p (15 + 10 log10 p decibels). power = E|x|^2, and subspace is
+   that of the pixels' projections onto p principal components, their mean's included. */
+SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide subspace) {
+    return subspace - (shs_wide)p / (shs_wide)n * power > (shs_wide)31.622776601683793 * (shs_wide)p * (power - subspace);
+}
+
+/* Signs as in PCA: the entry of largest magnitude is positive. */
+SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
+    int i, k, most;
+    for (k = 0; k < p; k++, V += n) {
+        for (most = 0, i = 1; i < n; i++)
+            if (shs__wabs(V[i]) > shs__wabs(V[most])) most = i;
+        for (i = 0; i < n && V[most] < 0; i++)
+            if (i != most) V[i] = -V[i];
+        V[most] = shs__wabs(V[most]);
+    }
+}
+
+/* Y (p x m). Where noise is low, and `plane` allows it: y = U'x / (u'U'x), U being p singular vectors of X and u = U'mean: the
+   brightness is taken out. Otherwise y = U'(x - mean) of p - 1 principal components, and one number for all below. */
+SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, int p, int plane, shs_wide *Y, shs_wide *room) {
+    shs_wide *mean = room, *values = mean + n, *C = values + n, *V = C + n * n, power = 0, subspace = 0, most = 0;
+    ptrdiff_t i, b, k;
+    shs_moments_naive(n, m, X, mean, C);
+    shs_eigh_naive(n, C, values, V);
+    for (b = 0; b < n; b++) {
+        power += values[b] + mean[b] * mean[b];
+        subspace += (b < p ? values[b] : 0) + mean[b] * mean[b];
+    }
+    if ((plane = plane && shs__em_noise_is_low(n, p, power, subspace)) != 0) {
+        shs_moments_naive(n, m, X, mean, C);
+        for (i = 0; i < (ptrdiff_t)n * n; i++) C[i] += mean[i % n] * mean[i / n];
+        shs_eigh_naive(n, C, values, V);
+    }
+    shs__em_fix_signs(n, p, V);
+    for (i = 0; i < m; i++) {
+        shs_wide *y = Y + i * p, along = 0, length2 = 0;
+        for (k = 0; k < p; k++) {
+            shs_wide u = 0;
+            for (y[k] = 0, b = 0; b < n; b++) {
+                y[k] += V[b + k * n] * (X[b + i * n] - (plane ? 0 : mean[b]));
+                u += V[b + k * n] * mean[b];
+            }
+            along += u * y[k];
+            length2 += k < p - 1 ? y[k] * y[k] : 0;
+        }
+        for (k = 0; k < p && plane; k++) y[k] /= along;
+        most = length2 > most ? length2 : most;
+    }
+    for (i = 0; i < m && !plane; i++) Y[p - 1 + i * p] = SHS__WSQRT(most);
+}
+
+/* The first pixel that lies farthest along f. */
+SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide *Y, const shs_wide *f) {
+    ptrdiff_t i, k, found = 0;
+    shs_wide most = -1;
+    for (i = 0; i < m; i++) {
+        shs_wide y = 0;
+        for (k = 0; k < p; k++) y += f[k] * Y[k + i * p];
+        if (shs__wabs(y) > most) most = shs__wabs(y), found = i;
+    }
+    return found;
+}
+
+/* x becomes the unit vector of what is left of it outside the columns of Q (d x count, orthonormal); returns the share of |x|^2
+   that is left. Twice for the sake of rounding. */
+SHS__PRIVATE shs_wide shs__em_outside(int d, int count, const shs_wide *Q, shs_wide *x) {
+    shs_wide before = shs__wide_dot(d, x, x), left;
+    int i, twice;
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < count; i++) shs__wide_take_off(d, SHS__AT(Q, d, 0, i), x);
+    left = shs__wide_dot(d, x, x);
+    for (i = 0; i < d && left > 0; i++) x[i] /= SHS__WSQRT(left);
+    return before > 0 ? left / before : 0;
+}
+
+SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint64_t seed, ptrdiff_t *pixel, shs_wide *Q,
+                                    shs_wide *f) {
+    shs_random r;
+    int i, k;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < p; i++) Q[i] = i == p - 1; /* the first direction is orthogonal to the last axis */
+    for (k = 0; k < p; k++) {
+        for (i = 0; i < p; i++) f[i] = shs_random_normal(&r);
+        shs__em_outside(p, k ? k : 1, Q, f);
+        pixel[k] = shs__em_farthest_naive(p, m, Y, f);
+        for (i = 0; i < p; i++) Q[i + k * p] = Y[i + pixel[k] * p];
+        shs__em_outside(p, k, Q, Q + k * p);
+    }
+}
+
+SHS__PUBLIC void shs_vca_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room) {
+    shs_wide *Y = room + 2 * n * (n + 1);
+    shs__em_project_naive(n, m, X, p, 1, Y, room);
+    shs__em_vca_naive(p, m, Y, seed, pixel, Y + p * m, Y + p * (m + p));
+}
+
+/* |det M| of M (p x p), which it overwrites: the volume of the parallelotope. */
+SHS__PRIVATE shs_wide shs__em_volume_naive(int p, shs_wide *M) {
+    shs_wide volume = 1;
+    int i, k;
+    for (k = 0; k < p; k++) {
+        shs_wide *q = M + k * p, length2 = 0;
+        for (i = 0; i < k; i++) shs__wide_take_off(p, M + i * p, q);
+        for (i = 0; i < p; i++) length2 += q[i] * q[i];
+        volume *= SHS__WSQRT(length2);
+        for (i = 0; i < p && length2 > 0; i++) q[i] /= SHS__WSQRT(length2);
+    }
+    return volume;
+}
+
+/* The simplex of p corners z has the volume |det [z; 1]| / (p - 1)!: that of the columns y, but for a constant factor. */
+SHS__PUBLIC void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel,
+                                  shs_wide *room) {
+    shs_wide *Y = room + 2 * n * (n + 1), *M = Y + p * m, largest = 0;
+    int i, k, j, grew = 1;
+    shs__em_project_naive(n, m, X, p, 0, Y, room);
+    shs__em_vca_naive(p, m, Y, seed, pixel, M, M + p * p);
+    while (grew)
+        for (grew = k = 0; k < p; k++) {
+            ptrdiff_t t, best = pixel[k];
+            for (t = -1; t < m; t++) { /* the corner that is there first */
+                shs_wide volume;
+                for (j = 0; j < p; j++)
+                    for (i = 0; i < p; i++) M[i + j * p] = Y[i + (j == k && t >= 0 ? t : pixel[j]) * p];
+                volume = shs__em_volume_naive(p, M);
+                if (t < 0) largest = volume * (1 + 1000 * SHS__WIDE_EPS);
+                else if (volume > largest) largest = volume, best = t, grew = 1;
+            }
+            pixel[k] = best;
+        }
+}
+
+SHS__PUBLIC void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdiff_t *pixel, shs_wide *room) {
+    ptrdiff_t i, k, b;
+    for (i = 0; i < n * m; i++) room[i] = X[i];
+    for (k = 0; k < p; k++) {
+        shs_wide most = -1, length2, *q;
+        for (i = 0; i < m; i++) {
+            for (length2 = 0, b = 0; b < n; b++) length2 += room[b + i * n] * room[b + i * n];
+            if (length2 > most) most = length2, pixel[k] = i;
+        }
+        q = room + pixel[k] * n;
+        for (b = 0; b < n && most > 0; b++) q[b] /= SHS__WSQRT(most);
+        for (i = 0; i < m; i++)
+            if (i != pixel[k]) shs__wide_take_off(n, q, room + i * n);
+        for (b = 0; b < n; b++) q[b] = 0;
+    }
+}
+
+/* ---- endmembers: projected pixels, and the farthest of them ----------------------------------------------- >>farthest */
+
+enum { SHS__EM_CHUNK = 4096 }; /* pixels that one worker looks through */
+
+typedef struct shs__extraction {
+    const shs__pixels *px;
+    int n, count, d, width; /* bands, endmembers; d: n or, for VCA and N-FINDR, count; values of a projected pixel */
+    size_t pixels, chunks;
+    shs_wide *Y;                              /* width x pixels; what is missing is NaN */
+    shs_wide *rest;                           /* pixels: the light outside the space of what was chosen (ATGP) */
+    shs_wide *chosen, *Q;                     /* d x count: corners or spectra, and an orthonormal basis of theirs */
+    shs_wide *along;                          /* d: a direction */
+    shs_wide *C, *V, *values, *mean, *matrix; /* n x n, n x count, count, n, n x count */
+    shs_wide *most;                           /* one a chunk */
+    size_t *at;
+    unsigned char *line; /* one of a stream */
+    shs_endmembers found;
+    /* How far a pixel is out; below 0 where it is missing. */
+    shs_wide (*measure)(const struct shs__extraction *s, size_t pixel);
+} shs__extraction;
+
+SHS__PRIVATE shs_wide shs__em_along(const shs__extraction *s, size_t pixel) {
+    const shs_wide *y = s->Y + pixel * (size_t)s->width;
+    return shs__wide_finite(1, y) ? shs__wabs(shs__wide_dot(s->width, s->along, y)) : -1;
+}
+
+/* The squared length, without the last coordinate. */
+SHS__PRIVATE shs_wide shs__em_length2(const shs__extraction *s, size_t pixel) {
+    const shs_wide *y = s->Y + pixel * (size_t)s->width;
+    return shs__wide_finite(1, y) ? shs__wide_dot(s->width - 1, y, y) : -1;
+}
+
+/* What is left outside, after the part along the last direction, which is in Y, was taken off. */
+SHS__PRIVATE shs_wide shs__em_rest(const shs__extraction *s, size_t pixel) {
+    if (!shs__wide_finite(1, s->rest + pixel)) return -1;
+    s->rest[pixel] -= s->Y[pixel] * s->Y[pixel];
+    return s->rest[pixel] > 0 ? s->rest[pixel] : 0;
+}
+
+SHS__PRIVATE void shs__em_chunk(void *arg, size_t chunk, int worker) {
+    const shs__extraction *s = (const shs__extraction *)arg;
+    size_t i = chunk * SHS__EM_CHUNK, end = shs__zmin(i + SHS__EM_CHUNK, s->pixels);
+    (void)worker;
+    for (s->most[chunk] = -1; i < end; i++) {
+        shs_wide value = s->measure(s, i);
+        if (value > s->most[chunk]) s->most[chunk] = value, s->at[chunk] = i;
+    }
+}
+
+/* What one rank has becomes what all have. */
+SHS__PRIVATE shs_status shs__em_share(const shs_context *ctx, int rank, int count, shs_wide *values) {
+    if (shs__ctx_rank(ctx) != rank) memset(values, 0, (size_t)count * sizeof *values);
+    return shs__ctx_reduce(ctx, values, (size_t)count, SHS_REDUCE_SUM);
+}
+
+/* The pixel that is farthest out, over all ranks, the first of equals: found.pixel[k] and found.rank[k]. *most: how far. */
+SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*measure)(const shs__extraction *s, size_t pixel),
+                                         shs_wide *most) {
+    const shs_context *ctx = s->px->ctx;
+    int mine = shs__ctx_rank(ctx), i;
+    shs_wide own = -1, first, pieces[3];
+    size_t chunk, at = 0;
+    shs_status status;
+    s->measure = measure;
+    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_chunk, s);
+    for (chunk = 0; chunk < s->chunks; chunk++)
+        if (s->most[chunk] > own) own = s->most[chunk], at = s->at[chunk];
+    *most = own;
+    status = shs__ctx_reduce(ctx, most, 1, SHS_REDUCE_MAX);
+    if (status != SHS_OK) return status;
+    if (*most < 0) return SHS_NO_PIXELS;
+    first = own >= *most ? (shs_wide)mine : SHS__WIDE_MAX;
+    status = shs__ctx_reduce(ctx, &first, 1, SHS_REDUCE_MIN);
+    if (status != SHS_OK) return status;
+    s->found.rank[k] = (int)first;
+    for (i = 0; i < 3; i++) pieces[i] = (shs_wide)((uint64_t)at >> (22 * i) & 0x3fffff); /* such as every shs_wide holds */
+    status = shs__em_share(ctx, s->found.rank[k], 3, pieces);
+    for (s->found.pixel[k] = 0, i = 0; i < 3; i++) s->found.pixel[k] |= (size_t)((uint64_t)pieces[i] << (22 * i));
+    return status;
+}
+
+/* Values of a pixel of this rank, as they are in the cube. */
+SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, size_t pixel, shs_wide *x) {
+    shs__view v = s->px->view;
+    const shs_cube *c = v.cube;
+    const unsigned char *base = (const unsigned char *)c->pixels;
+    ptrdiff_t line = (ptrdiff_t)(pixel / (size_t)v.samples), sample = (ptrdiff_t)(pixel % (size_t)v.samples);
+    uint64_t room;
+    int b;
+    if (!base) {
+        if (c->read_fn(c->read_user, (int)line, 1, s->line)) return SHS_READ_FAILED;
+        shs__px_view_block(&v, (int)line, 1);
+        base = s->line, line = 0;
+    }
+    for (b = 0; b < s->n; b++) {
+        ptrdiff_t band = c->band_list ? c->band_list[b] : b;
+        shs__span span = SHS_ZERO;
+        span.from = base + (line * v.ls + sample * v.ss + band * v.bs) * (ptrdiff_t)v.size;
+        span.stride = 1, span.count = 1;
+        shs__px_make_native(&v, &span, (unsigned char *)&room);
+        shs__px_read_values(c->type, &span, x + b);
+    }
+    return SHS_OK;
+}
+
+/* The spectrum of endmember k, on all ranks. */
+SHS__PRIVATE shs_status shs__em_fetch(shs__extraction *s, int k) {
+    const shs_context *ctx = s->px->ctx;
+    shs_wide *x = SHS__AT(s->found.spectra, s->n, 0, k);
+    shs_status status = SHS_OK;
+    if (shs__ctx_rank(ctx) == s->found.rank[k]) status = shs__em_read(s, s->found.pixel[k], x);
+    status = shs__ctx_agree(ctx, status);
+    return status == SHS_OK ? shs__em_share(ctx, s->found.rank[k], s->n, x) : status;
+}
+
+/* ---- endmembers: ATGP ---------------------------------------------------------------------------------------- >>atgp */
+
+/* |x|^2 by a map of squares; then, for each direction of the basis, its part by a map of one output. */
+SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
+    const shs_context *ctx = s->px->ctx;
+    shs_pixel_map map = shs__px_map_of(s->n, s->n, s->C, NULL, NULL);
+    size_t n = (size_t)s->n, i;
+    shs_wide most;
+    int k;
+    shs_status status;
+    for (i = 0; i < n * n; i++) s->C[i] = i % (n + 1) == 0;
+    status = shs__wide_map(s->px, &map, 1, s->rest);
+    memset(s->Y, 0, s->pixels * sizeof *s->Y);
+    for (k = 0; k < s->count; k++) {
+        shs_wide *q = SHS__AT(s->Q, s->n, 0, k);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs__em_farthest(s, k, shs__em_rest, &most);
+        if (status == SHS_OK) status = shs__em_fetch(s, k);
+        if (status != SHS_OK) return status;
+        memcpy(q, SHS__AT(s->found.spectra, s->n, 0, k), n * sizeof *q);
+        if (!(shs__em_outside(s->n, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
+        map = shs__px_map_of(s->n, 1, q, NULL, NULL);
+        if (k + 1 < s->count) status = shs__wide_map(s->px, &map, 0, s->Y);
+    }
+    return status;
+}
+
+/* ---- endmembers: VCA and N-FINDR ------------------------------------------------------------------------------- >>vca */
+
+/* A pixel is divided by its part along u, or gets the last coordinate that is the same for all. */
+typedef struct shs__levelling {
+    shs__extraction *s;
+    const shs_wide *u; /* NULL: the latter */
+    shs_wide last;
+} shs__levelling;
+
+SHS__PRIVATE void shs__em_level_chunk(void *arg, size_t chunk, int worker) {
+    const shs__levelling *level = (const shs__levelling *)arg;
+    int d = level->s->width, k;
+    size_t i = chunk * SHS__EM_CHUNK, end = shs__zmin(i + SHS__EM_CHUNK, level->s->pixels);
+    (void)worker;
+    for (; i < end; i++) {
+        shs_wide *y = level->s->Y + i * (size_t)d, along;
+        if (!shs__wide_finite(1, y)) continue;
+        if (!level->u) {
+            y[d - 1] = level->last;
+            continue;
+        }
+        along = shs__wide_dot(d, level->u, y);
+        for (k = 0; k < d; k++) y[k] = shs__wabs(along) > 0 ? y[k] / along : shs__nan();
+    }
+}
+
+/* Mean and covariance of the pixels of all ranks; returns whether noise is low in *low. Then V: as many singular vectors or
+   principal components as there are endmembers. */
+SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s, int plane, int *low) {
+    const shs_context *ctx = s->px->ctx;
+    int n = s->n, p = s->count, i, j;
+    shs_wide power = 0, subspace = 0;
+    shs_moments m = SHS_ZERO;
+    shs_status status = shs_moments_create(ctx, n, &m);
+    if (status == SHS_OK) status = shs__px_add_moments(s->px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, &m);
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
+    if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N, s->mean, s->C, n);
+    shs_moments_free(ctx, &m);
+    if (status == SHS_OK) status = shs_eigh(ctx, n, s->C, n, p, s->values, s->V, n);
+    for (i = 0; i < n && status == SHS_OK; i++) {
+        power += *SHS__AT(s->C, n, i, i) + s->mean[i] * s->mean[i];
+        subspace += (i < p ? s->values[i] : 0) + s->mean[i] * s->mean[i];
+    }
+    *low = plane && shs__em_noise_is_low(n, p, power, subspace);
+    for (j = 0; j < n && *low; j++)
+        for (i = 0; i < n; i++) *SHS__AT(s->C, n, i, j) += s->mean[i] * s->mean[j];
+    if (status == SHS_OK && *low) status = shs_eigh(ctx, n, s->C, n, p, s->values, s->V, n);
+    if (status == SHS_OK) shs__em_fix_signs(n, p, s->V);
+    return status;
+}
+
+/* Y, as shs__em_project_naive makes it. */
+SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
+    const shs_context *ctx = s->px->ctx;
+    shs__levelling level = SHS_ZERO;
+    shs_pixel_map map = shs__px_map_of(s->n, s->count, s->matrix, NULL, NULL);
+    int i, k, low;
+    shs_status status = shs__em_statistics(s, plane, &low);
+    if (status == SHS_OK) {
+        for (k = 0; k < s->count; k++)
+            for (i = 0; i < s->n; i++) *SHS__AT(s->matrix, s->count, k, i) = *SHS__AT(s->V, s->n, i, k);
+        for (k = 0; k < s->count && low; k++) s->along[k] = shs__wide_dot(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
+        map.centre = low ? NULL : s->mean;
+        status = shs__wide_map(s->px, &map, 0, s->Y);
+    }
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK && !low) status = shs__em_farthest(s, 0, shs__em_length2, &level.last);
+    if (status != SHS_OK) return status;
+    level.s = s, level.u = low ? s->along : NULL, level.last = low ? 0 : SHS__WSQRT(level.last);
+    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, &level);
+    return SHS_OK;
+}
+
+/* Corner k is the farthest pixel along the direction: its place among the chosen, on all ranks. */
+SHS__PRIVATE shs_status shs__em_corner(shs__extraction *s, int k) {
+    shs_wide most, *y = SHS__AT(s->chosen, s->d, 0, k);
+    shs_status status = shs__em_farthest(s, k, shs__em_along, &most);
+    if (status != SHS_OK) return status;
+    if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
+        memcpy(y, s->Y + s->found.pixel[k] * (size_t)s->d, (size_t)s->d * sizeof *y);
+    return shs__em_share(s->px->ctx, s->found.rank[k], s->d, y);
+}
+
+SHS__OUTLINE shs_status shs__em_vca(shs__extraction *s, uint64_t seed) {
+    shs_random r;
+    int d = s->d, i, k;
+    shs_status status = SHS_OK;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < d; i++) s->Q[i] = i == d - 1;
+    for (k = 0; k < d && status == SHS_OK; k++) {
+        shs_wide *q = SHS__AT(s->Q, d, 0, k);
+        for (i = 0; i < d; i++) s->along[i] = shs_random_normal(&r);
+        shs__em_outside(d, k ? k : 1, s->Q, s->along);
+        status = shs__em_corner(s, k);
+        if (status != SHS_OK) return status;
+        memcpy(q, SHS__AT(s->chosen, d, 0, k), (size_t)d * sizeof *q);
+        if (!(shs__em_outside(d, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
+    }
+    return status;
+}
+
+/* The direction orthogonal to all chosen corners but corner k; returns how far out corner k is. */
+SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
+    int d = s->d, j, at = 0;
+    for (j = 0; j < d; j++) {
+        if (j == k) continue;
+        memcpy(SHS__AT(s->Q, d, 0, at), SHS__AT(s->chosen, d, 0, j), (size_t)d * sizeof *s->Q);
+        shs__em_outside(d, at, s->Q, SHS__AT(s->Q, d, 0, at));
+        at++;
+    }
+    memcpy(s->along, SHS__AT(s->chosen, d, 0, k), (size_t)d * sizeof *s->along);
+    shs__em_outside(d, d - 1, s->Q, s->along);
+    return shs__wabs(shs__wide_dot(d, s->along, SHS__AT(s->chosen, d, 0, k)));
+}
+
+/* The volume is that of the facet opposite to a corner times the corner's height above it: the largest with another corner
+   is the farthest pixel along the facet's normal. Each replacement makes the volume larger, so that there is an end. */
+SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
+    int d = s->d, k, grew = 1;
+    size_t sweep;
+    shs_status status = SHS_OK;
+    for (sweep = 0; grew && status == SHS_OK; sweep++) {
+        status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "volume", sweep, sweep + 1, -1));
+        for (grew = k = 0; k < d && status == SHS_OK; k++) {
+            shs_wide height = shs__em_facet(s, k), most;
+            size_t pixel = s->found.pixel[k];
+            int rank = s->found.rank[k];
+            status = shs__em_farthest(s, k, shs__em_along, &most);
+            if (status == SHS_OK && most > height * (1 + 1000 * SHS__WIDE_EPS)) {
+                shs_wide *y = SHS__AT(s->chosen, d, 0, k);
+                grew = 1;
+                if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
+                    memcpy(y, s->Y + s->found.pixel[k] * (size_t)d, (size_t)d * sizeof *y);
+                status = shs__em_share(s->px->ctx, s->found.rank[k], d, y);
+            } else s->found.pixel[k] = pixel, s->found.rank[k] = rank;
+        }
+    }
+    return status;
+}
+
+/* ---- endmembers: the driver ------------------------------------------------------------------------------ >>endmembers */
+
+SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
+    size_t n = (size_t)s->n, count = (size_t)s->count, cells = shs__layout_product((size_t)s->d, count, 1);
+    size_t lines = s->px->view.cube->pixels ? 0 : shs_type_size(s->px->view.cube->type);
+    s->Y = SHS__CARVE(l, shs_wide, shs__layout_product(s->pixels, (size_t)s->width, 1));
+    s->rest = SHS__CARVE(l, shs_wide, atgp ? s->pixels : 0);
+    s->chosen = SHS__CARVE(l, shs_wide, cells);
+    s->Q = SHS__CARVE(l, shs_wide, cells);
+    s->along = SHS__CARVE(l, shs_wide, (size_t)s->d);
+    s->C = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    s->V = SHS__CARVE(l, shs_wide, atgp ? 0 : shs__layout_product(n, count, 1));
+    s->values = SHS__CARVE(l, shs_wide, count);
+    s->mean = SHS__CARVE(l, shs_wide, n);
+    s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : shs__layout_product(n, count, 1));
+    s->most = SHS__CARVE(l, shs_wide, s->chunks);
+    s->at = SHS__CARVE(l, size_t, s->chunks);
+    s->line = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)s->px->view.samples, (size_t)s->px->view.bands, lines));
+}
+
+SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e, int bands, int count) {
+    shs__layout l = SHS_ZERO;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(ctx, &l, &status)) {
+        e->spectra = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)bands, (size_t)count, 1));
+        e->pixel = SHS__CARVE(&l, size_t, (size_t)count);
+        e->rank = SHS__CARVE(&l, int, (size_t)count);
+    }
+    if (status != SHS_OK) return status;
+    SHS__UNPOISON(l.base, l.size);
+    e->block = l.block, e->bands = bands, e->count = count;
+    return SHS_OK;
+}
+
+SHS__PUBLIC void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers) {
+    if (!endmembers) return;
+    shs__ctx_free(ctx, endmembers->block);
+    memset(endmembers, 0, sizeof *endmembers);
+}
+
+SHS__PRIVATE shs_status shs__em_check(int bands, const shs_endmember_options *o) {
+    if (!o || !SHS__ZEROED(o) || (unsigned)o->method >= SHS_EXTRACTOR_COUNT) return SHS_BAD_OPTIONS;
+    return o->count > bands || o->count < (o->method == SHS_EXTRACTOR_ATGP ? 1 : 2) ? SHS_BAD_COMPONENTS : SHS_OK;
+}
+
+/* The fast form of shs_vca_naive, shs_nfindr_naive and shs_atgp_naive. */
+SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
+                                           shs_endmembers *result) {
+    shs__extraction s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__pixels px;
+    int64_t numbers[3] = {0, 0, 0};
+    const shs_wide two[2] = {0, 0};
+    int k, atgp = 0;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__em_check(px.view.used, options);
+    if (status == SHS_OK && !result) status = SHS_BAD_OUTPUT;
+    if (status == SHS_OK) {
+        numbers[0] = options->count, numbers[1] = (int64_t)options->method, numbers[2] = (int64_t)(options->seed >> 1);
+        atgp = options->method == SHS_EXTRACTOR_ATGP;
+        s.px = &px, s.n = px.view.used, s.count = options->count;
+        s.d = atgp ? s.n : s.count, s.width = atgp ? 1 : s.count;
+        s.pixels = (size_t)px.view.samples * (size_t)px.view.lines, s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
+    }
+    status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, NULL);
+    while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
+    if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
+    else if (status == SHS_OK) {
+        status = shs__em_project(&s, options->method == SHS_EXTRACTOR_VCA);
+        if (status == SHS_OK) status = shs__em_vca(&s, options->seed);
+        if (status == SHS_OK && options->method == SHS_EXTRACTOR_NFINDR) status = shs__em_nfindr(&s);
+        for (k = 0; k < s.count && status == SHS_OK; k++) status = shs__em_fetch(&s, k);
+    }
+    if (status == SHS_OK) *result = s.found;
+    else shs_endmembers_free(ctx, &s.found);
     shs__layout_release(ctx, &l);
     shs__px_close(&px);
     return status;

@@ -52,6 +52,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_ica_run
 #undef shs_ica_transform
 #undef shs_ica_inverse
+#undef shs_unmix
+#undef shs_endmembers_find
 #define shs_gemm(...) ON_DEVICE(gemm, __VA_ARGS__)
 #define shs_syrk(...) ON_DEVICE(syrk, __VA_ARGS__)
 #define shs_omp(...) ON_DEVICE(omp, __VA_ARGS__)
@@ -73,6 +75,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_ica_run(...) ON_DEVICE(ica_run, __VA_ARGS__)
 #define shs_ica_transform(...) ON_DEVICE(ica_transform, __VA_ARGS__)
 #define shs_ica_inverse(...) ON_DEVICE(ica_inverse, __VA_ARGS__)
+#define shs_unmix(...) ON_DEVICE(unmix, __VA_ARGS__)
+#define shs_endmembers_find(...) ON_DEVICE(endmembers_find, __VA_ARGS__)
 
 /* ---- what is not asked of a device ------------------------------------------------------------------------------- */
 

@@ -1,0 +1,566 @@
+/* test_unmix.c - endmembers and abundances: as their naive twins say, the conditions of a constrained minimum, pure pixels
+   found again, and figures on a real cube. */
+#include "test_components.h"
+
+enum { MOST = 6 };
+
+static const shs_constraint constraints[] = {SHS_CONSTRAINT_NONE, SHS_CONSTRAINT_NONNEGATIVE, SHS_CONSTRAINT_SUM,
+                                             SHS_CONSTRAINT_FULL};
+
+/* Positive spectra, with c bumps. */
+static double *new_spectra(int n, int c, uint64_t seed) {
+    double *E = NEW(double, n * c);
+    shs_random r;
+    int i, k;
+    shs_random_seed(&r, seed);
+    for (k = 0; k < c; k++)
+        for (i = 0; i < n; i++) {
+            double x = ((double)i + 0.5) / n - ((double)k + 0.5) / c;
+            E[i + k * n] = 20 + 100 * exp(-8 * x * x) + 30 * (double)shs_random_uniform(&r);
+        }
+    return E;
+}
+
+/* Mixtures of them, with noise that pushes many beyond the simplex. */
+static plain_cube new_mixtures(int lines, int samples, int n, int c, const double *E, double noise, uint64_t seed) {
+    plain_cube p = new_plain(lines, samples, n);
+    shs_random r;
+    size_t i;
+    int k, b;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < pixels_of(&p); i++) {
+        double a[MOST], sum = 0;
+        for (k = 0; k < c; k++) sum += a[k] = pow((double)shs_random_uniform(&r), 4) + 1e-9;
+        for (k = 0; k < c; k++)
+            for (b = 0; b < n; b++) pixel_of(&p, i)[b] += a[k] / sum * E[b + k * n];
+        for (b = 0; b < n; b++) pixel_of(&p, i)[b] += noise * (double)shs_random_normal(&r);
+    }
+    return p;
+}
+
+static double *unmixed(const shs_context *ctx, const shs_cube *cube, int c, const double *E, int n, shs_constraint how) {
+    size_t pixels = (size_t)cube->lines * (size_t)cube->samples;
+    double *A = NEW(double, pixels * (size_t)c);
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = A, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    assert_ok(shs_unmix(ctx, cube, c, E, n, how, &sink));
+    return A;
+}
+
+static void test_twin(void **state) {
+    static const int sizes[][2] = {{1, 1}, {3, 2}, {7, 3}, {16, 5}, {33, 6}};
+    size_t s, k;
+    int layout;
+    (void)state;
+    for (s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            int n = sizes[s][0], c = sizes[s][1], m = 5 * 83;
+            double *E = new_spectra(n, c, 3 + s), *A = NEW(double, c * m), *K = NEW(double, (c + 1) * (c + 2));
+            plain_cube p = new_mixtures(5, 83, n, c, E, 15, 9 + s), as_is;
+            shs_cube cube = cube_of(&p, layout == 1 ? SHS_TYPE_F32 : SHS_TYPE_REAL, (shs_interleave)layout, layout == 1);
+            as_is = plain_of(&cube);
+            for (k = 0; k < 4; k++) {
+                double *fast = unmixed(NULL, &cube, c, E, n, constraints[k]);
+                shs_unmix_naive(constraints[k], n, c, E, m, as_is.x, A, K);
+                check_near("abundances", (size_t)(c * m), fast, A, 1e-9 * (1 + largest_of((size_t)(c * m), A)));
+                free(fast);
+            }
+            free(E), free(A), free(K), free(p.x), free(as_is.x), cube_free(&cube);
+        }
+}
+
+/* The gradient of half the squared distance, E'(E a - x). */
+static double gradient(int n, int c, const double *E, const double *x, const double *a, double *g, double *size) {
+    int b, k;
+    for (*size = 0, k = 0; k < c; k++) g[k] = 0;
+    for (b = 0; b < n; b++) {
+        double off = -x[b];
+        for (k = 0; k < c; k++) off += E[b + k * n] * a[k];
+        for (k = 0; k < c; k++) g[k] += E[b + k * n] * off, *size = fmax(*size, fabs(E[b + k * n] * x[b]) * n);
+    }
+    return *size;
+}
+
+static void test_conditions_of_the_minimum(void **state) {
+    int n = 40, c = 6, k, how;
+    double *E = new_spectra(n, c, 1);
+    plain_cube p = new_mixtures(30, 40, n, c, E, 25, 2);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    size_t i, at_bound = 0;
+    (void)state;
+    for (how = SHS_CONSTRAINT_NONNEGATIVE; how <= SHS_CONSTRAINT_FULL; how += 2) {
+        double *A = unmixed(NULL, &cube, c, E, n, (shs_constraint)how);
+        for (i = 0; i < pixels_of(&p); i++) {
+            double g[MOST], *a = A + i * (size_t)c, size, sum = 0, lambda = 0, shares = 0;
+            gradient(n, c, E, pixel_of(&p, i), a, g, &size);
+            for (k = 0; k < c; k++) sum += a[k], lambda += a[k] > 0 ? g[k] : 0, shares += a[k] > 0;
+            lambda = how == SHS_CONSTRAINT_FULL ? lambda / shares : 0;
+            if (how == SHS_CONSTRAINT_FULL) assert_true(fabs(sum - 1) <= 1e-14 * 64);
+            for (k = 0; k < c; k++) {
+                assert_true(a[k] >= 0);
+                if (a[k] > 0) assert_true(fabs(g[k] - lambda) <= 1e-11 * size);
+                else assert_true(g[k] - lambda >= -1e-11 * size);
+                at_bound += !(a[k] > 0);
+            }
+        }
+        free(A);
+    }
+    assert_true(at_bound > pixels_of(&p)); /* or nothing was tried */
+    free(E), free(p.x), cube_free(&cube);
+}
+
+/* Each endmember holds one of itself and none of the others, whatever the constraint. */
+static void test_endmembers_are_unit_vectors(void **state) {
+    int n = 21, c = 5, k;
+    double *E = new_spectra(n, c, 8);
+    plain_cube p = new_plain(1, c, n);
+    shs_cube cube;
+    size_t i;
+    (void)state;
+    memcpy(p.x, E, (size_t)(n * c) * sizeof *E);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+    for (i = 0; i < (size_t)(n * c); i++) E[i] = (double)(shs_wide)p.x[i];
+    for (i = 0; i < 4; i++) {
+        double *A = unmixed(NULL, &cube, c, E, n, constraints[i]);
+        for (k = 0; k < c * c; k++) assert_close(A[k], k % (c + 1) == 0, 1e-9);
+        free(A);
+    }
+    free(E), free(p.x), cube_free(&cube);
+}
+
+/* ---- endmembers -------------------------------------------------------------------------------------------------- */
+
+static shs_endmembers found_by(const shs_context *ctx, const shs_cube *cube, shs_extractor method, int count, uint64_t seed) {
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers e = SHS_ZERO;
+    o.method = method, o.count = count, o.seed = seed;
+    assert_ok(shs_endmembers_find(ctx, cube, &o, &e));
+    assert_int_equal(e.count, count);
+    return e;
+}
+
+static void test_twins_of_extraction(void **state) {
+    static const int sizes[][3] = {{3, 2, 40}, {7, 3, 200}, {12, 5, 431}, {24, 6, 700}};
+    size_t s;
+    int method, k, noise;
+    (void)state;
+    for (s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (noise = 0; noise < 2; noise++) { /* VCA has a way for each */
+            int n = sizes[s][0], c = sizes[s][1], m = sizes[s][2];
+            double *E = new_spectra(n, c, 30 + s), *room;
+            plain_cube p = new_mixtures(1, m, n, c, E, noise ? 12 : 0.01, 40 + s), as_is;
+            shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)(s % SHS_INTERLEAVE_COUNT), 0);
+            ptrdiff_t pixel[MOST];
+            room = NEW(double, n * (2 * n + 2) + c * (m + c + 1) + n * m);
+            as_is = plain_of(&cube);
+            for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
+                shs_endmembers e = found_by(NULL, &cube, (shs_extractor)method, c, 5);
+                if (method == SHS_EXTRACTOR_VCA) shs_vca_naive(n, m, as_is.x, c, 5, pixel, room);
+                else if (method == SHS_EXTRACTOR_NFINDR) shs_nfindr_naive(n, m, as_is.x, c, 5, pixel, room);
+                else shs_atgp_naive(n, m, as_is.x, c, pixel, room);
+                for (k = 0; k < c; k++) {
+                    assert_int_equal(e.pixel[k], pixel[k]);
+                    assert_int_equal(e.rank[k], 0);
+                    check_near("spectrum", (size_t)n, e.spectra + k * n, pixel_of(&as_is, e.pixel[k]), 0);
+                }
+                shs_endmembers_free(NULL, &e);
+            }
+            free(E), free(room), free(p.x), free(as_is.x), cube_free(&cube);
+        }
+}
+
+/* Which of the pixels the endmembers are, as a set of bits. */
+static unsigned picked(const shs_endmembers *e, const size_t *pure, int c) {
+    unsigned set = 0;
+    int k, j;
+    for (k = 0; k < c; k++)
+        for (j = 0; j < c; j++)
+            if (e->pixel[k] == pure[j]) set |= 1u << j;
+    return set;
+}
+
+/* Mixtures without noise, and a pure pixel of each material: every method finds all of them, and of copies the first. A masked
+   pixel beyond the simplex, one of NaN and one that holds the no-data value do not count. */
+static void test_pure_pixels_are_found(void **state) {
+    enum { C = 4, N = 18 };
+    static const size_t pure[C] = {17, 250, 601, 1100};
+    double *E = new_spectra(N, C, 50);
+    plain_cube p = new_mixtures(40, 33, N, C, E, 0, 51);
+    unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+    shs_cube cube;
+    stream st;
+    int method, k, seed, block;
+    (void)state;
+    memset(mask, 1, pixels_of(&p));
+    for (k = 0; k < C; k++) {
+        memcpy(pixel_of(&p, pure[k]), E + k * N, N * sizeof(double));
+        memcpy(pixel_of(&p, 1200 + (size_t)k), E + k * N, N * sizeof(double));
+    }
+    for (k = 0; k < N; k++) pixel_of(&p, 5)[k] = 1e6 * (k + 1);
+    mask[5] = 0;
+    pixel_of(&p, 6)[3] = NOT_A_NUMBER;
+    for (k = 0; k < N; k++) pixel_of(&p, 7)[k] = -77777;
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
+    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -77777;
+    for (method = 0; method < SHS_EXTRACTOR_COUNT; method++)
+        for (seed = 0; seed < 5; seed++) {
+            shs_endmembers e = found_by(NULL, &cube, (shs_extractor)method, C, (uint64_t)seed);
+            /* ATGP looks for length: mixtures can be shorter than pure pixels only */
+            assert_int_equal(picked(&e, pure, C), (1 << C) - 1);
+            for (block = 1; block < 60; block += 13) { /* a stream: the same bits */
+                shs_cube s = streamed(&cube, block, &st);
+                shs_endmembers again = found_by(NULL, &s, (shs_extractor)method, C, (uint64_t)seed);
+                assert_memory_equal(again.pixel, e.pixel, C * sizeof *e.pixel);
+                assert_memory_equal(again.spectra, e.spectra, N * C * sizeof *e.spectra);
+                shs_endmembers_free(NULL, &again);
+            }
+            shs_endmembers_free(NULL, &e);
+        }
+    free(E), free(p.x), free(mask), cube_free(&cube);
+}
+
+/* No single replacement makes N-FINDR's simplex larger: |det| by the abundances, which are its ratio. */
+static void test_nfindr_cannot_grow(void **state) {
+    enum { C = 4, N = 3 }; /* three bands and a sum of 1: barycentric coordinates */
+    double *E = new_spectra(9, C, 60);
+    plain_cube p = new_mixtures(20, 30, 9, C, E, 8, 61);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0), scores;
+    shs_pca_options o = SHS_ZERO;
+    shs_pca pca;
+    shs_sink sink = SHS_ZERO;
+    shs_endmembers e = found_by(NULL, &cube, SHS_EXTRACTOR_NFINDR, C, 0);
+    double *z = NEW(double, pixels_of(&p) * (N + 1)), corners[(N + 1) * C], *A;
+    size_t i, k;
+    (void)state;
+    o.components = N;
+    sink.pixels = z, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    assert_ok(shs_pca_run(NULL, &cube, &o, &sink, &pca));
+    for (i = pixels_of(&p); i-- > 0;) { /* [z; 1] */
+        memmove(z + i * (N + 1), z + i * N, N * sizeof *z);
+        z[i * (N + 1) + N] = 100;
+    }
+    for (k = 0; k < C; k++) memcpy(corners + k * (N + 1), z + e.pixel[k] * (N + 1), (N + 1) * sizeof *z);
+    scores = cube, scores.pixels = z, scores.bands = N + 1;
+    A = unmixed(NULL, &scores, C, corners, N + 1, SHS_CONSTRAINT_NONE);
+    assert_true(largest_of(pixels_of(&p) * C, A) <= 1 + 1e-7);
+    shs_endmembers_free(NULL, &e), shs_pca_free(NULL, &pca);
+    free(E), free(p.x), free(z), free(A), cube_free(&cube);
+}
+
+/* ---- how a call is made ------------------------------------------------------------------------------------------- */
+
+typedef struct by_ranks {
+    const shs_cube *cube;
+    const double *E;
+    int n, c, ranks;
+    double *A; /* all ranks' */
+    shs_status status[MOST_RANKS];
+    shs_endmembers found[MOST_RANKS][SHS_EXTRACTOR_COUNT];
+} by_ranks;
+
+static void find_and_unmix(const shs_context *ctx, int rank, void *arg) {
+    by_ranks *w = (by_ranks *)arg;
+    int first = rank ? w->cube->lines * rank / w->ranks : 0, end = w->cube->lines * (rank + 1) / w->ranks, k;
+    shs_cube part;
+    shs_sink sink = SHS_ZERO;
+    if (w->ranks == 3) first = rank == 0 ? 0 : rank == 1 ? 1 : 1, end = rank == 1 ? 1 : rank == 0 ? 1 : w->cube->lines;
+    part = slice_of(w->cube, first, end - first);
+    if (end == first) part.pixels = NULL;
+    sink.pixels = w->A + (size_t)first * (size_t)w->cube->samples * (size_t)w->c;
+    sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.rescale = 1, sink.low = 0, sink.high = 1;
+    w->status[rank] = shs_unmix(ctx, &part, w->c, w->E, w->n, SHS_CONSTRAINT_FULL, &sink);
+    for (k = 0; k < SHS_EXTRACTOR_COUNT && w->status[rank] == SHS_OK; k++) {
+        shs_endmember_options o = SHS_ZERO;
+        o.method = (shs_extractor)k, o.count = w->c;
+        w->status[rank] = shs_endmembers_find(ctx, &part, &o, &w->found[rank][k]);
+    }
+}
+
+static void test_ranks_and_threads_agree(void **state) {
+    enum { C = 4, N = 13 };
+    double *E = new_spectra(N, C, 70);
+    plain_cube p = new_mixtures(23, 211, N, C, E, 5, 71);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_context ctx = SHS_ZERO;
+    by_ranks one, w;
+    size_t values = pixels_of(&p) * C;
+    int threads, k, r;
+    (void)state;
+    memset(&one, 0, sizeof one);
+    one.cube = &cube, one.E = E, one.n = N, one.c = C, one.ranks = 1, one.A = NEW(double, values);
+    ctx.threads = 1;
+    find_and_unmix(&ctx, 0, &one);
+    assert_ok(one.status[0]);
+    for (threads = 2; threads <= 3; threads++) {
+        w = one, w.A = NEW(double, values), ctx.threads = threads;
+        find_and_unmix(&ctx, 0, &w);
+        assert_ok(w.status[0]);
+        assert_memory_equal(w.A, one.A, values * sizeof(double));
+        for (k = 0; k < SHS_EXTRACTOR_COUNT; k++) {
+            assert_memory_equal(w.found[0][k].pixel, one.found[0][k].pixel, C * sizeof(size_t));
+            shs_endmembers_free(NULL, &w.found[0][k]);
+        }
+        free(w.A);
+    }
+    for (threads = 2; threads <= 3; threads++) {
+        w = one, w.A = NEW(double, values), w.ranks = threads;
+        run_ranks(threads, find_and_unmix, &w);
+        for (r = 0; r < threads; r++) {
+            assert_ok(w.status[r]);
+            for (k = 0; k < SHS_EXTRACTOR_COUNT; k++) {
+                int i, begins[MOST_RANKS] = {0, threads == 3 ? 1 : 23 / 2, 1};
+                for (i = 0; i < C; i++)
+                    assert_int_equal(w.found[r][k].pixel[i] + (size_t)begins[w.found[r][k].rank[i]] * 211,
+                                     one.found[0][k].pixel[i]);
+                assert_memory_equal(w.found[r][k].spectra, one.found[0][k].spectra, N * C * sizeof(shs_wide));
+                shs_endmembers_free(NULL, &w.found[r][k]);
+            }
+        }
+        check_near("abundances by ranks", values, w.A, one.A, 1e-12);
+        free(w.A);
+    }
+    for (k = 0; k < SHS_EXTRACTOR_COUNT; k++) shs_endmembers_free(NULL, &one.found[0][k]);
+    free(one.A), free(E), free(p.x), cube_free(&cube);
+}
+
+/* Blocks of any size, every type of sink, missing pixels. */
+static void test_streams_and_sinks(void **state) {
+    enum { C = 3, N = 11 };
+    double *E = new_spectra(N, C, 80), *A;
+    plain_cube p = new_mixtures(17, 29, N, C, E, 10, 81), whole;
+    shs_cube cube, out;
+    stream st;
+    int block, layout;
+    size_t i;
+    (void)state;
+    pixel_of(&p, 40)[2] = NOT_A_NUMBER;
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
+    A = unmixed(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL);
+    for (i = 0; i < C; i++) assert_true(is_nan(A[40 * C + i]));
+    for (block = 1; block <= 17; block += 4)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            shs_cube s = streamed(&cube, block, &st);
+            shs_sink sink = new_sink(SHS_TYPE_F64, (shs_interleave)layout, 17, 29, C);
+            assert_ok(shs_unmix(NULL, &s, C, E, N, SHS_CONSTRAINT_FULL, &sink));
+            assert_int_equal(st.wrong, 0);
+            out = sink_cube(&sink, 17, 29, C);
+            whole = plain_of(&out);
+            assert_true(largest_difference(pixels_of(&p) * C, whole.x, A) <= 0);
+            free(whole.x), sink_free(&sink);
+        }
+    { /* stretched to bytes */
+        shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 17, 29, C);
+        unsigned char *bytes = (unsigned char *)sink.pixels, most = 0;
+        sink.rescale = 1, sink.low = 1, sink.high = 255;
+        assert_ok(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink));
+        for (i = 0; i < pixels_of(&p) * C; i++) {
+            most = bytes[i] > most ? bytes[i] : most;
+            assert_true(i / C == 40 ? bytes[i] == 0 : bytes[i] >= 1);
+        }
+        assert_int_equal(most, 255);
+        sink_free(&sink);
+    }
+    free(E), free(A), free(p.x), cube_free(&cube);
+}
+
+static void test_bad_arguments(void **state) {
+    enum { C = 3, N = 6 };
+    double *E = new_spectra(N, C, 90);
+    plain_cube p = new_mixtures(6, 7, N, C, E, 1, 91);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 6, 7, N);
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers e = SHS_ZERO;
+    unsigned char mask[42] = {0};
+    double kept;
+    int i;
+    (void)state;
+    assert_status(shs_unmix(NULL, &cube, C, NULL, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
+    assert_status(shs_unmix(NULL, &cube, 0, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
+    assert_status(shs_unmix(NULL, &cube, N + 1, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
+    assert_status(shs_unmix(NULL, &cube, C, E, N - 1, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
+    assert_status(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)4, &sink), SHS_BAD_OPTIONS);
+    assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, NULL), SHS_BAD_SINK);
+    assert_status(shs_unmix(NULL, NULL, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_CUBE);
+    kept = E[4], E[4] = NOT_A_NUMBER;
+    assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
+    E[4] = kept;
+    for (i = 0; i < N; i++) E[i + 2 * N] = E[i];
+    assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_DEPENDENT_ENDMEMBERS);
+    memset(E, 0, N * sizeof *E);
+    assert_status(shs_unmix(NULL, &cube, 1, E, N, SHS_CONSTRAINT_NONNEGATIVE, &sink), SHS_DEPENDENT_ENDMEMBERS);
+    assert_true(holds_untouched(sink.pixels, 6 * 7 * N * sizeof(float)));
+    assert_status(shs_endmembers_find(NULL, &cube, NULL, &e), SHS_BAD_OPTIONS);
+    assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_COMPONENTS);
+    o.count = 1;
+    assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_COMPONENTS);
+    o.count = N + 1;
+    assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_COMPONENTS);
+    o.count = 2, o.end_canary = 1;
+    assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_OPTIONS);
+    o.end_canary = 0, o.method = SHS_EXTRACTOR_COUNT;
+    assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_OPTIONS);
+    assert_null(shs_extractor_name(SHS_EXTRACTOR_COUNT));
+    assert_string_equal(shs_extractor_name(SHS_EXTRACTOR_NFINDR), "nfindr");
+    for (o.method = SHS_EXTRACTOR_VCA; o.method < SHS_EXTRACTOR_COUNT; o.method = (shs_extractor)(o.method + 1)) {
+        assert_status(shs_endmembers_find(NULL, &cube, &o, NULL), SHS_BAD_OUTPUT);
+        cube.mask = mask;
+        assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_NO_PIXELS);
+        mask[3] = 1;
+        assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_RANK_TOO_LOW);
+        mask[3] = 0, cube.mask = NULL;
+    }
+    assert_null(e.block);
+    shs_endmembers_free(NULL, NULL);
+    free(E), free(p.x), cube_free(&cube), sink_free(&sink);
+}
+
+/* Every allocation fails once, and every step is cancelled: a status, nothing leaks, and no result. */
+static void test_faults(void **state) {
+    enum { C = 3, N = 6 };
+    double *E = new_spectra(N, C, 95);
+    plain_cube p = new_mixtures(9, 31, N, C, E, 1, 96);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), s;
+    stream st;
+    int method, left, fails, cancels;
+    (void)state;
+    for (method = 0; method <= SHS_EXTRACTOR_COUNT; method++) {
+        shs_context ctx = SHS_ZERO;
+        shs_status status = SHS_NO_MEMORY;
+        for (left = 0; status != SHS_OK; left++) {
+            faulty f;
+            faulty_attach(&f, left, &ctx);
+            ctx.threads = 1;
+            if (method == SHS_EXTRACTOR_COUNT) {
+                shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 9, 31, C);
+                status = shs_unmix(&ctx, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink);
+                sink_free(&sink);
+            } else {
+                shs_endmember_options o = SHS_ZERO;
+                shs_endmembers e = SHS_ZERO;
+                o.method = (shs_extractor)method, o.count = C;
+                status = shs_endmembers_find(&ctx, &cube, &o, &e);
+                assert_int_equal(e.block != NULL, status == SHS_OK);
+                shs_endmembers_free(&ctx, &e);
+            }
+            if (status != SHS_OK) assert_status(status, SHS_NO_MEMORY);
+            assert_int_equal(f.outstanding, 0);
+        }
+        assert_true(left > 2);
+        ctx.alloc_fn = NULL, ctx.free_fn = NULL;
+        if (method == SHS_EXTRACTOR_COUNT) break;
+        for (fails = 0; fails < 60; fails++) { /* a stream that cannot be read */
+            shs_endmember_options o = SHS_ZERO;
+            shs_endmembers e = SHS_ZERO;
+            s = streamed(&cube, 4, &st);
+            st.fail_at = fails;
+            o.method = (shs_extractor)method, o.count = C;
+            status = shs_endmembers_find(NULL, &s, &o, &e);
+            if (status == SHS_OK) shs_endmembers_free(NULL, &e);
+            else assert_status(status, SHS_READ_FAILED);
+            assert_int_equal(status == SHS_OK, st.calls <= fails);
+        }
+        for (cancels = 0, status = SHS_CANCELLED; status != SHS_OK; cancels++) {
+            shs_endmember_options o = SHS_ZERO;
+            shs_endmembers e = SHS_ZERO;
+            watch w;
+            watch_attach(&w, cancels, &ctx);
+            o.method = (shs_extractor)method, o.count = C;
+            status = shs_endmembers_find(&ctx, &cube, &o, &e);
+            if (status == SHS_OK) shs_endmembers_free(NULL, &e);
+            else assert_status(status, SHS_CANCELLED);
+            assert_int_equal(w.wrong, 0);
+        }
+    }
+    free(E), free(p.x), cube_free(&cube);
+}
+
+/* ---- a real cube ---------------------------------------------------------------------------------------------------- */
+
+static double angle(int n, const double *x, const double *y, int next) {
+    double xy = 0, xx = 0, yy = 0;
+    int b;
+    for (b = 0; b < n; b++) xy += x[b] * y[b * next], xx += x[b] * x[b], yy += y[b * next] * y[b * next];
+    return acos(fmin(1, xy / sqrt(xx * yy)));
+}
+
+/* Endmembers and their materials, so that the sum of the angles is least; the mean angle is returned. */
+static double matched(int n, int c, const double *E, const double *published, int *order, double *angles) {
+    double least = 1e9;
+    int orders, k;
+    for (orders = 0; orders < 256; orders++) {
+        int o[4], seen = 0;
+        double sum = 0;
+        for (k = 0; k < c; k++) o[k] = orders >> (2 * k) & 3, seen |= 1 << o[k];
+        if (seen != 15) continue;
+        for (k = 0; k < c; k++) sum += angle(n, E + o[k] * n, published + k, c);
+        if (sum < least) least = sum, memcpy(order, o, sizeof o);
+    }
+    for (k = 0; k < c; k++) angles[k] = angle(n, E + order[k] * n, published + k, c);
+    return least / c;
+}
+
+/* The root of the mean squared difference to the published abundances. */
+static double abundance_error(const shs_cube *cube, int n, int c, const double *E, const float *truth, const int *order) {
+    size_t pixels = (size_t)cube->lines * (size_t)cube->samples, i;
+    double *A = unmixed(NULL, cube, c, E, n, SHS_CONSTRAINT_FULL), error = 0;
+    int k;
+    for (k = 0; k < c; k++)
+        for (i = 0; i < pixels; i++)
+            error += pow(A[i * (size_t)c + (size_t)order[k]] - (double)truth[(size_t)k * pixels + i], 2);
+    free(A);
+    return sqrt(error / (double)pixels / c);
+}
+
+/* Jasper Ridge: angles to the published spectra, and the error of the abundances by FCLS. VCA: the mean of ten seeds. The
+   published spectra are the values divided by 5,300. */
+static void test_jasper(void **state) {
+    enum { C = 4, N = 198, SEEDS = 10 };
+    static const double most_angle[] = {0.4, 0.2, 0.35, 1e-7}, most_error[] = {0.26, 0.18, 0.24, 0.1};
+    shs_cube cube = load_golden(JASPER);
+    FILE *f = open_or_skip(data_path("cubes/jasper_endmembers.csv"));
+    double *published = NEW(double, N * C), E[N * C];
+    float *truth;
+    int i, method, seed;
+    (void)state;
+    for (i = 0; i < N * C; i++) assert_int_equal(fscanf(f, "%lf%*[, \r\n]", published + i), 1);
+    fclose(f);
+    truth = read_f32_or_skip(data_path("cubes/jasper_abundances.img"), C * 10000);
+    for (method = 0; method <= SHS_EXTRACTOR_COUNT; method++) {
+        int seeds = method == SHS_EXTRACTOR_VCA ? SEEDS : 1, order[C], k;
+        double sum = 0, error = 0, angles[C] = {0};
+        for (seed = 0; seed < seeds; seed++) {
+            double each[C];
+            shs_endmembers e = SHS_ZERO;
+            if (method < SHS_EXTRACTOR_COUNT) e = found_by(NULL, &cube, (shs_extractor)method, C, (uint64_t)seed);
+            for (i = 0; i < N * C; i++) E[i] = e.spectra ? (double)e.spectra[i] : 5300 * published[i % N * C + i / N];
+            sum += matched(N, C, E, published, order, each) / seeds;
+            error += abundance_error(&cube, N, C, E, truth, order) / seeds;
+            for (k = 0; k < C; k++) angles[k] += each[k] / seeds;
+            shs_endmembers_free(NULL, &e);
+        }
+        printf("[   INFO   ] jasper, %s: angles %.3f %.3f %.3f %.3f, mean %.3f rad; abundances by FCLS off by %.3f (RMSE)\n",
+               method < SHS_EXTRACTOR_COUNT ? shs_extractor_name((shs_extractor)method) : "published spectra", angles[0],
+               angles[1], angles[2], angles[3], sum, error);
+        assert_true(sum <= most_angle[method] && error <= most_error[method]);
+    }
+    free(published), free(truth), cube_free(&cube);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twin),
+        cmocka_unit_test(test_conditions_of_the_minimum),
+        cmocka_unit_test(test_endmembers_are_unit_vectors),
+        cmocka_unit_test(test_twins_of_extraction),
+        cmocka_unit_test(test_pure_pixels_are_found),
+        cmocka_unit_test(test_nfindr_cannot_grow),
+        cmocka_unit_test(test_ranks_and_threads_agree),
+        cmocka_unit_test(test_streams_and_sinks),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_jasper),
+    };
+    return cmocka_run_group_tests_name("unmix", tests, NULL, NULL);
+}
