@@ -1411,7 +1411,7 @@ SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_
                 those chosen before, in the pixels' subspace (projected onto a plane where noise is low)
        NFINDR   the simplex of largest volume (Winter 1999): from VCA's choice, one endmember after another is replaced by
                 the pixel that makes the volume largest, until no replacement makes it larger
-       ATGP     automatic target generation (Ren, Chang 2003): the brightest pixel, then always the one with the most light
+       ATGP     automatic target generation (Ren, Chang 2003): the brightest pixel, then each time the one with the most light
                 outside the space of those chosen before */
 #define SHS_EXTRACTOR_LIST(X)                                                                                                  \
     X(SHS_EXTRACTOR_VCA, vca)                                                                                                  \
@@ -13207,7 +13207,11 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 
    shs_detect is moments (shs__tg_statistics), then a row of a map for each target (shs__tg_rows). MF, CEM and OSP are that map,
    by shs__pixels_map. ACE and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel while it
-   is in the cache; an engine makes them by two maps, and what is left is done here. */
+   is in the cache; an engine makes them by two maps, and what is left is done here.
+
+   shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
+   (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory; all its methods ask
+   again and again which of them lies farthest in some direction: shs__em_farthest, over all threads and ranks. */
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 

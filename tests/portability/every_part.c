@@ -296,6 +296,24 @@ static void spectra(void) {
         expect(off(scores[2], best) < (shs_wide)1e-3f, shs_detector_name((shs_detector)method));
     }
 }
+
+/* What two pixels of the cube are mixed of; outputs is where the abundances go. */
+static void mixtures(const shs_context *ctx, const shs_cube *cube) {
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers e;
+    shs_sink sink = SHS_ZERO;
+    int method, i;
+    sink.pixels = outputs, sink.interleave = SHS_INTERLEAVE_BIP;
+    o.count = 2;
+    for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
+        o.method = (shs_extractor)method;
+        expect_ok(shs_endmembers_find(ctx, cube, &o, &e), shs_extractor_name(o.method));
+        expect_ok(shs_unmix(ctx, cube, 2, e.spectra, e.bands, SHS_CONSTRAINT_FULL, &sink), "spectra: abundances");
+        for (i = 0; i < 2; i++)
+            expect(off((shs_wide)outputs[2 * e.pixel[i] + (size_t)i], 1) < (shs_wide)1e-3f, "spectra: an endmember is pure");
+        shs_endmembers_free(ctx, &e);
+    }
+}
 #endif
 
 static void cubes(const shs_context *ctx) {
@@ -333,6 +351,7 @@ static void cubes(const shs_context *ctx) {
     shs_ica_free(ctx, &ica);
 #ifndef SPARSEHS_NO_SPECTRA
     spectra();
+    mixtures(ctx, &cube);
 #endif
 }
 #endif
