@@ -85,6 +85,7 @@ FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
 FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
 FLAGS_fastmath := $(CFLAGS) -ffast-math
 FLAGS_pasted := $(CFLAGS) -O1 -DSHS__PASTED
+FLAGS_intrinsics := $(CFLAGS) -DSPARSEHS_INTRINSICS
 FLAGS_asan = -O1 -g1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)
 FLAGS_asandouble = $(FLAGS_asan) -DSPARSEHS_DOUBLE
 FLAGS_tsan := -g -O1 -DSPARSEHS_NO_DISPATCH -fsanitize=thread -pthread
@@ -120,7 +121,7 @@ build/$(1)/%: tests/%.c build/$(1)/library.o | $(BEFORE)
 endef
 $(foreach v,asan asandouble tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
 # The library as its user compiles it; suites beside it are large and run shortly.
-$(foreach v,float double pasted,$(eval $(call variant,$(v),-DTEST_INSIDE,-O1)))
+$(foreach v,float double pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O1)))
 $(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL,-DTEST_CL)))
 
 # By themselves: one suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
@@ -169,7 +170,9 @@ test-asan test-asandouble: test-%: | build $(BEFORE)
 # The ground layer also without double, and where NaN hides from comparisons; pixels also where the header cannot include itself.
 $(foreach v,nodouble fastmath,$(eval $(call runs,$(v),test_context)))
 $(eval $(call runs,pasted,test_pixels test_kernels))
-test-more: run-nodouble run-fastmath run-pasted
+# Kernels by intrinsics, as compilers without vectors of their own have them.
+$(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixels ica)))
+test-more: run-nodouble run-fastmath run-pasted $(if $(SHS_LONG),run-intrinsics)
 
 # The examples as the README's line builds them: those that need no picture, and those that read and write cubes and pictures.
 test-examples: test-hypercube test-pictures

@@ -63,10 +63,12 @@
        SPARSEHS_NO_MODELS        impl  without section 12
        SPARSEHS_NO_SPECTRA       impl  without section 13
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
-       SPARSEHS_NO_SIMD          impl  plain C only: no compiler vector extensions
+       SPARSEHS_NO_SIMD          impl  plain C only: no vectors
+       SPARSEHS_INTRINSICS       impl  gcc and clang: kernels by intrinsics (SSE2, AVX2, AVX-512; NEON of AArch64) in place of
+                                       the compiler's own vectors, as with MSVC, which has none
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
-                                       x86-64, gcc and clang compile them for AVX2 and AVX-512 too whatever the flags (not
-                                       at -O0 or -Os), and what the processor has is used
+                                       x86-64, gcc, clang and MSVC compile them for AVX2 and AVX-512 too whatever the flags
+                                       (not at -O0 or -Os), and what the processor has is used
        SPARSEHS_FILE             impl  for those kernels this file includes itself. It finds itself under any name; pasted
                                        into another file it stays out, unless this is that file's name, in quotes, and all
                                        else there is left out where SPARSEHS_AGAIN is defined. For gcc before 12, too, the
@@ -1708,6 +1710,11 @@ typedef struct shs_engine {
 #define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals, and its code, out of its callers */
 #define SHS__INLINE __attribute__((always_inline, unused)) static inline
 #define SHS__RESTRICT __restrict__
+#elif defined(_MSC_VER)
+#define SHS__PRIVATE static
+#define SHS__OUTLINE __declspec(noinline) static
+#define SHS__INLINE static __forceinline
+#define SHS__RESTRICT __restrict
 #else
 #define SHS__PRIVATE static
 #define SHS__OUTLINE static
@@ -2426,9 +2433,123 @@ typedef struct shs__contrast_kernels {
     void (*correlate)(int m, int c, int n, const shs_real *Z, int ldz, const shs_real *Y, int ldy, shs_wide *S);
 } shs__contrast_kernels;
 
-/* Unoptimised, vector code is slower than plain loops. */
+#if defined(__x86_64__) || defined(_M_X64)
+#define SHS__X64
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define SHS__ARM64
+#endif
+/* Vectors: the compiler's own, or by intrinsics where it has none (or where these are asked for). Unoptimised, vector code is
+   slower than plain loops, as far as compilers tell. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__OPTIMIZE__) && !defined(SPARSEHS_NO_SIMD)
 #define SHS__SIMD
+#endif
+#if (defined(SHS__SIMD) && defined(SPARSEHS_INTRINSICS)) ||                                                            \
+    (defined(_MSC_VER) && !defined(__clang__) && !defined(SPARSEHS_NO_SIMD))
+#if defined(SHS__X64) || defined(SHS__ARM64)
+#undef SHS__SIMD
+#define SHS__SIMD
+#define SHS__INTRINSICS
+#endif
+#endif
+#ifdef SHS__INTRINSICS
+#if defined(_MSC_VER)
+#include <intrin.h>
+#elif defined(SHS__X64)
+#include <cpuid.h>
+#endif
+#ifdef SHS__X64
+#ifndef _MSC_VER
+#include <immintrin.h>
+#endif
+
+/* What the operations of kernels below AVX2 take more than one instruction for: as integers of 32 bits, those bytes or halves
+   in the low part of a vector; and integers in their range stored as such. */
+SHS__INLINE __m128i shs__x86_few(const void *p, size_t bytes) {
+    int64_t few = 0;
+    memcpy(&few, p, bytes);
+    return _mm_loadl_epi64((const __m128i *)(const void *)&few);
+}
+SHS__INLINE __m128i shs__x86_from_u16(__m128i v) { return _mm_unpacklo_epi16(v, _mm_setzero_si128()); }
+SHS__INLINE __m128i shs__x86_from_i16(__m128i v) { return _mm_srai_epi32(_mm_unpacklo_epi16(v, v), 16); }
+SHS__INLINE __m128i shs__x86_from_u8(__m128i v) { return shs__x86_from_u16(_mm_unpacklo_epi8(v, _mm_setzero_si128())); }
+SHS__INLINE void shs__x86_put(void *p, __m128i v, size_t bytes) {
+    int64_t few;
+    _mm_storel_epi64((__m128i *)(void *)&few, v);
+    memcpy(p, &few, bytes);
+}
+SHS__INLINE void shs__x86_to_i16(int16_t *p, __m128i v, size_t n) { shs__x86_put(p, _mm_packs_epi32(v, v), 2 * n); }
+SHS__INLINE void shs__x86_to_u8(uint8_t *p, __m128i v, size_t n) {
+    v = _mm_packs_epi32(v, v);
+    shs__x86_put(p, _mm_packus_epi16(v, v), n);
+}
+SHS__INLINE void shs__x86_to_u16(uint16_t *p, __m128i v, size_t n) { /* by way of what is signed */
+    v = _mm_sub_epi32(v, _mm_set1_epi32(32768));
+    shs__x86_put(p, _mm_xor_si128(_mm_packs_epi32(v, v), _mm_set1_epi16(-32768)), 2 * n);
+}
+#ifndef SPARSEHS_NO_DOUBLE /* without sums that wide nothing multiplies integers */
+SHS__INLINE __m128i shs__x86_max(__m128i a, __m128i b) {
+    const __m128i larger = _mm_cmpgt_epi32(a, b);
+    return _mm_or_si128(_mm_and_si128(larger, a), _mm_andnot_si128(larger, b));
+}
+#endif
+
+/* Which kernels the processor and its operating system can run. The answer is kept, since in a virtual machine the question
+   takes a microsecond and more: threads that ask at the same time write the same. */
+enum { SHS__CPU_ASKED = 1, SHS__CPU_AVX2 = 2, SHS__CPU_AVX512 = 4, SHS__CPU_VNNI = 8 };
+SHS__PRIVATE int shs__x86_cpu(void) {
+    static volatile int known;
+    int said = known;
+    if (!said) {
+        unsigned first[4] = {0, 0, 0, 0}, more[4] = {0, 0, 0, 0}, leaves, kept = 0; /* eax, ebx, ecx, edx */
+#ifdef _MSC_VER
+        __cpuidex((int *)first, 0, 0);
+        leaves = first[0];
+        __cpuidex((int *)first, 1, 0);
+        if (leaves >= 7) __cpuidex((int *)more, 7, 0);
+        if (first[2] >> 27 & 1) kept = (unsigned)_xgetbv(0);
+#else
+        unsigned high;
+        leaves = (unsigned)__get_cpuid_max(0, NULL);
+        __cpuid_count(1, 0, first[0], first[1], first[2], first[3]);
+        if (leaves >= 7) __cpuid_count(7, 0, more[0], more[1], more[2], more[3]);
+        if (first[2] >> 27 & 1) __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+#endif
+        said = SHS__CPU_ASKED;
+        if ((kept & 0x6) == 0x6 && (first[2] >> 12 & 1) && (more[1] >> 5 & 1)) said |= SHS__CPU_AVX2; /* and FMA */
+        if ((said & SHS__CPU_AVX2) && (kept & 0xe6) == 0xe6 && (more[1] & 0xc0030000u) == 0xc0030000u) /* F, DQ, BW, VL */
+            said |= SHS__CPU_AVX512 | (more[2] >> 11 & 1 ? SHS__CPU_VNNI : 0);
+        known = said;
+    }
+    return said;
+}
+#else
+#include <arm_neon.h>
+
+/* Integers of 32 bits from the first four bytes or halves in memory, or fewer, and stored as such. */
+SHS__INLINE uint8x8_t shs__neon_few(const void *p, size_t bytes) {
+    uint64_t few = 0;
+    memcpy(&few, p, bytes);
+    return vcreate_u8(few);
+}
+SHS__INLINE int32x4_t shs__neon_u8(const void *p, size_t n) {
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(shs__neon_few(p, n)))));
+}
+SHS__INLINE int32x4_t shs__neon_u16(const void *p, size_t n) {
+    return vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(shs__neon_few(p, 2 * n))));
+}
+SHS__INLINE int32x4_t shs__neon_i16(const void *p, size_t n) {
+    return vmovl_s16(vreinterpret_s16_u8(shs__neon_few(p, 2 * n)));
+}
+SHS__INLINE void shs__neon_put_u16(void *p, int32x4_t v, size_t n) { /* signed ones too: their low bits */
+    uint64_t few = vget_lane_u64(vreinterpret_u64_u16(vmovn_u32(vreinterpretq_u32_s32(v))), 0);
+    memcpy(p, &few, 2 * n);
+}
+SHS__INLINE void shs__neon_put_u8(void *p, int32x4_t v, size_t n) {
+    uint16x4_t halves = vmovn_u32(vreinterpretq_u32_s32(v));
+    uint64_t few = vget_lane_u64(vreinterpret_u64_u8(vmovn_u16(vcombine_u16(halves, halves))), 0);
+    memcpy(p, &few, n);
+}
+#endif
 #endif
 
 /* Whether further instances are wanted, and in the float build the kernels of pixels in double; and the name by which this file
@@ -2440,8 +2561,8 @@ typedef struct shs__contrast_kernels {
 #error "sparsehs: SPARSEHS_FILE is no file. Leave it out, or give the name as seen from the folder of sparsehs.h"
 #endif
 #endif
-#if defined(SHS__SIMD) && defined(__x86_64__) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) &&      \
-    !defined(_MSC_VER) && __STDC_HOSTED__ && defined(__has_include)
+#if defined(SHS__SIMD) && defined(SHS__X64) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) &&        \
+    defined(__has_include) && (defined(SHS__INTRINSICS) || (__STDC_HOSTED__ && !defined(_MSC_VER)))
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
 #define SHS__AVX_WANTED
 #endif
@@ -2483,7 +2604,7 @@ typedef struct shs__contrast_kernels {
 #ifdef SHS__AVX2
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
+#elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #endif
@@ -2500,7 +2621,7 @@ typedef struct shs__contrast_kernels {
 #endif
 #ifdef __clang__
 #pragma clang attribute pop
-#else
+#elif defined(__GNUC__)
 #pragma GCC pop_options
 #endif
 #endif
@@ -2508,7 +2629,7 @@ typedef struct shs__contrast_kernels {
 #ifdef SHS__AVX512
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
-#else
+#elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
 #endif
@@ -2525,7 +2646,7 @@ typedef struct shs__contrast_kernels {
 #endif
 #ifdef __clang__
 #pragma clang attribute pop
-#else
+#elif defined(__GNUC__)
 #pragma GCC pop_options
 #endif
 #endif
@@ -2549,10 +2670,25 @@ typedef struct shs__contrast_kernels {
 
 /* The base has the vectors that the flags allow. */
 #if defined(SHS__SIMD) && !defined(SHS__VECTOR_BYTES)
-#if defined(__FMA__) && defined(__x86_64__)
+#if (defined(__FMA__) && defined(__x86_64__)) || (defined(SHS__INTRINSICS) && defined(SHS__ARM64))
 #define SHS__FUSED
 #endif
-#if defined(__AVX512F__)
+#ifdef SHS__INTRINSICS /* those whose names are known here */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(SHS__FUSED)
+#define SHS__VECTOR_BYTES 64
+#define SHS__BASE "AVX-512"
+#elif defined(__AVX2__) && defined(SHS__FUSED)
+#define SHS__VECTOR_BYTES 32
+#define SHS__BASE "AVX2"
+#elif defined(SHS__X64)
+#undef SHS__FUSED
+#define SHS__VECTOR_BYTES 16
+#define SHS__BASE "SSE2"
+#else
+#define SHS__VECTOR_BYTES 16
+#define SHS__BASE "NEON"
+#endif
+#elif defined(__AVX512F__)
 #define SHS__VECTOR_BYTES 64
 #define SHS__BASE "AVX-512"
 #elif defined(__AVX__)
@@ -2572,7 +2708,10 @@ typedef struct shs__contrast_kernels {
 #define SHS__VECTOR_BYTES 16
 #define SHS__BASE "16-byte vectors"
 #endif
-#if defined(__AVX512F__) && defined(__AVX512BW__)
+#if defined(SHS__INTRINSICS) && (defined(SHS__X64) || defined(__ARM_FEATURE_DOTPROD))
+#define SHS__WORDS_BYTES SHS__VECTOR_BYTES
+#elif defined(SHS__INTRINSICS)
+#elif defined(__AVX512F__) && defined(__AVX512BW__)
 #define SHS__WORDS_BYTES 64
 #elif defined(__AVX2__)
 #define SHS__WORDS_BYTES 32
@@ -2591,7 +2730,7 @@ typedef struct shs__contrast_kernels {
 
 /* gcc multiplies and adds in one operation of its own accord in its GNU modes only, clang within an expression; nothing
    here depends on whether it happens. The pragma has to end with the text, or it would change the user's code. */
-#if defined(SHS__SIMD) && !defined(__clang__)
+#if defined(SHS__SIMD) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
 #endif
@@ -2626,7 +2765,6 @@ typedef int32_t SHS__IN(lane);
 #endif
 #define shs__vec SHS__IN(vec)
 #define shs__wvec SHS__IN(wvec)
-#define shs__mask SHS__IN(mask)
 #ifdef SHS__VECTOR_BYTES
 #define SHS__LANES (SHS__VECTOR_BYTES / (int)sizeof(shs__element))
 #define SHS__WLANES (SHS__VECTOR_BYTES / (int)sizeof(shs_wide))
@@ -2681,8 +2819,373 @@ typedef int32_t SHS__IN(lane);
 #define SHS__ONE_ABOVE(a, b) ((a) > (b))
 #define SHS__ONE_PICK(condition, a, b) ((condition) ? (a) : (b))
 
+#if defined(SHS__VECTOR_BYTES) && defined(SHS__INTRINSICS)
+/* The compiler's functions for single instructions. SHS__OP(add_) is the one for elements, such as _mm512_add_ps, and SHS__WOP
+   the one for shs_wide. What has other names for vectors of 16, 32 and 64 bytes has a line for each. Indices are integers
+   in the lanes of a float, or whole numbers of type double. */
+#ifdef SHS__ELEMENT_64
+#define SHS__PS SHS__F64
+#else
+#define SHS__PS SHS__F32
+#endif
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__WPS SHS__F32
+#else
+#define SHS__WPS SHS__F64
+#endif
+#define SHS__SIZED(name, kind) SHS__JOIN(name, SHS__JOIN(SHS__VECTOR_BYTES, kind))
+#define shs__index shs__vec
+#define shs__whole shs__vec
+#define shs__mask SHS__SIZED(SHS__MASK_, SHS__PS)
+#define SHS__PICK_INDEX(mask, i, j) SHS__PICK(mask, i, j)
+#define SHS__WHOLE(k) (k)
+#define SHS__SWAP(bytes, v) SHS__SIZED(SHS__JOIN(SHS__SWAP, SHS__JOIN(bytes, _)), SHS__PS)(v)
+#define SHS__WSWAP(bytes, v) SHS__SIZED(SHS__JOIN(SHS__SWAP, SHS__JOIN(bytes, _)), SHS__WPS)(v)
+#if defined(SHS__ELEMENT_64) || defined(SPARSEHS_NO_DOUBLE)
+#define SHS__WIDEN(p) SHS__WLOAD(p)
+#define SHS__WSTORE_ELEMENT(p, w) SHS__WSTORE(p, w)
+#else
+#define SHS__WIDEN(p) SHS__LOAD_F32(p)
+#define SHS__WSTORE_ELEMENT(p, w) SHS__WSTORE_F32(p, w)
+#endif
+/* A number that moves k to the lowest bits of the fraction: shifted up they are the exponent of 2^-k. */
+#ifdef SHS__ELEMENT_64
+#define SHS__MAGIC (6755399441055744.0 + SHS__BIAS)
+#else
+#define SHS__MAGIC (12582912.0f + SHS__BIAS)
+#endif
+#define SHS__SHRINK(v, k) SHS__MUL(SHS__MUL(v, SHS__POWER(SHS__HALF(k))), SHS__POWER(SHS__SUB(k, SHS__HALF(k))))
+#define SHS__HALF(k) SHS__TRUNCATE(SHS__MUL(k, SHS__ALL((shs__element)0.5)))
+#define SHS__POWER(k) SHS__SHIFT_TO_EXPONENT(SHS__SUB(SHS__ALL(SHS__MAGIC), k))
+
+#ifdef SHS__X64
+#define SHS__F32 ps
+#define SHS__F64 pd
+#if SHS__VECTOR_BYTES == 64
+#define SHS__MM _mm512_
+#define SHS__SI 512
+#elif SHS__VECTOR_BYTES == 32
+#define SHS__MM _mm256_
+#define SHS__SI 256
+#else
+#define SHS__MM _mm_
+#define SHS__SI 128
+#endif
+#define SHS__OF(name, kind) SHS__JOIN(SHS__MM, SHS__JOIN(name, kind))
+#define SHS__OP(name) SHS__OF(name, SHS__PS)
+#define SHS__WOP(name) SHS__OF(name, SHS__WPS)
+#define SHS__TYPE_64ps __m512
+#define SHS__TYPE_64pd __m512d
+#define SHS__TYPE_32ps __m256
+#define SHS__TYPE_32pd __m256d
+#define SHS__TYPE_16ps __m128
+#define SHS__TYPE_16pd __m128d
+#define SHS__MASK_64ps __mmask16
+#define SHS__MASK_64pd __mmask8
+#define SHS__MASK_32ps __m256
+#define SHS__MASK_32pd __m256d
+#define SHS__MASK_16ps __m128
+#define SHS__MASK_16pd __m128d
+#define SHS__PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+#define SHS__LOAD(p) SHS__OP(loadu_)(p)
+#define SHS__WLOAD(p) SHS__WOP(loadu_)(p)
+#define SHS__STORE(p, v) SHS__OP(storeu_)(p, v)
+#define SHS__WSTORE(p, v) SHS__WOP(storeu_)(p, v)
+#define SHS__ALL(x) SHS__OP(set1_)(x)
+#define SHS__WALL(x) SHS__WOP(set1_)(x)
+#define SHS__ADD(a, b) SHS__OP(add_)(a, b)
+#define SHS__SUB(a, b) SHS__OP(sub_)(a, b)
+#define SHS__MUL(a, b) SHS__OP(mul_)(a, b)
+#define SHS__DIV(a, b) SHS__OP(div_)(a, b)
+#define SHS__WADD(a, b) SHS__WOP(add_)(a, b)
+#define SHS__WSUB(a, b) SHS__WOP(sub_)(a, b)
+#define SHS__WMUL(a, b) SHS__WOP(mul_)(a, b)
+#define SHS__WDIV(a, b) SHS__WOP(div_)(a, b)
+#ifdef SHS__FUSED
+#define SHS__FMA(a, b, c) SHS__OP(fmadd_)(a, b, c)
+#define SHS__FMS(a, b, c) SHS__OP(fmsub_)(a, b, c)
+#define SHS__FNMA(a, b, c) SHS__OP(fnmadd_)(a, b, c)
+#define SHS__WFMA(a, b, c) SHS__WOP(fmadd_)(a, b, c)
+#define SHS__WFMS(a, b, c) SHS__WOP(fmsub_)(a, b, c)
+#else
+#define SHS__FMA(a, b, c) SHS__ADD(SHS__MUL(a, b), c)
+#define SHS__FMS(a, b, c) SHS__SUB(SHS__MUL(a, b), c)
+#define SHS__FNMA(a, b, c) SHS__SUB(c, SHS__MUL(a, b))
+#define SHS__WFMA(a, b, c) SHS__WADD(SHS__WMUL(a, b), c)
+#define SHS__WFMS(a, b, c) SHS__WSUB(SHS__WMUL(a, b), c)
+#endif
+#define SHS__COMPARE_64(kind, how, a, b) SHS__JOIN(_mm512_cmp_, SHS__JOIN(kind, _mask))(a, b, SHS__JOIN(SHS__CMP_, how))
+#define SHS__COMPARE_32(kind, how, a, b) SHS__JOIN(_mm256_cmp_, kind)(a, b, SHS__JOIN(SHS__CMP_, how))
+#define SHS__COMPARE_16(kind, how, a, b) SHS__JOIN(_mm_cmp, SHS__JOIN(how, SHS__JOIN(_, kind)))(a, b)
+#define SHS__CMP_gt _CMP_GT_OQ
+#define SHS__CMP_eq _CMP_EQ_OQ
+#define SHS__CMP_unord _CMP_UNORD_Q
+#define SHS__COMPARE(kind, how, a, b) SHS__JOIN(SHS__COMPARE_, SHS__VECTOR_BYTES)(kind, how, a, b)
+#define SHS__ABOVE(a, b) SHS__COMPARE(SHS__PS, gt, a, b)
+#define SHS__WABOVE(a, b) SHS__COMPARE(SHS__WPS, gt, a, b)
+#define SHS__IS_NAN(v) SHS__COMPARE(SHS__PS, unord, v, v)
+#define SHS__PICK_64(kind, mask, a, b) SHS__OF(mask_blend_, kind)(mask, b, a)
+#define SHS__PICK_32(kind, mask, a, b) SHS__OF(blendv_, kind)(b, a, mask)
+#define SHS__PICK_16(kind, mask, a, b) SHS__OF(or_, kind)(SHS__OF(and_, kind)(mask, a), SHS__OF(andnot_, kind)(mask, b))
+#define SHS__PICK(mask, a, b) SHS__JOIN(SHS__PICK_, SHS__VECTOR_BYTES)(SHS__PS, mask, a, b)
+#define SHS__WPICK(mask, a, b) SHS__JOIN(SHS__PICK_, SHS__VECTOR_BYTES)(SHS__WPS, mask, a, b)
+#if SHS__VECTOR_BYTES == 64
+#define SHS__WHERE(mask, x) SHS__OP(maskz_mov_)(mask, x)
+#define SHS__MASK_OR_AND(a, b, c) ((shs__mask)((a) | ((b) & (c))))
+#else
+#define SHS__WHERE(mask, x) SHS__OP(and_)(mask, x)
+#define SHS__MASK_OR_AND(a, b, c) SHS__OP(or_)(a, SHS__OP(and_)(b, c))
+#endif
+#define SHS__WINS(b, a, j, i) SHS__MASK_OR_AND(SHS__ABOVE(b, a), SHS__COMPARE(SHS__PS, eq, b, a), SHS__EARLIER(j, i))
+/* The same bits as integers, and back. */
+#define SHS__OF_BITS(v) SHS__JOIN(SHS__MM, SHS__JOIN(SHS__JOIN(castsi, SHS__SI), SHS__JOIN(_, SHS__PS)))(v)
+#define SHS__BITS(v) SHS__JOIN(SHS__MM, SHS__JOIN(SHS__JOIN(cast, SHS__PS), SHS__JOIN(_si, SHS__SI)))(v)
+#ifdef SHS__ELEMENT_64
+#define SHS__INDICES(i) SHS__ALL((double)(i))
+#define SHS__EARLIER(j, i) SHS__ABOVE(i, j)
+#define SHS__ADD_INDICES(i, j) SHS__ADD(i, j)
+#define SHS__EPI epi64
+#define SHS__ALL_BITS_64(x) _mm512_set1_epi64(x)
+#define SHS__ALL_BITS_32(x) _mm256_set1_epi64x(x)
+#define SHS__ALL_BITS_16(x) _mm_set1_epi64x(x)
+#define SHS__ALL_BITS(x) SHS__OF_BITS(SHS__JOIN(SHS__ALL_BITS_, SHS__VECTOR_BYTES)(x))
+#else
+#define SHS__EPI epi32
+#define SHS__ALL_BITS(x) SHS__OF_BITS(SHS__OF(set1_, epi32)(x))
+#define SHS__INDICES(i) SHS__ALL_BITS(i)
+#define SHS__EARLIER_64(a, b) _mm512_cmpgt_epi32_mask(a, b)
+#define SHS__EARLIER_32(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
+#define SHS__EARLIER_16(a, b) _mm_castsi128_ps(_mm_cmpgt_epi32(a, b))
+#define SHS__EARLIER(j, i) SHS__JOIN(SHS__EARLIER_, SHS__VECTOR_BYTES)(SHS__BITS(i), SHS__BITS(j))
+#define SHS__ADD_INDICES(i, j) SHS__OF_BITS(SHS__OF(add_, epi32)(SHS__BITS(i), SHS__BITS(j)))
+#endif
+#define SHS__ABS(v) SHS__OP(and_)(SHS__ALL_BITS(SHS__LANE_MAX), v)
+#define SHS__SIGNED_AS(a, v) SHS__OP(or_)(a, SHS__OP(and_)(SHS__ALL_BITS(~SHS__LANE_MAX), v))
+#define SHS__OR_EXPONENT(flags, v, least)                                                                              \
+    SHS__OP(or_)(flags, SHS__OF_BITS(SHS__OF(sub_, SHS__EPI)(SHS__BITS(SHS__ALL_BITS((least)-1)),                      \
+                                                             SHS__BITS(SHS__OP(and_)(v, SHS__ALL_BITS(SHS__EXPONENT))))))
+#define SHS__SHIFT_TO_EXPONENT(v) SHS__OF_BITS(SHS__OF(slli_, SHS__EPI)(SHS__BITS(v), SHS__FRACTION))
+#define SHS__TO_INTS(kind, v) SHS__OF(cvtt, SHS__JOIN(kind, _epi32))(v)
+#define SHS__TRUNCATE(v) SHS__OP(cvtepi32_)(SHS__TO_INTS(SHS__PS, v))
+#if SHS__VECTOR_BYTES == 64
+#undef SHS__SHRINK
+#define SHS__SHRINK(v, k) SHS__OP(scalef_)(v, SHS__SUB(SHS__ALL(0), k))
+#endif
+#define SHS__SWAP32_64ps(v) _mm512_shuffle_f32x4(v, v, 0x4e)
+#define SHS__SWAP16_64ps(v) _mm512_shuffle_f32x4(v, v, 0xb1)
+#define SHS__SWAP8_64ps(v) _mm512_permute_ps(v, 0x4e)
+#define SHS__SWAP4_64ps(v) _mm512_permute_ps(v, 0xb1)
+#define SHS__SWAP32_64pd(v) _mm512_shuffle_f64x2(v, v, 0x4e)
+#define SHS__SWAP16_64pd(v) _mm512_shuffle_f64x2(v, v, 0xb1)
+#define SHS__SWAP8_64pd(v) _mm512_permute_pd(v, 0x55)
+#define SHS__SWAP16_32ps(v) _mm256_permute2f128_ps(v, v, 1)
+#define SHS__SWAP8_32ps(v) _mm256_permute_ps(v, 0x4e)
+#define SHS__SWAP4_32ps(v) _mm256_permute_ps(v, 0xb1)
+#define SHS__SWAP16_32pd(v) _mm256_permute2f128_pd(v, v, 1)
+#define SHS__SWAP8_32pd(v) _mm256_permute_pd(v, 5)
+#define SHS__SWAP8_16ps(v) _mm_shuffle_ps(v, v, 0x4e)
+#define SHS__SWAP4_16ps(v) _mm_shuffle_ps(v, v, 0xb1)
+#define SHS__SWAP8_16pd(v) _mm_shuffle_pd(v, v, 1)
+/* Kinds of numbers: integers of 32 bits on the way, as many as the vector has lanes. */
+#define SHS__INTS_64ps(type, p) SHS__JOIN(SHS__INTS16_, type)(p)
+#define SHS__INTS_64pd(type, p) SHS__JOIN(SHS__INTS8_, type)(p)
+#define SHS__INTS_32ps(type, p) SHS__JOIN(SHS__INTS8_, type)(p)
+#define SHS__INTS_32pd(type, p) SHS__JOIN(SHS__INTS4_, type)(p)
+#define SHS__INTS_16ps(type, p) SHS__JOIN(SHS__INTS4_, type)(p)
+#define SHS__INTS_16pd(type, p) SHS__JOIN(SHS__INTS2_, type)(p)
+#define SHS__INTS16_u8(p) _mm512_cvtepu8_epi32(SHS__LOAD128(p))
+#define SHS__INTS16_i16(p) _mm512_cvtepi16_epi32(SHS__LOAD256(p))
+#define SHS__INTS16_u16(p) _mm512_cvtepu16_epi32(SHS__LOAD256(p))
+#define SHS__INTS8_u8(p) _mm256_cvtepu8_epi32(SHS__LOAD64(p))
+#define SHS__INTS8_i16(p) _mm256_cvtepi16_epi32(SHS__LOAD128(p))
+#define SHS__INTS8_u16(p) _mm256_cvtepu16_epi32(SHS__LOAD128(p))
+#define SHS__INTS8_i32(p) SHS__LOAD256(p)
+#define SHS__INTS4_u8(p) shs__x86_from_u8(shs__x86_few(p, 4))
+#define SHS__INTS4_i16(p) shs__x86_from_i16(SHS__LOAD64(p))
+#define SHS__INTS4_u16(p) shs__x86_from_u16(SHS__LOAD64(p))
+#define SHS__INTS4_i32(p) SHS__LOAD128(p)
+#define SHS__INTS2_u8(p) shs__x86_from_u8(shs__x86_few(p, 2))
+#define SHS__INTS2_i16(p) shs__x86_from_i16(shs__x86_few(p, 4))
+#define SHS__INTS2_u16(p) shs__x86_from_u16(shs__x86_few(p, 4))
+#define SHS__INTS2_i32(p) SHS__LOAD64(p)
+#define SHS__LOAD256(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define SHS__LOAD128(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define SHS__LOAD64(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#define SHS__LOAD_U8(p) SHS__OP(cvtepi32_)(SHS__SIZED(SHS__INTS_, SHS__PS)(u8, p))
+#define SHS__LOAD_I16(p) SHS__OP(cvtepi32_)(SHS__SIZED(SHS__INTS_, SHS__PS)(i16, p))
+#define SHS__LOAD_U16(p) SHS__OP(cvtepi32_)(SHS__SIZED(SHS__INTS_, SHS__PS)(u16, p))
+#define SHS__WLOAD_I32(p) SHS__WOP(cvtepi32_)(SHS__SIZED(SHS__INTS_, SHS__WPS)(i32, p))
+#define SHS__LOAD_F32(p) SHS__JOIN(SHS__LOAD_F32_, SHS__VECTOR_BYTES)(p)
+#define SHS__LOAD_F32_64(p) _mm512_cvtps_pd(_mm256_loadu_ps(p))
+#define SHS__LOAD_F32_32(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
+#define SHS__LOAD_F32_16(p) _mm_cvtps_pd(_mm_castsi128_ps(SHS__LOAD64(p)))
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__WSTORE_F32(p, w) SHS__WSTORE(p, w)
+#else
+#define SHS__WSTORE_F32(p, w) SHS__JOIN(SHS__WSTORE_F32_, SHS__VECTOR_BYTES)(p, w)
+#endif
+#define SHS__WSTORE_F32_64(p, w) _mm256_storeu_ps((float *)(p), _mm512_cvtpd_ps(w))
+#define SHS__WSTORE_F32_32(p, w) _mm_storeu_ps((float *)(p), _mm256_cvtpd_ps(w))
+#define SHS__WSTORE_F32_16(p, w) _mm_storel_epi64((__m128i *)(void *)(p), _mm_castps_si128(_mm_cvtpd_ps(w)))
+#define SHS__WSTORE_U8(p, w) SHS__SIZED(SHS__PUT_, SHS__WPS)(p, SHS__TO_INTS(SHS__WPS, w), u8, epi8)
+#define SHS__WSTORE_I16(p, w) SHS__SIZED(SHS__PUT_, SHS__WPS)(p, SHS__TO_INTS(SHS__WPS, w), i16, epi16)
+#define SHS__WSTORE_U16(p, w) SHS__SIZED(SHS__PUT_, SHS__WPS)(p, SHS__TO_INTS(SHS__WPS, w), u16, epi16)
+#define SHS__PUT_64ps(p, ints, type, narrow) SHS__JOIN(SHS__PUT16_, narrow)(p, ints)
+#define SHS__PUT_64pd(p, ints, type, narrow) SHS__JOIN(SHS__PUT8_, narrow)(p, ints)
+#define SHS__PUT_32ps(p, ints, type, narrow)                                                                           \
+    (SHS__JOIN(shs__x86_to_, type)(p, _mm256_castsi256_si128(ints), 4),                                                \
+     SHS__JOIN(shs__x86_to_, type)((p) + 4, _mm256_extracti128_si256(ints, 1), 4))
+#define SHS__PUT_32pd(p, ints, type, narrow) SHS__JOIN(shs__x86_to_, type)(p, ints, 4)
+#define SHS__PUT_16ps(p, ints, type, narrow) SHS__JOIN(shs__x86_to_, type)(p, ints, 4)
+#define SHS__PUT_16pd(p, ints, type, narrow) SHS__JOIN(shs__x86_to_, type)(p, ints, 2)
+#define SHS__PUT16_epi8(p, ints) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(ints))
+#define SHS__PUT16_epi16(p, ints) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_cvtepi32_epi16(ints))
+#define SHS__PUT8_epi8(p, ints) _mm_storel_epi64((__m128i *)(void *)(p), _mm256_cvtepi32_epi8(ints))
+#define SHS__PUT8_epi16(p, ints) _mm_storeu_si128((__m128i *)(void *)(p), _mm256_cvtepi32_epi16(ints))
+/* Sixteen bytes, whatever the vectors are. */
+#define SHS__OP16(name) SHS__JOIN(_mm_, SHS__JOIN(name, SHS__PS))
+#define SHS__LOAD_FEW(p) SHS__OP16(loadu_)(p)
+#define SHS__STORE_FEW(p, v) SHS__OP16(storeu_)(p, v)
+#define SHS__SCALE_FEW(scale, v) SHS__OP16(mul_)(SHS__OP16(set1_)(scale), v)
+#define SHS__ZIP_LOW(a, b) SHS__OP16(unpacklo_)(a, b)
+#define SHS__ZIP_HIGH(a, b) SHS__OP16(unpackhi_)(a, b)
+#define shs__few SHS__JOIN(SHS__TYPE_16, SHS__PS)
+#else /* NEON */
+#define SHS__F32 f32
+#define SHS__F64 f64
+#define SHS__OP(name) SHS__JOIN(name, SHS__PS)
+#define SHS__WOP(name) SHS__JOIN(name, SHS__WPS)
+#define SHS__TYPE_16f32 float32x4_t
+#define SHS__TYPE_16f64 float64x2_t
+#define SHS__MASK_16f32 uint32x4_t
+#define SHS__MASK_16f64 uint64x2_t
+#ifdef _MSC_VER
+#define SHS__PREFETCH(p) __prefetch(p)
+#else
+#define SHS__PREFETCH(p) __builtin_prefetch(p)
+#endif
+#define SHS__LOAD(p) SHS__OP(vld1q_)(p)
+#define SHS__WLOAD(p) SHS__WOP(vld1q_)(p)
+#define SHS__STORE(p, v) SHS__OP(vst1q_)(p, v)
+#define SHS__WSTORE(p, v) SHS__WOP(vst1q_)(p, v)
+#define SHS__ALL(x) SHS__OP(vdupq_n_)(x)
+#define SHS__WALL(x) SHS__WOP(vdupq_n_)(x)
+#define SHS__ADD(a, b) SHS__OP(vaddq_)(a, b)
+#define SHS__SUB(a, b) SHS__OP(vsubq_)(a, b)
+#define SHS__MUL(a, b) SHS__OP(vmulq_)(a, b)
+#define SHS__DIV(a, b) SHS__OP(vdivq_)(a, b)
+#define SHS__WADD(a, b) SHS__WOP(vaddq_)(a, b)
+#define SHS__WSUB(a, b) SHS__WOP(vsubq_)(a, b)
+#define SHS__WMUL(a, b) SHS__WOP(vmulq_)(a, b)
+#define SHS__WDIV(a, b) SHS__WOP(vdivq_)(a, b)
+#define SHS__FMA(a, b, c) SHS__OP(vfmaq_)(c, a, b)
+#define SHS__FMS(a, b, c) SHS__OP(vnegq_)(SHS__OP(vfmsq_)(c, a, b))
+#define SHS__FNMA(a, b, c) SHS__OP(vfmsq_)(c, a, b)
+#define SHS__WFMA(a, b, c) SHS__WOP(vfmaq_)(c, a, b)
+#define SHS__WFMS(a, b, c) SHS__WOP(vnegq_)(SHS__WOP(vfmsq_)(c, a, b))
+#define SHS__ABOVE(a, b) SHS__OP(vcgtq_)(a, b)
+#define SHS__WABOVE(a, b) SHS__WOP(vcgtq_)(a, b)
+#define SHS__PICK(mask, a, b) SHS__OP(vbslq_)(mask, a, b)
+#define SHS__WPICK(mask, a, b) SHS__WOP(vbslq_)(mask, a, b)
+#define SHS__WHERE(mask, x) SHS__PICK(mask, x, SHS__ALL(0))
+#define SHS__IS_NAN(v) SHS__ABOVE_ALL(SHS__BITS(SHS__ABS(v)), SHS__EXPONENT)
+#define SHS__ABS(v) SHS__OP(vabsq_)(v)
+#define SHS__TRUNCATE(v) SHS__OP(vrndq_)(v)
+#ifdef SHS__ELEMENT_64
+#define SHS__BITS(v) vreinterpretq_s64_f64(v)
+#define SHS__OF_BITS(v) vreinterpretq_f64_s64(v)
+#define SHS__ABOVE_ALL(v, x) vcgtq_s64(v, vdupq_n_s64(x))
+#define SHS__INDICES(i) SHS__ALL((double)(i))
+#define SHS__ADD_INDICES(i, j) SHS__ADD(i, j)
+#define SHS__WINS(b, a, j, i) vorrq_u64(SHS__ABOVE(b, a), vandq_u64(vceqq_f64(b, a), SHS__ABOVE(i, j)))
+#define SHS__SIGNED_AS(a, v) vbslq_f64(vdupq_n_u64((uint64_t)1 << 63), v, a)
+#define SHS__OR_EXPONENT(flags, v, least)                                                                              \
+    SHS__OF_BITS(vorrq_s64(SHS__BITS(flags), vsubq_s64(vdupq_n_s64((least)-1),                                         \
+                                                       vandq_s64(SHS__BITS(v), vdupq_n_s64(SHS__EXPONENT)))))
+#define SHS__SHIFT_TO_EXPONENT(v) SHS__OF_BITS(vshlq_n_s64(SHS__BITS(v), SHS__FRACTION))
+#define SHS__OF_INTS(v) vcvtq_f64_s64(vmovl_s32(vget_low_s32(v)))
+#else
+#define SHS__BITS(v) vreinterpretq_s32_f32(v)
+#define SHS__OF_BITS(v) vreinterpretq_f32_s32(v)
+#define SHS__ABOVE_ALL(v, x) vcgtq_s32(v, vdupq_n_s32(x))
+#define SHS__INDICES(i) SHS__OF_BITS(vdupq_n_s32(i))
+#define SHS__ADD_INDICES(i, j) SHS__OF_BITS(vaddq_s32(SHS__BITS(i), SHS__BITS(j)))
+#define SHS__WINS(b, a, j, i)                                                                                          \
+    vorrq_u32(SHS__ABOVE(b, a), vandq_u32(vceqq_f32(b, a), vcgtq_s32(SHS__BITS(i), SHS__BITS(j))))
+#define SHS__SIGNED_AS(a, v) vbslq_f32(vdupq_n_u32((uint32_t)1 << 31), v, a)
+#define SHS__OR_EXPONENT(flags, v, least)                                                                              \
+    SHS__OF_BITS(vorrq_s32(SHS__BITS(flags), vsubq_s32(vdupq_n_s32((least)-1),                                         \
+                                                       vandq_s32(SHS__BITS(v), vdupq_n_s32(SHS__EXPONENT)))))
+#define SHS__SHIFT_TO_EXPONENT(v) SHS__OF_BITS(vshlq_n_s32(SHS__BITS(v), SHS__FRACTION))
+#define SHS__OF_INTS(v) vcvtq_f32_s32(v)
+#endif
+#define SHS__SWAP8_16f32(v) vextq_f32(v, v, 2)
+#define SHS__SWAP4_16f32(v) vrev64q_f32(v)
+#define SHS__SWAP8_16f64(v) vextq_f64(v, v, 1)
+#define SHS__LOAD_U8(p) SHS__OF_INTS(shs__neon_u8(p, SHS__LANES))
+#define SHS__LOAD_I16(p) SHS__OF_INTS(shs__neon_i16(p, SHS__LANES))
+#define SHS__LOAD_U16(p) SHS__OF_INTS(shs__neon_u16(p, SHS__LANES))
+#define SHS__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
+#define SHS__WLOAD_I32(p) vcvtq_f64_s64(vmovl_s32(vld1_s32(p)))
+#ifdef SPARSEHS_NO_DOUBLE
+#define SHS__TO_INTS(w) vcvtq_s32_f32(w)
+#define SHS__WSTORE_F32(p, w) SHS__WSTORE(p, w)
+#else
+#define SHS__TO_INTS(w) vcombine_s32(vmovn_s64(vcvtq_s64_f64(w)), vdup_n_s32(0))
+#define SHS__WSTORE_F32(p, w) vst1_f32((float *)(p), vcvt_f32_f64(w))
+#endif
+#define SHS__WSTORE_U8(p, w) shs__neon_put_u8(p, SHS__TO_INTS(w), SHS__WLANES)
+#define SHS__WSTORE_I16(p, w) shs__neon_put_u16(p, SHS__TO_INTS(w), SHS__WLANES)
+#define SHS__WSTORE_U16(p, w) shs__neon_put_u16(p, SHS__TO_INTS(w), SHS__WLANES)
+#define SHS__LOAD_FEW(p) SHS__LOAD(p)
+#define SHS__STORE_FEW(p, v) SHS__STORE(p, v)
+#define SHS__SCALE_FEW(scale, v) SHS__MUL(SHS__ALL(scale), v)
+#define SHS__ZIP_LOW(a, b) SHS__OP(vzip1q_)(a, b)
+#define SHS__ZIP_HIGH(a, b) SHS__OP(vzip2q_)(a, b)
+#define shs__few shs__vec
+#endif /* of processors */
+typedef SHS__SIZED(SHS__TYPE_, SHS__PS) shs__vec;
+typedef SHS__SIZED(SHS__TYPE_, SHS__WPS) shs__wvec;
+
+/* Four columns by four rows: of 8-byte elements in four blocks of two. */
+SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
+#ifdef SHS__ELEMENT_64
+    int i, j;
+    for (j = 0; j < 4; j += 2)
+        for (i = 0; i < 4; i += 2) {
+            shs__few a = SHS__LOAD_FEW(SHS__AT(s, lds, i, j)), b = SHS__LOAD_FEW(SHS__AT(s, lds, i, j + 1));
+            SHS__STORE_FEW(SHS__AT(d, ldd, j, i), SHS__SCALE_FEW(scale, SHS__ZIP_LOW(a, b)));
+            SHS__STORE_FEW(SHS__AT(d, ldd, j, i + 1), SHS__SCALE_FEW(scale, SHS__ZIP_HIGH(a, b)));
+        }
+#else
+    shs__few a = SHS__LOAD_FEW(s), b = SHS__LOAD_FEW(s + lds), c = SHS__LOAD_FEW(s + 2 * lds), e = SHS__LOAD_FEW(s + 3 * lds);
+    shs__few ac_low = SHS__ZIP_LOW(a, c), ac_high = SHS__ZIP_HIGH(a, c);
+    shs__few be_low = SHS__ZIP_LOW(b, e), be_high = SHS__ZIP_HIGH(b, e);
+    SHS__STORE_FEW(d, SHS__SCALE_FEW(scale, SHS__ZIP_LOW(ac_low, be_low)));
+    SHS__STORE_FEW(d + ldd, SHS__SCALE_FEW(scale, SHS__ZIP_HIGH(ac_low, be_low)));
+    SHS__STORE_FEW(d + 2 * ldd, SHS__SCALE_FEW(scale, SHS__ZIP_LOW(ac_high, be_high)));
+    SHS__STORE_FEW(d + 3 * ldd, SHS__SCALE_FEW(scale, SHS__ZIP_HIGH(ac_high, be_high)));
+#endif
+}
+SHS__INLINE void SHS__IN(copy_row)(shs__element *to, shs__element scale, const shs__element *from) {
+    const size_t few = 16 / sizeof *to;
+    size_t i;
+    for (i = 0; i < SHS__NR; i += few) SHS__STORE_FEW(to + i, SHS__SCALE_FEW(scale, SHS__LOAD_FEW(from + i)));
+}
+#define SHS__COPY_ROW(to, scale, from) SHS__IN(copy_row)(to, scale, from)
+/* The halves of a vector, of its half, and so on down to one lane, X(bytes). */
+#if SHS__VECTOR_BYTES == 64
+#define SHS__HALVES(X) X(32) X(16) X(8)
+#elif SHS__VECTOR_BYTES == 32
+#define SHS__HALVES(X) X(16) X(8)
+#else
+#define SHS__HALVES(X) X(8)
+#endif
+
+#else /* no intrinsics */
 /* Compilers with vectors of their own have operators. Pointers are read and written through types that claim no more alignment
    than one value has. */
+#define shs__mask SHS__IN(mask)
 #ifdef SHS__VECTOR_BYTES
 #define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias))
 typedef shs__element shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
@@ -2832,12 +3335,25 @@ SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element
 SHS__ANY_TYPE(row, shs__element, SHS__NR);
 #define SHS__COPY_ROW(to, scale, from) SHS__SET_ANY(row, to, (scale)*SHS__AT_ANY(row, from))
 #endif
+#endif /* operators */
 
 #ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
    wherever they lie. Compilers choose for themselves in each loop (gcc avoids chains of fused operations for some
    processors), so they are told. */
-#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES >= 32 && defined(SHS__FUSED)
+#if defined(SHS__INTRINSICS) && defined(SHS__VECTOR_BYTES)
+#define SHS__MULTIPLY_ADD(a, b, c) SHS__FMA(a, b, c)
+#ifndef SHS__FUSED
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) ((a) * (b) + (c))
+#elif defined(SHS__X64) && defined(SPARSEHS_DOUBLE)
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c)))
+#elif defined(SHS__X64)
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)))
+#else
+#define SHS__MULTIPLY_ADD_ONE(a, b, c) \
+    SHS__OP(vget_lane_)(SHS__OP(vfma_)(SHS__OP(vdup_n_)(c), SHS__OP(vdup_n_)(a), SHS__OP(vdup_n_)(b)), 0)
+#endif
+#elif defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES >= 32 && defined(SHS__FUSED)
 #ifdef __clang__
 #define SHS__SIGN unsigned /* of a mask of 16 lanes, as each compiler declares it */
 #else
@@ -2866,6 +3382,28 @@ SHS__ANY_TYPE(row, shs__element, SHS__NR);
 /* ---- kernels: vectors -------------------------------------------------------------------------------- >>k_vectors */
 
 /* The sum of all lanes: by halves, so that the chain of additions is short. */
+#if defined(SHS__VECTOR_BYTES) && defined(SHS__INTRINSICS)
+#define SHS__ADD_HALF(bytes) v = SHS__ADD(v, SHS__SWAP(bytes, v));
+#define SHS__WADD_HALF(bytes) v = SHS__WADD(v, SHS__WSWAP(bytes, v));
+SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) {
+    shs_real lanes[SHS__LANES];
+    SHS__HALVES(SHS__ADD_HALF)
+#ifndef SHS__ELEMENT_64
+    SHS__ADD_HALF(4)
+#endif
+    SHS__STORE(lanes, v);
+    return lanes[0];
+}
+SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) {
+    shs_wide lanes[SHS__WLANES];
+    SHS__HALVES(SHS__WADD_HALF)
+#ifdef SPARSEHS_NO_DOUBLE
+    SHS__WADD_HALF(4)
+#endif
+    SHS__WSTORE(lanes, v);
+    return lanes[0];
+}
+#else
 #ifdef SHS__VECTOR_BYTES
 #define SHS__ADD_HALVES(type, lanes, bytes)                                                                            \
     do {                                                                                                               \
@@ -2892,6 +3430,7 @@ SHS__ANY_TYPE(row, shs__element, SHS__NR);
 #endif
 SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) { SHS__SUM_LANES(shs_real, v); }
 SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) { SHS__SUM_LANES(shs_wide, v); }
+#endif
 
 /* Four independent sums, so that one addition need not wait for the one before. */
 SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *y) {
@@ -3017,7 +3556,7 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
    That is why the results do not depend on the cutting.
 
    The sums are variables of their own, made by macros: compilers put an array of them into memory. */
-#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(__x86_64__) || defined(__i386__) || defined(__arm__))
+#if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(SHS__X64) || defined(__i386__) || defined(__arm__))
 #define SHS__TILE_VECTORS 2 /* 8 of 16 registers hold sums, and a product needs one of its own */
 #else
 #define SHS__TILE_VECTORS 3 /* 12 of 16, or 24 of 32 */
@@ -3070,7 +3609,6 @@ SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 #define SHS__TILE_OF(vectors, columns)                                                                                 \
     SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a, vector, a_next, (const shs__element *)b,        \
                      column, b_next, add, (shs__element *)C, c_vector, c_column)
-SHS__DEFINE_TILE(tile, SHS__NR)
 
 #ifndef SHS__IN_WIDE
 #ifdef SHS__VECTOR_BYTES
@@ -3344,6 +3882,32 @@ typedef struct SHS__IN(champion) {
     } while (0)
 
 /* Half of the lanes against the other half; of equals the one that stood first. */
+#ifdef SHS__INTRINSICS
+#define SHS__DUEL(bytes)                                                                                               \
+    other = SHS__SWAP(bytes, best), there = SHS__SWAP(bytes, where), won = SHS__WINS(other, best, there, where);       \
+    best = SHS__PICK(won, other, best), where = SHS__PICK_INDEX(won, there, where);
+#ifdef SHS__ELEMENT_64
+typedef double SHS__IN(lane_index);
+#else
+typedef int32_t SHS__IN(lane_index);
+#endif
+SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
+    static const SHS__IN(lane_index) numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    SHS__IN(lane_index) index[SHS__LANES];
+    shs_real most[SHS__LANES];
+    shs__vec best = c->best, other;
+    shs__index where = SHS__ADD_INDICES(c->where, SHS__LOAD((const shs_real *)(const void *)numbers)), there;
+    shs__mask won;
+    SHS__HALVES(SHS__DUEL)
+#ifndef SHS__ELEMENT_64
+    SHS__DUEL(4)
+#endif
+    SHS__STORE(most, best);
+    SHS__STORE((shs_real *)(void *)index, where);
+    *value = most[0];
+    return (int)index[0];
+}
+#else
 #define SHS__DUEL(best, where, bytes)                                                                                  \
     do {                                                                                                               \
         typedef shs_real value_ SHS__ANY(shs_real, bytes);                                                             \
@@ -3394,6 +3958,7 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
     *value = most;
     return (int)index;
 }
+#endif
 
 #endif
 
@@ -3547,11 +4112,12 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
    in the float build: for elements of shs_real, and of shs_wide. */
 
 /* Integer products: where the compiler converts vectors, and a shs_wide has the 53 bits that their exact sums need. */
-#if defined(SHS__WORDS_BYTES) && (!(defined(__clang__) || __GNUC__ >= 9) || defined(SPARSEHS_NO_DOUBLE))
+#if defined(SHS__WORDS_BYTES) &&                                                                                       \
+    (defined(SPARSEHS_NO_DOUBLE) || !(defined(__clang__) || defined(SHS__INTRINSICS) || __GNUC__ >= 9))
 #undef SHS__WORDS_BYTES
 #endif
 /* Of words: pairs by pmaddwd, fours by vpdpbusd (VNNI, where the processor has it) or sdot (ARM). */
-#if defined(SHS__WORDS_BYTES) && defined(__aarch64__)
+#if defined(SHS__WORDS_BYTES) && !defined(SHS__X64) && !defined(__i386__)
 #define SHS__SDOT
 #elif defined(SHS__WORDS_BYTES)
 #define SHS__PMADD
@@ -3659,12 +4225,10 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
    they lie in this order. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
 #define SHS__PC 2 /* a group has no more */
-SHS__DEFINE_TILE(px_tile, SHS__PC)
-#define SHS__PX_TILE SHS__IN(px_tile)
 #else
 #define SHS__PC SHS__NR
-#define SHS__PX_TILE SHS__IN(tile)
 #endif
+SHS__DEFINE_TILE(px_tile, SHS__PC)
 
 /* P (bands x bands, lower triangle) += the tiles of products in C, in shs_wide. */
 SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) {
@@ -3787,6 +4351,45 @@ SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, co
 /* Operations on vectors of words: I before the name, LEFT and RIGHT are shifts (the second fills with the sign), and
    SUM_OF_PAIRS(a, b) is in each word the sum of two products of 16 bits. */
 #define shs__words SHS__IN(words)
+#ifdef SHS__INTRINSICS
+#ifdef SHS__X64
+#define SHS__IOP(name) SHS__OF(name, epi32)
+#define SHS__ISI(name) SHS__OF(name, SHS__JOIN(si, SHS__SI))
+#define SHS__WORDS_64 __m512i
+#define SHS__WORDS_32 __m256i
+#define SHS__WORDS_16 __m128i
+typedef SHS__JOIN(SHS__WORDS_, SHS__VECTOR_BYTES) shs__words;
+#define SHS__IALL(x) SHS__IOP(set1_)(x)
+#define SHS__ILOAD(p) SHS__ISI(loadu_)((const shs__words *)(const void *)(p))
+#define SHS__ISTORE(p, v) SHS__ISI(storeu_)((shs__words *)(void *)(p), v)
+#define SHS__ILOAD_U8(p) SHS__SIZED(SHS__INTS_, ps)(u8, p)
+#define SHS__ILOAD_I16(p) SHS__SIZED(SHS__INTS_, ps)(i16, p)
+#define SHS__ILOAD_U16(p) SHS__SIZED(SHS__INTS_, ps)(u16, p)
+#define SHS__IADD(a, b) SHS__IOP(add_)(a, b)
+#define SHS__ISUB(a, b) SHS__IOP(sub_)(a, b)
+#define SHS__IAND(a, b) SHS__ISI(and_)(a, b)
+#define SHS__IOR(a, b) SHS__ISI(or_)(a, b)
+#define SHS__IXOR(a, b) SHS__ISI(xor_)(a, b)
+#define SHS__ILEFT(v, bits) SHS__IOP(slli_)(v, bits)
+#define SHS__IRIGHT(v, bits) SHS__IOP(srai_)(v, bits)
+#if SHS__VECTOR_BYTES == 16
+#define SHS__IMAX(a, b) shs__x86_max(a, b)
+#else
+#define SHS__IMAX(a, b) SHS__IOP(max_)(a, b)
+#endif
+#define SHS__SUM_OF_PAIRS(a, b) SHS__OF(madd_, epi16)(a, b)
+#else
+typedef int32x4_t shs__words;
+#define SHS__IALL(x) vdupq_n_s32(x)
+#define SHS__ILOAD(p) vld1q_s32(p)
+#define SHS__ISTORE(p, v) vst1q_s32(p, v)
+#define SHS__ILOAD_U8(p) shs__neon_u8(p, 4)
+#define SHS__IADD(a, b) vaddq_s32(a, b)
+#define SHS__IOR(a, b) vorrq_s32(a, b)
+#define SHS__IXOR(a, b) veorq_s32(a, b)
+#define SHS__ILEFT(v, bits) vshlq_n_s32(v, bits)
+#endif
+#else
 typedef int32_t shs__words __attribute__((vector_size(SHS__WORDS_BYTES)));
 typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
 SHS__ANY_TYPE(any_words, int32_t, SHS__WL);
@@ -3828,7 +4431,10 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 #define SHS__MADD(a, b) __builtin_ia32_pmaddwd512_mask(a, b, (__extension__(shs__words){0}), 0xffff)
 #endif
 #define SHS__SUM_OF_PAIRS(a, b) ((shs__words)SHS__MADD((SHS__IN(halves))(a), (SHS__IN(halves))(b)))
+#endif
+#endif
 
+#ifdef SHS__PMADD
 /* Stores one word for two spectra at x and y; *most becomes the largest |x - shift| so far, lane by lane. */
 #define SHS__PAIR(load, x, y, shift, to, most)                                                                                 \
     do {                                                                                                                       \
@@ -3884,8 +4490,14 @@ SHS__INLINE shs__words SHS__IN(word_dot)(shs__factors how, shs__words sum, shs__
     if (how == SHS__PAIRS) return SHS__IADD(sum, SHS__SUM_OF_PAIRS(a, b));
 #endif
 #if defined(SHS__VNNI)
+#if !defined(__GNUC__) && !defined(__clang__)
+    sum = how == SHS__PAIRS_VNNI ? _mm512_dpwssd_epi32(sum, a, b) : _mm512_dpbusd_epi32(sum, a, b);
+#else
     if (how == SHS__PAIRS_VNNI) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
     else __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
+#endif
+#elif defined(SHS__SDOT) && defined(SHS__INTRINSICS)
+    sum = vdotq_s32(sum, vreinterpretq_s8_s32(a), vreinterpretq_s8_s32(b));
 #elif defined(SHS__SDOT)
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 #endif
@@ -4143,8 +4755,8 @@ SHS__PX_FUNCTION shs__vec SHS__IN(g_tanh)(shs__vec y, shs__vec *slope) {
     return g;
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_gauss)(shs__vec y, shs__vec *slope) {
-    shs__vec e = SHS__IN(exp_minus)(SHS__MUL(SHS__MUL(y, y), SHS__ALL((shs_real)0.5)));
-    *slope = SHS__MUL(SHS__FNMA(y, y, SHS__ALL(1)), e);
+    shs__vec q = SHS__MUL(y, y), e = SHS__IN(exp_minus)(SHS__MUL(q, SHS__ALL((shs_real)0.5)));
+    *slope = SHS__MUL(SHS__SUB(SHS__ALL(1), q), e);
     return SHS__MUL(y, e);
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_skew)(shs__vec y, shs__vec *slope) {
@@ -4254,7 +4866,7 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__IN(px_transpose),
     SHS__IN(px_pack),
     SHS__IN(px_sums),
-    SHS__PX_TILE,
+    SHS__IN(px_tile),
     SHS__IN(px_flush),
     SHS__IN(px_squares),
     SHS__IN(px_range),
@@ -4288,6 +4900,36 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__PC
 #undef SHS__EXPONENT
 #undef SHS__LANE_MAX
+#undef SHS__PS
+#undef SHS__WPS
+#undef SHS__MM
+#undef SHS__SI
+#undef SHS__FMA
+#undef SHS__FMS
+#undef SHS__FNMA
+#undef SHS__WFMA
+#undef SHS__WFMS
+#undef SHS__WHERE
+#undef SHS__MASK_OR_AND
+#undef SHS__WIDEN
+#undef SHS__WSTORE_ELEMENT
+#undef SHS__MAGIC
+#undef SHS__SHRINK
+#undef SHS__HALVES
+#undef SHS__INDICES
+#undef SHS__EARLIER
+#undef SHS__ADD_INDICES
+#undef SHS__EPI
+#undef SHS__ALL_BITS
+#undef SHS__IMAX
+#undef SHS__BITS
+#undef SHS__OF_BITS
+#undef SHS__ABOVE_ALL
+#undef SHS__WINS
+#undef SHS__SIGNED_AS
+#undef SHS__OR_EXPONENT
+#undef SHS__SHIFT_TO_EXPONENT
+#undef SHS__OF_INTS
 #undef SHS__BIAS
 #undef SHS__FRACTION
 #undef SHS__PX_LEAST
@@ -4295,7 +4937,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__PMADD
 #undef SHS__SDOT
 #undef SHS__WV
-#if defined(SHS__SIMD) && !defined(__clang__)
+#if defined(SHS__SIMD) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #ifdef SHS__WHOLE_VECTORS
@@ -4309,7 +4951,6 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__NR
 #undef SHS__ROWS_PAD
 #undef SHS__TILE_VECTORS
-#undef SHS__PX_TILE
 #undef SHS__MULTIPLY_ADD
 #undef SHS__MULTIPLY_ADD_ONE
 #undef SHS__FUSED
@@ -4331,6 +4972,12 @@ enum { SHS__INSTANCE_BASE, SHS__INSTANCE_AVX2, SHS__INSTANCE_AVX512, SHS__INSTAN
 /* Whether an instance was compiled and the processor, and its operating system, can run it. The bits that are asked for
    were set before main. */
 SHS__PRIVATE int shs__kernels_available(int instance) {
+#if defined(SHS__INTRINSICS) && defined(SHS__AVX512)
+#ifdef SHS__AVX2
+    if (instance == SHS__INSTANCE_AVX2) return (shs__x86_cpu() & SHS__CPU_AVX2) != 0;
+#endif
+    if (instance == SHS__INSTANCE_AVX512) return (shs__x86_cpu() & SHS__CPU_AVX512) != 0;
+#else
 #ifdef SHS__AVX2
     if (instance == SHS__INSTANCE_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
@@ -4338,6 +4985,7 @@ SHS__PRIVATE int shs__kernels_available(int instance) {
     if (instance == SHS__INSTANCE_AVX512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#endif
 #endif
     return instance == SHS__INSTANCE_BASE;
 }
@@ -10721,7 +11369,9 @@ typedef struct shs__moments_job {
 /* Whether the processor has the dot products of four bytes, and of pairs without a further addition, where they are known. */
 SHS__PRIVATE int shs__dots_there(void) {
     int there = shs__kernels_words()->pack_quads != NULL;
-#if defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
+#if defined(SHS__INTRINSICS) && defined(SHS__X64)
+    return there && (shs__x86_cpu() & SHS__CPU_VNNI);
+#elif defined(SHS__SIMD) && (defined(__x86_64__) || defined(__i386__))
     return there && __builtin_cpu_supports("avx512vnni");
 #else
     return there;

@@ -148,6 +148,8 @@ begin gcc-fast-math gcc && suite "" "" gcc -std=c99 -O2 -ffast-math
 begin gcc-double gcc && suite "" "" gcc -std=c99 -O2 -DSPARSEHS_DOUBLE
 begin gcc-double-fast-math gcc && suite "" "" gcc -std=c99 -O2 -ffast-math -DSPARSEHS_DOUBLE
 begin gcc-plain-c gcc && suite "" "" gcc -std=c99 -O2 -DSPARSEHS_NO_SIMD
+begin gcc-intrinsics gcc && suite "" "" gcc -std=c99 -O2 -DSPARSEHS_INTRINSICS
+begin clang-intrinsics clang && suite "" "" clang -std=c99 -O2 -DSPARSEHS_INTRINSICS
 for o in O0 O2 O3; do
     begin clang-$o clang && suite "" "" clang -std=c99 -$o
 done
@@ -169,7 +171,7 @@ begin c-standards gcc && every_part "" "" \
 if begin switches gcc; then
     cp sparsehs.h "$dir/renamed.h"
     every_part "" "" "-DSPARSEHS_STATIC,-DSPARSEHS_DOUBLE,-DSPARSEHS_NO_DOUBLE,-DSPARSEHS_NO_STDLIB,-DCOUNTING_ALLOCATOR,\
--DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,-DSPARSEHS_NO_SIMD,\
+-DSPARSEHS_NO_MATH,-DSPARSEHS_NO_MATH -DSPARSEHS_DOUBLE,-fopenmp,-fopenmp -DSPARSEHS_NO_OPENMP,-DSPARSEHS_NO_SIMD,-DSPARSEHS_INTRINSICS,\
 -DSPARSEHS_NO_CUBES,-DSPARSEHS_NO_SPARSE,-DSPARSEHS_NO_MODELS,-DSPARSEHS_NO_MODELS -DSPARSEHS_STATIC,-DSPARSEHS_NO_SPECTRA,-DSPARSEHS_NO_SPECTRA -DSPARSEHS_STATIC,\
 -DSPARSEHS_NO_CUBES -DSPARSEHS_STATIC,-DSPARSEHS_ONLY_CODING,-DSPARSEHS_ONLY_CODING -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB,-DSPARSEHS_NO_DISPATCH,\
 -DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC,\
@@ -201,16 +203,22 @@ if begin clang-everything clang clang++; then
     done
     finish "compiled only"
 fi
-# As Microsoft's compiler would see it: with clang's extensions and, plainer, without; stand-ins for Microsoft's headers.
+# As Microsoft's compiler would see it: with clang's extensions and, plainer, without; stand-ins for Microsoft's headers. There the
+# kernels are intrinsics, with MSVC_OPAQUE on types that have no operators. __forceinline is an extension of that compiler's own.
+plainer="-U__clang__ -U__GNUC__ -Wno-language-extension-token"
 clang_cl=clang-cl
 have clang-cl || clang_cl=clang-cl-14
 if begin clang-cl $clang_cl; then
     for language in TC TP; do
-        for s in "-DAS_CLANG" "-U__clang__ -U__GNUC__" "-U__clang__ -U__GNUC__ -DSPARSEHS_DOUBLE"; do
+        for s in "-DAS_CLANG" "-DSPARSEHS_INTRINSICS" "$plainer" "$plainer -DSPARSEHS_DOUBLE" "$plainer -DSPARSEHS_NO_DOUBLE" \
+            "$plainer -DSPARSEHS_NO_SIMD" "$plainer -DMSVC_OPAQUE" "$plainer -DMSVC_OPAQUE -DSPARSEHS_DOUBLE"; do
             # shellcheck disable=SC2086
             compile "$dir/$language$(echo "$s" | tr -d ' ').build" $clang_cl --target=x86_64-pc-windows-msvc /$language \
                 /W4 -Wpedantic -Wgnu -Wvla -I$here/msvc $s $implementation /O2 /Zs sparsehs.h
         done
+        # shellcheck disable=SC2086
+        compile "$dir/${language}arm64.build" $clang_cl --target=aarch64-pc-windows-msvc /$language \
+            /W4 -Wpedantic -Wgnu -Wvla -I$here/msvc $plainer $implementation /O2 /Zs sparsehs.h
     done
     finish "compiled only"
 fi
@@ -246,6 +254,8 @@ begin aarch64 aarch64-linux-gnu-gcc qemu-aarch64 && suite qemu-aarch64 "" aarch6
 # With sdot, the dot product of bytes. The emulator's processor has it.
 begin aarch64-dotprod aarch64-linux-gnu-gcc qemu-aarch64 && suite qemu-aarch64 "" aarch64-linux-gnu-gcc -std=c99 -O2 \
     -march=armv8.2-a+dotprod
+begin aarch64-intrinsics aarch64-linux-gnu-gcc qemu-aarch64 && suite qemu-aarch64 "" aarch64-linux-gnu-gcc -std=c99 -O2 \
+    -march=armv8.2-a+dotprod -DSPARSEHS_INTRINSICS
 begin armhf arm-linux-gnueabihf-gcc qemu-arm && suite qemu-arm "" arm-linux-gnueabihf-gcc -std=c99 -O2
 begin armhf-neon arm-linux-gnueabihf-gcc qemu-arm && suite qemu-arm "" arm-linux-gnueabihf-gcc -std=c99 -O2 -mfpu=neon
 begin riscv64 riscv64-linux-gnu-gcc qemu-riscv64 && suite qemu-riscv64 "" riscv64-linux-gnu-gcc -std=c99 -O2
@@ -269,6 +279,9 @@ libraries="-static -lpthread -lm"
 if begin mingw-w64 x86_64-w64-mingw32-gcc wine; then
     wine wineboot --init >"$dir/prefix.log" 2>&1 </dev/null
     suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1
+fi
+if begin mingw-w64-intrinsics x86_64-w64-mingw32-gcc wine; then
+    suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1 -DSPARSEHS_INTRINSICS
 fi
 
 # Debian keeps emscripten's own modules apart from other nodes'.
