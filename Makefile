@@ -137,7 +137,8 @@ $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alo
 # ---- tests -----------------------------------------------------------------------------------------------------------
 #: make test            all tests in float and double, with sanitizers in float, and the link checks
 #:                      (T=SUITE or T=SUITE/TEST: those alone, in float)
-#: make test-all        the same with sweeps over all sizes, with sanitizers in double too, with each compiler that is here
+#: make test-all        the same with sweeps over all sizes, with sanitizers in double and for hypercube too, with each compiler
+#:                      that is here
 #: make deps            install what the tests need with the system's package manager
 CHECKS := test-asan test-examples test-float test-double test-more check-links check-claims check-vendoring
 ifeq ($(T),)
@@ -148,7 +149,7 @@ test: build/float/test_$(firstword $(subst /, ,$(T)))
 	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
 endif
 test-all: export SHS_LONG := 1
-test-all: test-asandouble $(CHECKS)
+test-all: test-asandouble test-hypercube-asan $(CHECKS)
 	@echo "All tests passed."
 # $(call runs,variant,programs): run-VARIANT runs each of them by a target of its own, side by side where make has several jobs.
 # What fails is noted, and said again at the end, so that one failure does not hide another.
@@ -180,6 +181,13 @@ check-examples: | build $(BEFORE)
 	CC="$(CC)" sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))
 	build/examples_by/quickstart && build/examples_by/embedded
 test-hypercube: check-examples ; bash tests/test_hypercube.sh build/examples_by/hypercube
+# The same where every access of memory is checked. What stops there ends with a code that no test of an error expects.
+test-hypercube-asan: | build $(BEFORE)
+	$(if $(SANITIZE),@$(MAKE) build/asan/hypercube && ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 \
+		bash tests/test_hypercube.sh build/asan/hypercube,@echo "skipped: $(CC) has no sanitizers here")
+build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 test-pictures: check-examples ; bash tests/test_pictures.sh build/examples_by/denoise build/examples_by/train
 
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise.
