@@ -23,7 +23,7 @@
        6  sparse coding (Batch-OMP)        >>omp codes pursuit nonnegative omp_group omp_direct coder omp_public omp_engine
                                              omp_one omp_naive
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_start
-                                             learn_public
+                                             learn_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks
@@ -61,6 +61,7 @@
        SPARSEHS_NO_CUBES         impl  without sections 9 to 13: half of the code and of the compiler's time. sparsehs_cl.h
        SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
        SPARSEHS_NO_MODELS        impl  without section 12
+       SPARSEHS_NO_SPLIT         impl  without shs_engine_split
        SPARSEHS_NO_SPECTRA       impl  without section 13
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no vectors
@@ -184,6 +185,7 @@ typedef double shs_wide;
 #define shs_ksvd_naive SHS__LINK(ksvd_naive)
 #define shs_aksvd_naive SHS__LINK(aksvd_naive)
 #define shs_sgk_naive SHS__LINK(sgk_naive)
+#define shs_engine_split SHS__LINK(engine_split)
 #define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
 #define shs_mod_naive SHS__LINK(mod_naive)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
@@ -359,7 +361,8 @@ extern "C" {
     X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, as many as bands, not finite, or linearly dependent")                   \
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")\
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
-    X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")
+    X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")                          \
+    X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1568,6 +1571,29 @@ typedef struct shs_engine {
        stages, and so do ranks, which add up those sums. */
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
 } shs_engine;
+
+/* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session are
+   divided among the parts by their shares, each part has a session of its own over its signals, and sums are added in the order
+   of the parts, so that results do not depend on which part is faster. Cubes and products go to the first part alone.
+   Each stage is a parallel loop of the context over the parts: with one thread they take turns. A part's own loops run on its
+   worker; OpenMP gives each its share of the threads where OMP_MAX_ACTIVE_LEVELS is 2 or more. The allocator is called by
+   several parts at a time only if their stages call it; coding has no progress, and is not cancelled, but learning is, between
+   its iterations. What one part cannot do the split cannot: an update that others have done already is SHS_ENGINE_FAILED. */
+enum { SHS_SPLIT_MOST = 16 };
+typedef struct shs_split {
+    shs_engine engine; /* what ctx->engine points to; valid as long as this struct is, at this place */
+    int count;
+    const shs_engine *parts[SHS_SPLIT_MOST];
+    shs_wide shares[SHS_SPLIT_MOST];
+    /* Where it is set, by the caller, the first coding is timed in seconds of it, and later sessions are divided by the signals
+       a second of each part: to be used by one call at a time until then. Sums then depend on it as they do on shares. */
+    shs_wide (*clock_fn)(void);
+} shs_split;
+
+/* Of `count` engines, which must outlive it, none twice; NULL among them is a processor, which may be there several times.
+   shares: in what proportion signals are divided, 0 = none; NULL = evenly. More parts than signals are fine.
+   Errors: SHS_BAD_SPLIT, SHS_BAD_OUTPUT. */
+SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count, const shs_wide *shares, shs_split *split);
 
 #ifdef __cplusplus
 }
@@ -8501,6 +8527,43 @@ typedef struct shs__dl_learner {
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
 } shs__dl_learner;
 
+/* The session's part of the learner. */
+SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
+    size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
+    size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
+    size_t stretches = n + cells / SHS__USES_AN_ITEM;
+    w->coder.over.p = w->p, w->coder.over.n = w->n, w->coder.m = m;
+    w->coder.stride = stride, w->coder.options = &w->o->coding;
+    shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
+    if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
+    if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
+    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    if (w->o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
+    if (w->o->regularisation > 0)
+        w->solve =
+            SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(w->ctx), (size_t)stride, (size_t)stride + 1));
+    w->coded = SHS__CARVE(l, shs_real, atoms);
+    w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
+    w->uses.start = SHS__CARVE(l, size_t, n + 2);
+    w->uses.signal = SHS__CARVE(l, size_t, cells);
+    w->uses.slot = SHS__CARVE(l, int, cells);
+    w->x_new = SHS__CARVE(l, shs_real, cells);
+    w->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
+    w->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
+    w->overlap = SHS__CARVE(l, shs_wide, n);
+    w->usage = SHS__CARVE(l, size_t, n);
+}
+
+/* Where signals and codes are, and what the session's parts read and write. */
+SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, int ldy) {
+    shs__synthesis *e = &w->residual;
+    w->listed = &w->codes;
+    w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
+    e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
+    e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
+}
+
 /* A counting sort of the codes by atom. */
 SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
     const shs_codes *codes = w->listed;
@@ -8522,7 +8585,7 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
 SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     shs_status status;
     int j;
-    memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    if (D != w->coded) memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
     shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
     status = shs__coder_run(w->ctx, &w->coder, NULL, report);
     w->residual_done = 1, w->listed = &w->codes;
@@ -9305,35 +9368,13 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
-    size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
-    size_t stretches = n + cells / SHS__USES_AN_ITEM;
-    w->coder.over.p = w->p, w->coder.over.n = w->n, w->coder.m = m;
-    w->coder.stride = stride, w->coder.options = &w->o->coding;
-    shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
-    if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
-    if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
-    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
-    if (w->o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
-    if (w->o->regularisation > 0)
-        w->solve =
-            SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(w->ctx), (size_t)stride, (size_t)stride + 1));
-    w->coded = SHS__CARVE(l, shs_real, atoms);
-    w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
-    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
-    w->uses.start = SHS__CARVE(l, size_t, n + 2);
-    w->uses.signal = SHS__CARVE(l, size_t, cells);
-    w->uses.slot = SHS__CARVE(l, int, cells);
-    w->x_new = SHS__CARVE(l, shs_real, cells);
-    w->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    w->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
-    w->overlap = SHS__CARVE(l, shs_wide, n);
+    size_t p = (size_t)w->p, n = (size_t)w->n, atoms = shs__layout_product(p, n, 1);
+    shs__dl_session_layout(l, w, stride, own_codes);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, shs__layout_product(p + 1, n + SHS__TELLS, 1));
     w->energy = SHS__CARVE(l, shs_wide, n + 2 + SHS__TELLS);
-    w->errors2 = SHS__CARVE(l, shs_real, m);
-    w->usage = SHS__CARVE(l, size_t, n);
+    w->errors2 = SHS__CARVE(l, shs_real, w->m);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
     w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->n, SHS__PANEL, w->p));
@@ -9517,15 +9558,11 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
-    shs__synthesis *e = &w->residual;
     shs_status status = SHS_OK;
     while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
     if (!own_codes) w->codes = *codes;
-    w->listed = &w->codes;
-    w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
-    e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
-    e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
+    shs__dl_session_begin(w, Y, ldy);
     if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
@@ -9597,6 +9634,398 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     shs__layout_release(ctx, &l);
     return SHS_OK;
 }
+
+#if !defined(SPARSEHS_NO_SPLIT) || defined(SPARSEHS_STATIC)
+/* ---- an engine made of engines ------------------------------------------------------------------------------ >>split */
+
+/* First the CPU as an engine: its session of above, behind the table. */
+typedef struct shs__dl_part {
+    shs__dl_learner w;
+    shs_ksvd_options o;
+    shs__layout layout;
+} shs__dl_part;
+
+SHS__PRIVATE shs_status shs__dl_part_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    shs__dl_part *s = (shs__dl_part *)shs__ctx_alloc(ctx, sizeof *s);
+    shs_status status = SHS_OK;
+    (void)user;
+    if (!s) return SHS_NO_MEMORY;
+    memset(s, 0, sizeof *s);
+    s->o.coding = *job->coding;
+    s->w.ctx = ctx, s->w.o = &s->o, s->w.p = job->p, s->w.n = job->n, s->w.m = job->m;
+    while (shs__layout_next(ctx, &s->layout, &status)) shs__dl_session_layout(&s->layout, &s->w, job->stride, 1);
+    if (status == SHS_OK) {
+        shs__dl_session_begin(&s->w, job->Y, job->ldy);
+        *session = s;
+    } else shs__ctx_free(ctx, s);
+    return status;
+}
+
+SHS__PRIVATE void shs__dl_part_close(void *session) {
+    shs__dl_part *s = (shs__dl_part *)session;
+    const shs_context *ctx = s->w.ctx;
+    shs__layout_release(ctx, &s->layout);
+    shs__ctx_free(ctx, s);
+}
+
+SHS__PRIVATE shs_status shs__dl_part_dictionary(void *session, const shs_real *D, int ldd) {
+    shs__dl_learner *w = &((shs__dl_part *)session)->w;
+    int j;
+    for (j = 0; j < w->n; j++) memcpy(SHS__AT(w->coded, w->p, 0, j), SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__dl_part_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+    shs__dl_learner *w = &((shs__dl_part *)session)->w;
+    shs_status status;
+    w->coder.errors2 = errors2;
+    if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
+    status = shs__dl_cpu_code(w, w->coded, report);
+    if (usage) memcpy(usage, w->usage, (size_t)w->n * sizeof *usage);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__dl_part_residual(void *session, shs_wide *sum2) {
+    shs__dl_learner *w = &((shs__dl_part *)session)->w;
+    *sum2 = shs__synthesis_run(w->ctx, &w->residual);
+    w->residual_done = 1;
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__dl_part_gather(void *session, const shs_atom_group *g) {
+    if (g->gram || g->update == SHS_UPDATE_NSGK) return SHS_UNSUPPORTED;
+    shs__dl_cpu_gather(&((shs__dl_part *)session)->w, g);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__dl_part_update(void *session, const shs_atom_group *g) {
+    shs__dl_cpu_update(&((shs__dl_part *)session)->w, g);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__dl_part_fetch(void *session, shs_codes *codes) {
+    const shs_codes *from = &((shs__dl_part *)session)->w.codes;
+    size_t i, most = (size_t)shs__imin(from->stride, codes->stride), rest = (size_t)codes->stride - most;
+    for (i = 0; i < from->m; i++) {
+        size_t source = i * (size_t)from->stride, target = i * (size_t)codes->stride;
+        codes->used[i] = from->used[i];
+        memcpy(codes->atoms + target, from->atoms + source, most * sizeof *codes->atoms);
+        memcpy(codes->coefs + target, from->coefs + source, most * sizeof *codes->coefs);
+        memset(codes->atoms + target + most, 0, rest * sizeof *codes->atoms);
+        memset(codes->coefs + target + most, 0, rest * sizeof *codes->coefs);
+    }
+    return SHS_OK;
+}
+
+/* Without entries for pixels and products: these the CPU does anyway, where fallback lets it. */
+SHS__PRIVATE shs_engine shs__dl_part_engine(void) {
+    shs_engine e = SHS_ZERO;
+    e.fallback = 1;
+    e.signals_open = shs__dl_part_open, e.signals_close = shs__dl_part_close;
+    e.signals_dictionary = shs__dl_part_dictionary, e.signals_code = shs__dl_part_code;
+    e.signals_residual = shs__dl_part_residual, e.signals_gather = shs__dl_part_gather;
+    e.signals_update = shs__dl_part_update, e.signals_fetch = shs__dl_part_fetch;
+    return e;
+}
+
+/* A part of a session over some of its signals. */
+typedef struct shs__split_part {
+    shs_engine engine;
+    void *session; /* NULL: it has no signals */
+    size_t first, m;
+    shs_omp_options coding; /* of its signals */
+    shs_omp_report report;
+    shs_wide *sums, *energy, sum2;
+    size_t *usage;
+    shs_wide seconds;
+    shs_status status;
+} shs__split_part;
+
+typedef enum shs__split_stage {
+    SHS__SPLIT_DICTIONARY,
+    SHS__SPLIT_CODE,
+    SHS__SPLIT_RESIDUAL,
+    SHS__SPLIT_GATHER,
+    SHS__SPLIT_UPDATE,
+    SHS__SPLIT_FETCH
+} shs__split_stage;
+
+typedef struct shs__split_session {
+    shs_split *split;
+    const shs_context *ctx; /* the caller's, and that of the parts: */
+    shs_context alone;
+    shs__layout layout;
+    shs_signals_job job;
+    shs__split_part *parts;
+    /* The stage at work: what it is and what it is asked. */
+    shs__split_stage stage;
+    const shs_real *D;
+    int ldd;
+    shs_real *errors2;
+    const shs_atom_group *group;
+    shs_codes *codes;
+} shs__split_session;
+
+SHS__PRIVATE void shs__split_layout(shs__layout *l, shs__split_session **s, shs__split_part **parts, int count) {
+    *s = SHS__CARVE(l, shs__split_session, 1);
+    *parts = SHS__CARVE(l, shs__split_part, (size_t)count);
+}
+
+SHS__PRIVATE void shs__split_close(void *session) {
+    shs__split_session *s = (shs__split_session *)session;
+    const shs_context *ctx = s->ctx;
+    shs__layout layout = s->layout;
+    int i;
+    for (i = 0; i < s->split->count; i++)
+        if (s->parts[i].session) s->parts[i].engine.signals_close(s->parts[i].session);
+    for (i = 0; i < s->split->count; i++) shs__ctx_free(ctx, s->parts[i].sums), shs__ctx_free(ctx, s->parts[i].usage);
+    shs__layout_release(ctx, &layout);
+}
+
+/* What a part's own calls get: nothing but memory, and threads where OpenMP's loops nest. */
+SHS__PRIVATE shs_context shs__split_alone(const shs_context *ctx, int count) {
+    shs_context alone = SHS_ZERO;
+    if (ctx) alone.alloc_fn = ctx->alloc_fn, alone.free_fn = ctx->free_fn, alone.alloc_user = ctx->alloc_user;
+    alone.threads = 1;
+#ifdef SHS__OPENMP
+    if (!ctx || !ctx->parallel_fn || ctx->parallel_fn == shs__ctx_trial_run)
+        alone.threads = shs__imax(1, shs__ctx_workers(ctx) / count);
+#endif
+    (void)count;
+    return alone;
+}
+
+/* Opens the part's session over signals first .. end-1. */
+SHS__PRIVATE shs_status shs__split_open_part(shs__split_session *s, shs__split_part *part, size_t first, size_t end) {
+    const shs_engine *e = &part->engine;
+    size_t p = (size_t)s->job.p, n = (size_t)s->job.n, values = shs__layout_product(p + 1, n, sizeof(shs_wide));
+    shs_signals_job job = s->job;
+    int learns = e->signals_residual && e->signals_gather && e->signals_update;
+    part->first = first, part->m = end - first, part->coding = *job.coding;
+    if (part->m == 0) return SHS_OK;
+    if (!e->signals_open || !e->signals_dictionary || !e->signals_code || !e->signals_fetch || !e->signals_close ||
+        (job.learning && !learns))
+        return SHS_UNSUPPORTED;
+    if (part->coding.sparsity_each) part->coding.sparsity_each += first;
+    if (part->coding.tolerance_each) part->coding.tolerance_each += first;
+    part->usage = (size_t *)shs__ctx_alloc(s->ctx, n * sizeof *part->usage);
+    part->sums = (shs_wide *)shs__ctx_alloc(s->ctx, job.learning ? values : sizeof *part->sums);
+    if (!part->usage || !part->sums) return SHS_NO_MEMORY;
+    job.m = part->m, job.Y = SHS__AT(job.Y, job.ldy, 0, first), job.coding = &part->coding;
+    return e->signals_open(e->user, &s->alone, &job, &part->session);
+}
+
+SHS__PRIVATE shs_status shs__split_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
+    shs_split *split = (shs_split *)user;
+    shs__split_session *s = NULL;
+    shs__split_part *parts = NULL;
+    shs__layout l = SHS_ZERO;
+    shs_wide all = 0, until = 0;
+    size_t first = 0, end;
+    shs_status status = SHS_OK;
+    int i;
+    while (shs__layout_next(ctx, &l, &status)) shs__split_layout(&l, &s, &parts, split->count);
+    if (status != SHS_OK) return status;
+    memset(s, 0, sizeof *s);
+    memset(parts, 0, (size_t)split->count * sizeof *parts);
+    s->split = split, s->ctx = ctx, s->alone = shs__split_alone(ctx, split->count), s->layout = l, s->job = *job;
+    s->parts = parts;
+    for (i = 0; i < split->count; i++) all += split->shares[i];
+    for (i = 0; i < split->count && status == SHS_OK; i++, first = end) {
+        parts[i].engine = split->parts[i] ? *split->parts[i] : shs__dl_part_engine();
+        until += split->shares[i];
+        end = until < all ? (size_t)((shs_wide)job->m * (until / all)) : job->m;
+        end = shs__zmin(shs__zmax(end, first), job->m);
+        status = shs__split_open_part(s, parts + i, first, end);
+    }
+    if (status == SHS_OK) *session = s;
+    else shs__split_close(s);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_code_part(const shs__split_session *s, shs__split_part *part) {
+    shs_wide (*seconds)(void) = s->split->clock_fn;
+    shs_wide begin = seconds ? seconds() : 0;
+    shs_status status =
+        part->engine.signals_code(part->session, s->errors2 ? s->errors2 + part->first : NULL, part->usage, &part->report);
+    part->seconds = seconds ? seconds() - begin : 0;
+    return status;
+}
+
+/* The group's sums, of this part's signals. */
+SHS__PRIVATE shs_status shs__split_gather_part(const shs__split_session *s, shs__split_part *part) {
+    shs_atom_group g = *s->group;
+    g.sums = part->sums;
+    g.energy = part->energy = part->sums + (size_t)s->job.p * (size_t)g.count;
+    return part->engine.signals_gather(part->session, &g);
+}
+
+SHS__PRIVATE shs_status shs__split_fetch_part(const shs__split_session *s, const shs__split_part *part) {
+    shs_codes codes = *s->codes;
+    size_t at = part->first * (size_t)codes.stride;
+    codes.used += part->first, codes.atoms += at, codes.coefs += at, codes.m = part->m;
+    return part->engine.signals_fetch(part->session, &codes);
+}
+
+SHS__PRIVATE void shs__split_chunk(void *arg, size_t chunk, int worker) {
+    shs__split_session *s = (shs__split_session *)arg;
+    shs__split_part *part = s->parts + chunk;
+    const shs_engine *e = &part->engine;
+    (void)worker;
+    part->status = SHS_OK;
+    if (!part->session) return;
+    switch (s->stage) {
+    case SHS__SPLIT_DICTIONARY: part->status = e->signals_dictionary(part->session, s->D, s->ldd); break;
+    case SHS__SPLIT_CODE: part->status = shs__split_code_part(s, part); break;
+    case SHS__SPLIT_RESIDUAL: part->status = e->signals_residual(part->session, &part->sum2); break;
+    case SHS__SPLIT_GATHER: part->status = shs__split_gather_part(s, part); break;
+    case SHS__SPLIT_UPDATE: part->status = e->signals_update(part->session, s->group); break;
+    case SHS__SPLIT_FETCH: part->status = shs__split_fetch_part(s, part); break;
+    }
+}
+
+/* Runs a stage on all parts; the status is that of the first that is not well, in their order. */
+SHS__PRIVATE shs_status shs__split_run(shs__split_session *s, shs__split_stage stage) {
+    shs_status status = SHS_OK;
+    int i, well = 0;
+    for (i = 0; i < s->split->count; i++) s->parts[i].status = SHS_OK;
+    s->stage = stage;
+    shs__ctx_parallel(s->ctx, (shs_wide)SHS__WORTH_SHARING, (size_t)s->split->count, shs__split_chunk, s);
+    for (i = 0; i < s->split->count; i++) {
+        well += s->parts[i].session && s->parts[i].status == SHS_OK;
+        if (status == SHS_OK) status = s->parts[i].status;
+    }
+    /* The CPU could not go on from there. */
+    if (stage == SHS__SPLIT_UPDATE && well && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY)) return SHS_ENGINE_FAILED;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_dictionary(void *session, const shs_real *D, int ldd) {
+    shs__split_session *s = (shs__split_session *)session;
+    s->D = D, s->ldd = ldd;
+    return shs__split_run(s, SHS__SPLIT_DICTIONARY);
+}
+
+/* Signals a second of each part decide the shares of later sessions; a part that had none keeps its share. */
+SHS__PRIVATE void shs__split_measured(shs__split_session *s) {
+    shs_split *split = s->split;
+    shs_wide rate[SHS_SPLIT_MOST];
+    int i;
+    if (!split->clock_fn) return;
+    split->clock_fn = NULL;
+    for (i = 0; i < split->count; i++) {
+        if (!s->parts[i].session || !(s->parts[i].seconds > 0)) return;
+        rate[i] = (shs_wide)s->parts[i].m / s->parts[i].seconds;
+    }
+    for (i = 0; i < split->count; i++) split->shares[i] = rate[i];
+}
+
+SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
+    shs__split_session *s = (shs__split_session *)session;
+    shs_status status;
+    int i, j;
+    s->errors2 = errors2;
+    status = shs__split_run(s, SHS__SPLIT_CODE);
+    if (status != SHS_OK) return status;
+    memset(report, 0, sizeof *report);
+    if (usage) memset(usage, 0, (size_t)s->job.n * sizeof *usage);
+    for (i = 0; i < s->split->count; i++) {
+        const shs__split_part *part = s->parts + i;
+        if (!part->session) continue;
+        report->nonzeros += part->report.nonzeros;
+        report->not_reached += part->report.not_reached;
+        report->sum2 += part->report.sum2;
+        for (j = 0; usage && j < s->job.n; j++) usage[j] += part->usage[j];
+    }
+    report->rmse = s->job.m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->job.p * (shs_wide)s->job.m)) : 0;
+    shs__split_measured(s);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__split_residual(void *session, shs_wide *sum2) {
+    shs__split_session *s = (shs__split_session *)session;
+    shs_status status = shs__split_run(s, SHS__SPLIT_RESIDUAL);
+    int i;
+    for (i = 0, *sum2 = 0; i < s->split->count; i++) *sum2 += s->parts[i].session ? s->parts[i].sum2 : 0;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_gather(void *session, const shs_atom_group *group) {
+    shs__split_session *s = (shs__split_session *)session;
+    size_t sums = (size_t)s->job.p * (size_t)group->count, q;
+    shs_status status;
+    int i, j;
+    if (group->gram) return SHS_UNSUPPORTED;
+    s->group = group;
+    status = shs__split_run(s, SHS__SPLIT_GATHER);
+    if (status != SHS_OK) return status;
+    memset(group->sums, 0, sums * sizeof *group->sums);
+    memset(group->energy, 0, (size_t)group->count * sizeof *group->energy);
+    for (i = 0; i < s->split->count; i++) {
+        if (!s->parts[i].session) continue;
+        for (q = 0; q < sums; q++) group->sums[q] += s->parts[i].sums[q];
+        for (j = 0; j < group->count; j++) group->energy[j] += s->parts[i].energy[j];
+    }
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__split_update(void *session, const shs_atom_group *group) {
+    shs__split_session *s = (shs__split_session *)session;
+    s->group = group;
+    return shs__split_run(s, SHS__SPLIT_UPDATE);
+}
+
+SHS__PRIVATE shs_status shs__split_fetch(void *session, shs_codes *codes) {
+    shs__split_session *s = (shs__split_session *)session;
+    s->codes = codes;
+    return shs__split_run(s, SHS__SPLIT_FETCH);
+}
+
+/* The first part's cubes and products: its sessions, as it opens them, go to its own stages. */
+SHS__PRIVATE shs_status shs__split_pixels(void *user, const shs_context *ctx, const shs_cube *cube, void **session) {
+    const shs_engine *first = ((shs_split *)user)->parts[0];
+    return first->pixels_open(first->user, ctx, cube, session);
+}
+
+SHS__PRIVATE shs_status shs__split_product(void *user, const shs_context *ctx, const shs_product_job *job) {
+    const shs_engine *first = ((shs_split *)user)->parts[0];
+    return first->product(first->user, ctx, job);
+}
+
+SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int count, const shs_wide *shares, shs_split *split) {
+    shs_engine *e;
+    shs_wide all = 0;
+    int i, j;
+    if (!split) return SHS_BAD_OUTPUT;
+    if (!engines || count < 1 || count > SHS_SPLIT_MOST) return SHS_BAD_SPLIT;
+    for (i = 0; i < count; i++) {
+        if (engines[i] && engines[i]->version != 0) return SHS_BAD_SPLIT;
+        for (j = 0; j < i; j++)
+            if (engines[i] && engines[i] == engines[j]) return SHS_BAD_SPLIT;
+        if (shares && (!shs__wide_finite(1, shares + i) || shares[i] < 0)) return SHS_BAD_SPLIT;
+        all += shares ? shares[i] : 1;
+    }
+    if (!(all > 0) || !shs__wide_finite(1, &all)) return SHS_BAD_SPLIT;
+    memset(split, 0, sizeof *split);
+    e = &split->engine;
+    if (engines[0]) *e = *engines[0];
+    else e->fallback = 1;
+    e->user = split;
+    if (e->pixels_open) e->pixels_open = shs__split_pixels;
+    if (e->product) e->product = shs__split_product;
+    for (i = 0; i < count; i++) {
+        split->parts[i] = engines[i], split->shares[i] = shares ? shares[i] : 1;
+        if (engines[i] && !engines[i]->fallback) e->fallback = 0;
+    }
+    split->count = count;
+    e->signals_open = shs__split_open, e->signals_close = shs__split_close;
+    e->signals_dictionary = shs__split_dictionary, e->signals_code = shs__split_code;
+    e->signals_residual = shs__split_residual, e->signals_gather = shs__split_gather;
+    e->signals_update = shs__split_update, e->signals_fetch = shs__split_fetch;
+    e->signals_round = NULL; /* nobody could add up the sums of a group */
+    return SHS_OK;
+}
+#endif /* SPARSEHS_NO_SPLIT */
 
 /* ================================================================================================================== */
 /* 8  PATCHES                                                                                               >>patches */

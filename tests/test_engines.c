@@ -678,9 +678,12 @@ static void test_each_call_is_stood_in_for(void **state) {
 }
 
 #define ENTRIES(X)                                                                                                             \
-    X(signals_open) X(signals_dictionary) X(signals_code) X(signals_residual) X(signals_gather) X(signals_update)              \
-    X(signals_fetch) X(signals_close) X(pixels_open) X(pixels_moments) X(pixels_noise) X(pixels_range) X(pixels_map)           \
-    X(pixels_whiten) X(pixels_sweep) X(pixels_rate) X(pixels_close) X(product)
+    X(signals_open)                                                                                                            \
+    X(signals_dictionary)                                                                                                      \
+    X(signals_code)                                                                                                            \
+    X(signals_residual)                                                                                                        \
+    X(signals_gather) X(signals_update) X(signals_fetch) X(signals_close) X(pixels_open) X(pixels_moments) X(pixels_noise)     \
+        X(pixels_range) X(pixels_map) X(pixels_whiten) X(pixels_sweep) X(pixels_rate) X(pixels_close) X(product)
 
 /* Takes an entry out of the table; 0 where there is none of that number. */
 static int take_out(shs_engine *e, int which) {
@@ -907,14 +910,212 @@ static void test_cancelled_coding(void **state) {
     assert_int_equal(x->told.open, 0);
 }
 
+/* ---- an engine made of engines ----------------------------------------------------------------------------------- */
+
+/* Two engines in plain C and the CPU, as parts. */
+enum { ONE, OTHER, HERE };
+typedef struct parts {
+    plan told[2];
+    shs_engine engines[2];
+    shs_split split;
+} parts;
+
+static void split_anew(fixture *x, parts *p, const int *kinds, int count, const shs_wide *shares, int fallback) {
+    const shs_engine *engines[SHS_SPLIT_MOST];
+    int i;
+    begin_anew(x);
+    memset(x->there, 0, sizeof *x->there);
+    for (i = 0; i < 2; i++) p->engines[i] = engine_of(&p->told[i]), p->engines[i].fallback = fallback;
+    for (i = 0; i < count; i++) engines[i] = kinds[i] == HERE ? NULL : &p->engines[kinds[i]];
+    assert_ok(shs_engine_split(engines, count, shares, &p->split));
+    x->ctx.engine = &p->split.engine;
+}
+
+static int sessions_open(const parts *p) { return p->told[0].open + p->told[1].open; }
+
+/* Runs chunks from the last to the first, or the odd ones first. */
+static void in_another_order(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    (void)threads;
+    for (i = chunks; i > 0 && !user; i--) body(arg, i - 1, 0);
+    for (i = 1; i < chunks && user; i += 2) body(arg, i, 0);
+    for (i = 0; i < chunks && user; i += 2) body(arg, i, 1);
+}
+
+static const struct {
+    int count, kinds[3];
+    shs_wide shares[3];
+} splits[] = {
+    {1, {ONE, 0, 0}, {1, 0, 0}},     {2, {ONE, OTHER, 0}, {1, 1, 0}},    {2, {OTHER, ONE, 0}, {(shs_wide)0.001, 7, 0}},
+    {2, {HERE, HERE, 0}, {1, 2, 0}}, {3, {ONE, HERE, OTHER}, {2, 3, 1}}, {3, {HERE, ONE, HERE}, {0, 5, 1}}};
+#define SPLITS ((int)(sizeof splits / sizeof *splits))
+
+/* Whatever the parts and shares, the CPU's results come out, to rounding; in whatever order parts run, the same bits. */
+static void test_split(void **state) {
+    static int odd;
+    fixture *x = (fixture *)*state;
+    results *again = NEW(results, 1);
+    parts p;
+    size_t c;
+    int k, order;
+    for (c = 0; c < CALLS; c++)
+        for (k = 0; k < SPLITS; k++) {
+            double bound = calls[c].bound > 0 ? calls[c].bound : BY_TYPE(1e-5, 1e-12);
+            split_anew(x, &p, splits[k].kinds, splits[k].count, splits[k].shares, 1);
+            done_here(x, c);
+            assert_ok(calls[c].call(&x->ctx, &x->s, x->there));
+            compare(calls[c].name, x->there, x->here, bound);
+            for (order = 0; order < 2; order++) {
+                memset(again, 0, sizeof *again);
+                x->ctx.parallel_fn = in_another_order, x->ctx.threads = 2, x->ctx.parallel_user = order ? &odd : NULL;
+                assert_ok(calls[c].call(&x->ctx, &x->s, again));
+                assert_memory_equal(again, x->there, sizeof *again);
+            }
+            assert_int_equal(sessions_open(&p), 0);
+        }
+    free(again);
+}
+
+/* Whichever call of whichever part fails, its status is the driver's, and every part's session is closed. What a part cannot do
+   is the CPU's, where all may be stood in for, unless others have gone on from there. */
+static void test_split_fails(void **state) {
+    static const shs_status answers[] = {SHS_DEVICE_LOST, SHS_UNSUPPORTED, SHS_NO_MEMORY};
+    static const int both[] = {ONE, OTHER};
+    fixture *x = (fixture *)*state;
+    parts p;
+    size_t c;
+    int part, a, fallback, k, failed = 0;
+    for (c = 0; c < 3; c++) /* coding and learning */
+        for (part = 0; part < 2; part++)
+            for (a = 0; a < 3; a++)
+                for (fallback = 0; fallback < 2; fallback++)
+                    for (k = 0;; k++) {
+                        faulty f;
+                        shs_status status;
+                        split_anew(x, &p, both, 2, NULL, fallback);
+                        done_here(x, c);
+                        faulty_attach(&f, -1, &x->ctx);
+                        p.told[part].fail_at = k, p.told[part].answer = answers[a];
+                        status = calls[c].call(&x->ctx, &x->s, x->there);
+                        assert_int_equal(sessions_open(&p), 0);
+                        assert_int_equal(f.outstanding, 0);
+                        if (status == SHS_OK) compare(calls[c].name, x->there, x->here, BY_TYPE(2e-3, 1e-10));
+                        if (p.told[part].calls <= k) {
+                            assert_ok(status);
+                            break;
+                        }
+                        if (status == SHS_ENGINE_FAILED && a > 0) failed++; /* an update */
+                        else if (a == 0 || !fallback) assert_status(status, answers[a]);
+                        else assert_ok(status);
+                    }
+    assert_true(failed > 0);
+}
+
+/* Every allocation that fails is a status, and leaves nothing open. */
+static void test_split_without_memory(void **state) {
+    static const int kinds[] = {ONE, HERE, OTHER};
+    fixture *x = (fixture *)*state;
+    parts p;
+    size_t c;
+    int k;
+    for (c = 0; c < 2; c++)
+        for (k = 0;; k++) {
+            faulty f;
+            shs_status status;
+            split_anew(x, &p, kinds, 3, NULL, 0);
+            faulty_attach(&f, k, &x->ctx);
+            status = calls[c].call(&x->ctx, &x->s, x->there);
+            assert_int_equal(sessions_open(&p), 0);
+            assert_int_equal(f.outstanding, 0);
+            if (status == SHS_OK) break;
+            assert_status(status, SHS_NO_MEMORY);
+        }
+}
+
+/* More parts than signals, and limits and tolerances of each signal, which go to its part. */
+static void test_split_of_few_signals(void **state) {
+    static const shs_engine *none[SHS_SPLIT_MOST];
+    static const int limits[] = {3, 0, 1, 2, 3};
+    static const shs_real tolerances[] = {0, 1, (shs_real)0.5, 0, 2};
+    fixture *x = (fixture *)*state;
+    shs_omp_options o = SHS_ZERO;
+    shs_codes here, there;
+    shs_split split;
+    size_t m;
+    int count;
+    o.sparsity_each = limits, o.tolerance_each = tolerances;
+    for (m = 1; m <= 5; m++)
+        for (count = 1; count <= SHS_SPLIT_MOST; count += 5) {
+            assert_ok(shs_codes_create(NULL, m, S, &here));
+            assert_ok(shs_codes_create(NULL, m, S, &there));
+            assert_ok(shs_engine_split(none, count, NULL, &split));
+            x->ctx.engine = &split.engine;
+            assert_ok(shs_omp_ex(NULL, P, N, x->s.D, P, m, x->s.Y, P, &o, &here, NULL, NULL));
+            assert_ok(shs_omp_ex(&x->ctx, P, N, x->s.D, P, m, x->s.Y, P, &o, &there, NULL, NULL));
+            assert_memory_equal(here.used, there.used, m * sizeof(int));
+            assert_memory_equal(here.atoms, there.atoms, m * S * sizeof(int));
+            shs_codes_free(NULL, &here);
+            shs_codes_free(NULL, &there);
+        }
+}
+
+static shs_wide ticks;
+static shs_wide ticking(void) { return ticks += 1; }
+
+/* The first coding is timed, once, and its rates are the shares of what follows. This clock ticks as often for each part, so
+   that rates are as the signals were. */
+static void test_split_measures(void **state) {
+    static const int kinds[] = {HERE, HERE};
+    static const shs_wide shares[] = {1, 2};
+    fixture *x = (fixture *)*state;
+    parts p;
+    split_anew(x, &p, kinds, 2, shares, 1);
+    p.split.clock_fn = ticking;
+    x->ctx.threads = 1;
+    assert_ok(call_omp(&x->ctx, &x->s, x->there));
+    assert_null(p.split.clock_fn);
+    assert_close(p.split.shares[0], 50, 0);
+    assert_close(p.split.shares[1], 100, 0);
+    assert_ok(call_omp(&x->ctx, &x->s, x->there));
+    assert_close(p.split.shares[0], 50, 0);
+    split_anew(x, &p, kinds, 2, shares, 1);
+    assert_ok(call_omp(&x->ctx, &x->s, x->there));
+    assert_close(p.split.shares[1], 2, 0);
+}
+
+static void test_bad_splits(void **state) {
+    static const shs_wide negative[] = {1, -1}, nothing[] = {0, 0};
+    const shs_engine *both[2], *twice[2], *none[SHS_SPLIT_MOST + 1] = {NULL};
+    shs_wide endless[] = {1, 1};
+    shs_engine newer;
+    parts p;
+    int i;
+    (void)state;
+    endless[1] = (shs_wide)NOT_A_NUMBER;
+    for (i = 0; i < 2; i++) p.engines[i] = engine_of(&p.told[i]), both[i] = &p.engines[i], twice[i] = &p.engines[0];
+    assert_status(shs_engine_split(both, 2, NULL, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_engine_split(NULL, 2, NULL, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(both, 0, NULL, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(both, -1, NULL, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(none, SHS_SPLIT_MOST + 1, NULL, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(twice, 2, NULL, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(both, 2, negative, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(both, 2, nothing, &p.split), SHS_BAD_SPLIT);
+    assert_status(shs_engine_split(both, 2, endless, &p.split), SHS_BAD_SPLIT);
+    newer = p.engines[0], newer.version = 1, both[1] = &newer;
+    assert_status(shs_engine_split(both, 2, NULL, &p.split), SHS_BAD_SPLIT);
+}
+
 #define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),  WITH_ENGINE(test_each_call_is_stood_in_for),
-        WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),      WITH_ENGINE(test_unknown_rule),
-        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),     WITH_ENGINE(test_engine_without_double),
-        WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding),
+        WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),      WITH_ENGINE(test_each_call_is_stood_in_for),
+        WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
+        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),         WITH_ENGINE(test_engine_without_double),
+        WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding),     WITH_ENGINE(test_split),
+        WITH_ENGINE(test_split_fails),     WITH_ENGINE(test_split_without_memory), WITH_ENGINE(test_split_of_few_signals),
+        WITH_ENGINE(test_split_measures),  cmocka_unit_test(test_bad_splits),
     };
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
 }
