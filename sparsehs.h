@@ -3244,6 +3244,7 @@ typedef shs_wide shs__wvec;
 typedef SHS__IN(lane) shs__mask;
 #define SHS__PICK(mask, a, b) ((mask) ? (a) : (b))
 #define SHS__WPICK(mask, a, b) ((mask) ? (a) : (b))
+#define SHS__PICK_INDEX(mask, a, b) ((mask) ? (a) : (b))
 #define SHS__WHERE(mask, x) ((mask) ? (x) : 0)
 #define SHS__PREFETCH(p) ((void)(p))
 #define SHS__CAST(v, type) ((type)(v))
@@ -3892,7 +3893,6 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 
 /* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
-#ifdef SHS__VECTOR_BYTES
 /* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
 typedef struct SHS__IN(champion) {
     shs__vec best;
@@ -3908,7 +3908,12 @@ typedef struct SHS__IN(champion) {
     } while (0)
 
 /* Half of the lanes against the other half; of equals the one that stood first. */
-#ifdef SHS__INTRINSICS
+#ifndef SHS__VECTOR_BYTES
+SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
+    *value = c->best;
+    return (int)c->where;
+}
+#elif defined(SHS__INTRINSICS)
 #define SHS__DUEL(bytes)                                                                                               \
     other = SHS__SWAP(bytes, best), there = SHS__SWAP(bytes, where), won = SHS__WINS(other, best, there, where);       \
     best = SHS__PICK(won, other, best), where = SHS__PICK_INDEX(won, there, where);
@@ -3986,8 +3991,6 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 }
 #endif
 
-#endif
-
 /* All kernels that choose begin with atom 0 at score 0 and take only what is larger: where no score is a number, the zeros
    behind the last atom do not win.
 
@@ -3995,13 +3998,11 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
     shs_real best = 0;
     int i = 0, index = 0;
-#ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
         SHS__IN(champion) c = {SHS__ALL(0), SHS__INDICES(0)};
         for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
         index = SHS__IN(champion_index)(&c, &best);
     }
-#endif
     for (; i < n; i++)
         if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
     return index;
@@ -4015,7 +4016,6 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     shs_real best = 0;
     const shs_real minus_t = -t;
     int i = 0, index = 0, q;
-#ifdef SHS__VECTOR_BYTES
     if (n >= SHS__LANES) {
         const shs__vec zero = SHS__ALL(0), step = SHS__SUB(zero, SHS__ALL(t)), scale = SHS__ALL(inverse_d);
         SHS__IN(champion) champion = {zero, SHS__INDICES(0)}, second = champion;
@@ -4062,7 +4062,6 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         }
         index = SHS__IN(champion_index)(&champion, &best);
     }
-#endif
     for (; i < n; i++) {
         shs_real v = g[i], *row = SHS__AT_B(B, n, rows, 0, i);
         ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
