@@ -1235,7 +1235,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_moments[] = {
-    "/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.\n",
+    "/* moments.cl - sums of products over pixels, A A' for planes A: covariance, noise, fourth moments.\n",
     "\n",
     "   The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the\n",
     "   SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.\n",
@@ -1258,9 +1258,9 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#define SLICE SHS__CL_CHUNK_PIXELS\n",
     "\n",
     "#if !DIAGONALS\n",
-    "/* Work-group (t, s) makes the T x T tile first_tile + t.\n",
+    "/* Work-group (t, s) makes the T x T tile first_tile + t of those of the lower triangle, row by row.\n",
     "\n",
-    "       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
+    "       A' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows\n",
     "     A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x\n",
     "     | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;\n",
     "     v +---+   the next KB are on their way to registers meanwhile\n",
@@ -1279,9 +1279,6 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "#endif\n",
     "#ifndef IN_LOCAL\n",
     "#define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */\n",
-    "#endif\n",
-    "#ifndef SAME\n",
-    "#define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */\n",
     "#endif\n",
     "\n",
     "#define T SHS__CL_TILE_EDGE(R)\n",
@@ -1303,37 +1300,25 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "    _Pragma(\"unroll\") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];\n",
     "\n",
     "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
-    "void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,\n",
-    "              int rows_b, int first_tile, __global ELEM *partial) {\n",
-    "    __local vec tile_a[KB * PITCH];\n",
-    "#if SAME\n",
+    "void products(__global const ELEM *A, ulong from, ulong lda, int rows, int first_tile, __global ELEM *partial) {\n",
+    "    __local vec tile_a[KB * PITCH], other[KB * PITCH];\n",
     "    __local vec *tile_b;\n",
-    "#else\n",
-    "    __local vec tile_b[KB * PITCH];\n",
-    "#endif\n",
-    "    __local vec other[SAME ? KB * PITCH : 1];\n",
     "    const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;\n",
     "    int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;\n",
     "    const size_t pixel = get_group_id(1) * (size_t)SLICE;\n",
     "    vec sum[RA][R / W];\n",
     "    ELEM next_a[EACH], next_b[EACH];\n",
-    "#if SAME\n",
     "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
     "    tile_b = ti == tj ? tile_a : other;\n",
-    "#else\n",
-    "    ti = t / ((rows_b + T - 1) / T);\n",
-    "    tj = t % ((rows_b + T - 1) / T);\n",
-    "#endif\n",
     "    for (int i = 0; i < RA; i++)\n",
     "        for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);\n",
     "\n",
-    "#define FETCH(at)                                                                                                     \\\n",
-    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                    \\\n",
-    "        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                      \\\n",
-    "        int ra = ti * T + row, rb = tj * T + row;                                                                     \\\n",
-    "        next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \\\n",
-    "        if (!SAME || ti != tj)                                                                                        \\\n",
-    "            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \\\n",
+    "#define FETCH(at)                                                                                                              \\\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {                                                                             \\\n",
+    "        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                           \\\n",
+    "        int ra = ti * T + row, rb = tj * T + row;                                                                              \\\n",
+    "        next_a[e] = ra < rows ? A[from + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                              \\\n",
+    "        if (ti != tj) next_b[e] = rb < rows ? A[from + (ulong)rb * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                \\\n",
     "    }\n",
     "\n",
     "#if IN_LOCAL\n",
@@ -1345,15 +1330,15 @@ SHS__PRIVATE const char *const shs__cl_source_moments[] = {
     "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
     "            int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;\n",
     "            ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];\n",
-    "            if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];\n",
+    "            if (ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];\n",
     "        }\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        if (k + KB < SLICE) FETCH(k + KB)\n",
     "#define ROWS_AT(q, i) tile_a[(q)*PITCH + (i)*HIGH + y]\n",
     "#define COLUMNS_AT(q, j) tile_b[(q)*PITCH + (j)*16 + x]\n",
     "#else\n",
-    "#define ROWS_AT(q, i) from_global(A + from_a + pixel + (ulong)(k + (q)), lda, rows_a, ti * T + ((i)*HIGH + y) * W)\n",
-    "#define COLUMNS_AT(q, j) from_global(B + from_b + pixel + (ulong)(k + (q)), ldb, rows_b, tj * T + ((j)*16 + x) * W)\n",
+    "#define ROWS_AT(q, i) from_global(A + from + pixel + (ulong)(k + (q)), lda, rows, ti * T + ((i)*HIGH + y) * W)\n",
+    "#define COLUMNS_AT(q, j) from_global(A + from + pixel + (ulong)(k + (q)), lda, rows, tj * T + ((j)*16 + x) * W)\n",
     "#endif\n",
     "        _Pragma(\"unroll\") for (int q = 0; q < KB; q++) {\n",
     "            vec a[RA / W], b[R / W];\n",
@@ -6232,7 +6217,7 @@ SHS__PRIVATE shs_status shs__cl_totals_end(shs__cl_pixels *px, const shs__cl_tot
     return status;
 }
 
-/* ---- products: A B' over pixels ----------------------------------------------------------------------------------- */
+/* ---- products: A A' over pixels ----------------------------------------------------------------------------------- */
 
 /* Planes of pixels: row r begins at from + r ld. */
 typedef struct shs__cl_planes {
@@ -6242,22 +6227,22 @@ typedef struct shs__cl_planes {
 } shs__cl_planes;
 
 typedef struct shs__cl_tiling {
-    int precise, same;
-    int r; /* tiles of 16 r x 16 r; 0: an array of diagonals, in blocks of 8 x 8 */
-    int rows_a, rows_b;
+    int precise;
+    int r; /* tiles of 16 r x 16 r of the lower triangle; 0: an array of diagonals, in blocks of 8 x 8 */
+    int rows;
     size_t tiles; /* or blocks */
 } shs__cl_tiling;
 
 enum { SHS__CL_DIAGONALS_ROWS = 64 }; /* at most */
 
-SHS__PRIVATE size_t shs__cl_count_tiles(int a, int b, int same, int edge) {
-    size_t na = (size_t)(a + edge - 1) / (size_t)edge, nb = (size_t)(b + edge - 1) / (size_t)edge;
-    return same ? na * (na + 1) / 2 : na * nb;
+SHS__PRIVATE size_t shs__cl_count_tiles(int rows, int edge) {
+    size_t n = (size_t)(rows + edge - 1) / (size_t)edge;
+    return n * (n + 1) / 2;
 }
 
 /* Whether double matrix units make the tiles. */
 SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
-    return t->same && cl->units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
+    return cl->units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
 }
 
 /* What wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8, and 2/3 with 8 x 8
@@ -6265,18 +6250,18 @@ SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
     const double speed[3] = {0.25, 0.5, 0.8}, diagonals_speed = 0.67;
     int i, most = cl->options.without & SHS_CL_WITHOUT_REGISTERS ? 1 : shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
-    size_t blocks = (size_t)(SHS__CL_DIAGONALS_ACROSS(t->rows_a) * SHS__CL_DIAGONALS_DOWN(t->rows_a));
+    size_t blocks = (size_t)(SHS__CL_DIAGONALS_ACROSS(t->rows) * SHS__CL_DIAGONALS_DOWN(t->rows));
     double best = 0;
     for (i = 0; i < most; i++) {
         int r = 2 << i;
-        size_t tiles = shs__cl_count_tiles(t->rows_a, t->rows_b, t->same, SHS__CL_TILE_EDGE(r));
+        size_t tiles = shs__cl_count_tiles(t->rows, SHS__CL_TILE_EDGE(r));
         double cost = (double)(tiles * 256) * (double)(r * r) / speed[i];
         if (i > 0 && !(cost < best)) continue;
         best = cost;
         t->r = r;
         t->tiles = tiles;
     }
-    if (!t->same || t->rows_a > SHS__CL_DIAGONALS_ROWS || shs__cl_on_trial(cl) || shs__cl_by_units(cl, t)) return;
+    if (t->rows > SHS__CL_DIAGONALS_ROWS || shs__cl_on_trial(cl) || shs__cl_by_units(cl, t)) return;
     if (!((double)(blocks * 64) / diagonals_speed < best)) return;
     t->r = 0;
     t->tiles = blocks;
@@ -6286,9 +6271,9 @@ SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
 SHS__PRIVATE size_t shs__cl_tile_values(const shs__cl_tiling *t) { return t->r ? (size_t)(256 * t->r * t->r) : 64; }
 SHS__PRIVATE size_t shs__cl_tiling_values(const shs__cl_tiling *t) { return t->tiles * shs__cl_tile_values(t); }
 
-SHS__PRIVATE shs__cl_tiling shs__cl_tiling_of(const shs_cl *cl, int precise, int same, int rows_a, int rows_b) {
+SHS__PRIVATE shs__cl_tiling shs__cl_tiling_of(const shs_cl *cl, int precise, int rows) {
     shs__cl_tiling t;
-    t.precise = precise, t.same = same, t.rows_a = rows_a, t.rows_b = rows_b;
+    t.precise = precise, t.rows = rows;
     t.r = 2, t.tiles = 1;
     shs__cl_tile(cl, &t);
     return t;
@@ -6300,8 +6285,8 @@ SHS__PRIVATE size_t shs__cl_tiling_bytes(const shs_cl *cl, const shs__cl_tiling 
 }
 
 /* Tiles first .. first + count - 1 of every slice of pixels. */
-SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
-                                          const shs__cl_planes *b, size_t slices, size_t first, size_t count, cl_mem partial) {
+SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t slices,
+                                          size_t first, size_t count, cl_mem partial) {
     shs__cl_build build = shs__cl_elem_build(px->cl, t->precise);
     size_t elem = shs__cl_elem_bytes(px->cl, t->precise), lanes = t->r == 2 ? 2 : 4;
     int items = SHS__CL_ITEMS;
@@ -6312,12 +6297,9 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
     shs__cl_define(&build, "R", (size_t)t->r);
     shs__cl_define(&build, "W", lanes);
     shs__cl_define(&build, "KB", elem == 8 ? 8 : 16);
-    shs__cl_define(&build, "SAME", (size_t)t->same);
     call = shs__cl_begin(px->cl, shs__cl_source_moments, build.text, "products");
     shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
     shs__cl_pass_int(&call, a->rows);
-    shs__cl_pass_buffer(&call, b->buffer), shs__cl_pass_size(&call, b->from), shs__cl_pass_size(&call, b->ld);
-    shs__cl_pass_int(&call, b->rows);
     shs__cl_pass_int(&call, (int)first), shs__cl_pass_buffer(&call, partial);
     return shs__cl_launch(&call, count, (size_t)items, slices, 1, "products");
 }
@@ -6329,7 +6311,7 @@ SHS__PRIVATE shs_status shs__cl_run_units(shs__cl_pixels *px, const shs__cl_tili
     shs__cl_call call = shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, SHS__CL_TILE_EDGE(t->r), "syrk_units");
     if (call.status == SHS_BUILD_FAILED) {
         cl->units64--;
-        return shs__cl_run_tiles(px, t, a, a, slices, first, count, partial);
+        return shs__cl_run_tiles(px, t, a, slices, first, count, partial);
     }
     shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
     shs__cl_pass_int(&call, a->rows), shs__cl_pass_int(&call, (int)(slices * SHS__CL_CHUNK_PIXELS));
@@ -6345,7 +6327,7 @@ SHS__PRIVATE shs_status shs__cl_run_diagonals(shs__cl_pixels *px, const shs__cl_
     shs__cl_call call;
     while (2 * parts * t->tiles <= 256 && 2 * parts <= deep) parts *= 2;
     shs__cl_define(&b, "DIAGONALS", 1);
-    shs__cl_define(&b, "N", (size_t)t->rows_a);
+    shs__cl_define(&b, "N", (size_t)t->rows);
     shs__cl_define(&b, "KB", deep);
     shs__cl_define(&b, "PARTS", parts);
     call = shs__cl_begin(px->cl, shs__cl_source_moments, b.text, "diagonals");
@@ -6354,35 +6336,34 @@ SHS__PRIVATE shs_status shs__cl_run_diagonals(shs__cl_pixels *px, const shs__cl_
     return shs__cl_launch(&call, slices, t->tiles * parts, 1, 1, "products");
 }
 
-/* Adds the products of `padded` pixels in tiles first .. first + count - 1. b: NULL for a's own. */
-SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a,
-                                         const shs__cl_planes *b, size_t padded, size_t first, size_t count,
-                                         const shs__cl_totals *totals) {
+/* Adds the products of `padded` pixels in tiles first .. first + count - 1. */
+SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_planes *a, size_t padded,
+                                         size_t first, size_t count, const shs__cl_totals *totals) {
     size_t slices = padded / SHS__CL_CHUNK_PIXELS, each = shs__cl_tile_values(t);
     cl_mem partial = NULL;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL,
                                      slices * shs__cl_tiling_values(t) * shs__cl_elem_bytes(px->cl, t->precise), &partial);
     if (status == SHS_OK && t->r && shs__cl_by_units(px->cl, t))
         status = shs__cl_run_units(px, t, a, slices, first, count, partial);
-    else if (status == SHS_OK && t->r) status = shs__cl_run_tiles(px, t, a, b ? b : a, slices, first, count, partial);
+    else if (status == SHS_OK && t->r) status = shs__cl_run_tiles(px, t, a, slices, first, count, partial);
     else if (status == SHS_OK) status = shs__cl_run_diagonals(px, t, a, slices, partial);
     if (status != SHS_OK) return status;
     return shs__cl_totals_add(px, totals, first * each, count * each, partial, slices, t->precise);
 }
 
-/* Tiles into a matrix of rows_a x rows_b. */
+/* Tiles into the lower triangle of a matrix. */
 SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *tile, shs_wide *P) {
     int edge = SHS__CL_TILE_EDGE(t->r), ti, tj, i, j;
-    for (ti = 0; ti * edge < t->rows_a; ti++)
-        for (tj = 0; tj * edge < t->rows_b && (!t->same || tj <= ti); tj++, tile += edge * edge)
-            for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows_a); i++)
-                for (j = tj * edge; j < shs__imin((tj + 1) * edge, t->rows_b); j++)
-                    if (!t->same || j <= i) *SHS__AT(P, t->rows_a, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
+    for (ti = 0; ti * edge < t->rows; ti++)
+        for (tj = 0; tj <= ti; tj++, tile += edge * edge)
+            for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows); i++)
+                for (j = tj * edge; j < shs__imin((tj + 1) * edge, i + 1); j++)
+                    *SHS__AT(P, t->rows, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
 }
 
 /* The blocks of the array of diagonals into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
 SHS__PRIVATE void shs__cl_place_diagonals(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
-    int n = t->rows_a, across = SHS__CL_DIAGONALS_ACROSS(n), b, l, j;
+    int n = t->rows, across = SHS__CL_DIAGONALS_ACROSS(n), b, l, j;
     for (b = 0; b < (int)t->tiles; b++, block += 64)
         for (l = 0; l < 8; l++)
             for (j = 0; j < 8; j++) {
@@ -6391,12 +6372,12 @@ SHS__PRIVATE void shs__cl_place_diagonals(const shs__cl_tiling *t, const shs_wid
             }
 }
 
-/* The totals as a matrix: rows_a x rows_b column-major; the upper triangle is 0 where it is symmetric. */
+/* The totals as a matrix, its upper triangle 0. */
 SHS__PRIVATE shs_status shs__cl_products_end(shs__cl_pixels *px, const shs__cl_tiling *t, const shs__cl_totals *totals,
                                              shs_wide *P) {
     shs_wide *values = (shs_wide *)shs__cl_alloc(px->cl, totals->size * sizeof *values);
     shs_status status = values ? shs__cl_totals_end(px, totals, values) : SHS_NO_MEMORY;
-    memset(P, 0, (size_t)t->rows_a * (size_t)t->rows_b * sizeof *P);
+    memset(P, 0, (size_t)t->rows * (size_t)t->rows * sizeof *P);
     if (status == SHS_OK && t->r) shs__cl_place_tiles(t, values, P);
     else if (status == SHS_OK) shs__cl_place_diagonals(t, values, P);
     shs__cl_free(px->cl, values);
@@ -6840,10 +6821,10 @@ SHS__PRIVATE shs_status shs__cl_moments_panel(shs__cl_pixels *px, shs__cl_pixel_
     (void)s, (void)at, (void)count;
     a.buffer = pass->X, a.from = 0, a.ld = pass->ld, a.rows = px->view.used;
     if (pass->step) { /* the rows of tiles that end with the bands loaded last */
-        first = shs__cl_count_tiles(pass->first, 0, 1, pass->step);
-        end = shs__cl_count_tiles(pass->last, 0, 1, pass->step);
+        first = shs__cl_count_tiles(pass->first, pass->step);
+        end = shs__cl_count_tiles(pass->last, pass->step);
     }
-    return shs__cl_products(px, &job->tiling, &a, NULL, padded, first, end - first, &job->totals);
+    return shs__cl_products(px, &job->tiling, &a, padded, first, end - first, &job->totals);
 }
 
 /* What moments and noise share. sums: the number of pixels (or pairs), used sums, used x used products. */
@@ -6854,7 +6835,7 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     int n = px->view.used;
     shs_status status;
     memset(&pass, 0, sizeof pass);
-    job.tiling = shs__cl_tiling_of(px->cl, precise, 1, n, n);
+    job.tiling = shs__cl_tiling_of(px->cl, precise, n);
     pass.phase = phase, pass.precise = precise, pass.difference = difference;
     pass.panel = shs__cl_moments_panel;
     pass.job = &job;
@@ -6940,9 +6921,9 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
     shs_status status = S ? SHS_OK : SHS_NO_MEMORY;
     memset(&pass, 0, sizeof pass);
     memset(&job, 0, sizeof job);
-    job.tiling.same = 1, job.tiling.r = SHS__CL_BYTE_TILE / 16;
-    job.tiling.rows_a = job.tiling.rows_b = n + 1;
-    job.tiling.tiles = shs__cl_count_tiles(n + 1, n + 1, 1, SHS__CL_BYTE_TILE);
+    job.tiling.r = SHS__CL_BYTE_TILE / 16;
+    job.tiling.rows = n + 1;
+    job.tiling.tiles = shs__cl_count_tiles(n + 1, SHS__CL_BYTE_TILE);
     pass.phase = "moments", pass.direct = 1;
     pass.panel = shs__cl_byte_panel;
     pass.job = &job;
@@ -7402,16 +7383,15 @@ SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, cons
     shs__cl_products_job *job = (shs__cl_products_job *)arg;
     shs__cl_planes q;
     shs__cl_call call;
-    shs_status status =
-        shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->tiling.rows_a * sizeof(shs_real), &q.buffer);
+    shs_status status = shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->tiling.rows * sizeof(shs_real), &q.buffer);
     if (status != SHS_OK) return status;
-    q.from = 0, q.ld = padded, q.rows = job->tiling.rows_a;
+    q.from = 0, q.ld = padded, q.rows = job->tiling.rows;
     call = shs__cl_begin(px->cl, shs__cl_source_fourth, "", "pairs");
     shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
     shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, q.buffer), shs__cl_pass_size(&call, q.ld);
     status = shs__cl_launch(&call, padded / SHS__CL_ITEMS, SHS__CL_ITEMS, 1, 1, "fourth");
     if (status != SHS_OK) return status;
-    return shs__cl_products(px, &job->tiling, &q, NULL, padded, 0, job->tiling.tiles, &job->totals);
+    return shs__cl_products(px, &job->tiling, &q, padded, 0, job->tiling.tiles, &job->totals);
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map *whitening, int fourth,
@@ -7425,7 +7405,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
     shs_status status;
     memset(&map, 0, sizeof map);
     px->m = whitening->outputs;
-    job.tiling = shs__cl_tiling_of(px->cl, 0, 1, pairs, pairs);
+    job.tiling = shs__cl_tiling_of(px->cl, 0, pairs);
     bytes = fourth ? (size_t)pairs * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling) : 0;
     status = shs__cl_map_prepare(px, whitening, 0, SHS__CL_ROOM_WHITENER, SHS__CL_ROOM_WHITE_SHIFT, &map, &shift);
     if (status == SHS_OK) shs__cl_keep_white(px);

@@ -1,4 +1,4 @@
-/* moments.cl - sums of products over pixels, A B' for planes A and B: covariance (B = A), noise, fourth moments, sweeps.
+/* moments.cl - sums of products over pixels, A A' for planes A: covariance, noise, fourth moments.
 
    The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the
    SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.
@@ -21,9 +21,9 @@
 #define SLICE SHS__CL_CHUNK_PIXELS
 
 #if !DIAGONALS
-/* Work-group (t, s) makes the T x T tile first_tile + t.
+/* Work-group (t, s) makes the T x T tile first_tile + t of those of the lower triangle, row by row.
 
-       B' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows
+       A' ->   16 x 16 work-items; item (x, y) keeps R x R products in registers, in vectors of W: rows
      A +---+   y W .. y W + W - 1, and the same 16 W further down; columns likewise with x
      | | t |   KB pixels of both tiles stand in local memory, pixel by pixel, so that an item reads vectors of W bands;
      v +---+   the next KB are on their way to registers meanwhile
@@ -42,9 +42,6 @@
 #endif
 #ifndef IN_LOCAL
 #define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */
-#endif
-#ifndef SAME
-#define SAME 1 /* 1: B is A, and tiles are those of the lower triangle, row by row */
 #endif
 
 #define T SHS__CL_TILE_EDGE(R)
@@ -66,37 +63,25 @@ inline vec from_global(__global const ELEM *X, ulong ld, int rows, int row) {
     _Pragma("unroll") for (int j = 0; j < R / W; j++) sum[i * W + l][j] += (vec)(a[i].part) * b[j];
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __global const ELEM *B, ulong from_b, ulong ldb,
-              int rows_b, int first_tile, __global ELEM *partial) {
-    __local vec tile_a[KB * PITCH];
-#if SAME
+void products(__global const ELEM *A, ulong from, ulong lda, int rows, int first_tile, __global ELEM *partial) {
+    __local vec tile_a[KB * PITCH], other[KB * PITCH];
     __local vec *tile_b;
-#else
-    __local vec tile_b[KB * PITCH];
-#endif
-    __local vec other[SAME ? KB * PITCH : 1];
     const int id = (int)get_local_id(0), x = id & 15, y = id >> 4;
     int t = first_tile + (int)get_group_id(0), ti = 0, tj, k, e;
     const size_t pixel = get_group_id(1) * (size_t)SLICE;
     vec sum[RA][R / W];
     ELEM next_a[EACH], next_b[EACH];
-#if SAME
     for (tj = t; tj > ti; tj -= ti) ti++;
     tile_b = ti == tj ? tile_a : other;
-#else
-    ti = t / ((rows_b + T - 1) / T);
-    tj = t % ((rows_b + T - 1) / T);
-#endif
     for (int i = 0; i < RA; i++)
         for (int j = 0; j < R / W; j++) sum[i][j] = (vec)(0);
 
-#define FETCH(at)                                                                                                     \
-    _Pragma("unroll") for (e = 0; e < EACH; e++) {                                                                    \
-        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                      \
-        int ra = ti * T + row, rb = tj * T + row;                                                                     \
-        next_a[e] = ra < rows_a ? A[from_a + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                 \
-        if (!SAME || ti != tj)                                                                                        \
-            next_b[e] = rb < rows_b ? B[from_b + (ulong)rb * ldb + pixel + (ulong)((at) + kk)] : (ELEM)0;             \
+#define FETCH(at)                                                                                                              \
+    _Pragma("unroll") for (e = 0; e < EACH; e++) {                                                                             \
+        int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;                                                           \
+        int ra = ti * T + row, rb = tj * T + row;                                                                              \
+        next_a[e] = ra < rows ? A[from + (ulong)ra * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                              \
+        if (ti != tj) next_b[e] = rb < rows ? A[from + (ulong)rb * lda + pixel + (ulong)((at) + kk)] : (ELEM)0;                \
     }
 
 #if IN_LOCAL
@@ -108,15 +93,15 @@ void products(__global const ELEM *A, ulong from_a, ulong lda, int rows_a, __glo
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
             int kk = (id + e * ITEMS) % KB, row = (id + e * ITEMS) / KB;
             ((__local ELEM *)tile_a)[kk * PITCH * W + row] = next_a[e];
-            if (!SAME || ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];
+            if (ti != tj) ((__local ELEM *)tile_b)[kk * PITCH * W + row] = next_b[e];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + KB < SLICE) FETCH(k + KB)
 #define ROWS_AT(q, i) tile_a[(q)*PITCH + (i)*HIGH + y]
 #define COLUMNS_AT(q, j) tile_b[(q)*PITCH + (j)*16 + x]
 #else
-#define ROWS_AT(q, i) from_global(A + from_a + pixel + (ulong)(k + (q)), lda, rows_a, ti * T + ((i)*HIGH + y) * W)
-#define COLUMNS_AT(q, j) from_global(B + from_b + pixel + (ulong)(k + (q)), ldb, rows_b, tj * T + ((j)*16 + x) * W)
+#define ROWS_AT(q, i) from_global(A + from + pixel + (ulong)(k + (q)), lda, rows, ti * T + ((i)*HIGH + y) * W)
+#define COLUMNS_AT(q, j) from_global(A + from + pixel + (ulong)(k + (q)), lda, rows, tj * T + ((j)*16 + x) * W)
 #endif
         _Pragma("unroll") for (int q = 0; q < KB; q++) {
             vec a[RA / W], b[R / W];

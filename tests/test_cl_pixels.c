@@ -204,14 +204,14 @@ static void test_moments_by_groups_of_bands(void **state) {
 
 /* The products of `rows` planes, made as the tiling says. */
 static void products_by(shs__cl_pixels *px, const shs__cl_tiling *t, const shs_real *X, size_t pixels, shs_wide *P) {
-    size_t bytes = pixels * (size_t)t->rows_a * sizeof *X;
+    size_t bytes = pixels * (size_t)t->rows * sizeof *X;
     shs__cl_totals totals;
     shs__cl_planes a;
-    a.from = 0, a.ld = pixels, a.rows = t->rows_a;
+    a.from = 0, a.ld = pixels, a.rows = t->rows;
     assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, bytes, &a.buffer));
     assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, bytes, X));
     assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(t), &totals));
-    assert_ok_cl(shs__cl_products(px, t, &a, NULL, pixels, 0, t->tiles, &totals));
+    assert_ok_cl(shs__cl_products(px, t, &a, pixels, 0, t->tiles, &totals));
     assert_ok_cl(shs__cl_products_end(px, t, &totals, P));
 }
 
@@ -229,10 +229,10 @@ static void test_products_in_diagonals(void **state) {
     assert_ok_cl(shs__cl_pixels_open(device, &on_device, &cube, &session));
     for (k = 0; k < sizeof rows / sizeof *rows; k++) {
         int n = rows[k];
-        shs__cl_tiling t = shs__cl_tiling_of(device, 0, 1, n, n);
+        shs__cl_tiling t = shs__cl_tiling_of(device, 0, n);
         assert_int_equal(t.r, 0);
         products_by((shs__cl_pixels *)session, &t, X, pixels, in_diagonals);
-        t.r = 2, t.tiles = shs__cl_count_tiles(n, n, 1, 32);
+        t.r = 2, t.tiles = shs__cl_count_tiles(n, 32);
         products_by((shs__cl_pixels *)session, &t, X, pixels, tiled);
         for (i = 0; i < (size_t)(n * n); i++) assert_close(in_diagonals[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
     }
@@ -264,7 +264,7 @@ static void test_products_by_units(void **state) {
             shs__cl_totals totals;
             shs__cl_planes a;
             device->units64 = 2;
-            t = shs__cl_tiling_of(device, 1, 1, n, n);
+            t = shs__cl_tiling_of(device, 1, n);
             assert_true(t.r > 0);
             device->units64 = way ? 2 : 0;
             a.from = 0, a.ld = pixels, a.rows = n;
@@ -272,7 +272,7 @@ static void test_products_by_units(void **state) {
             assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, (size_t)n * pixels * sizeof *X, X));
             assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&t), &totals));
             for (i = 0; i < t.tiles; i += t.tiles == 1 ? 1 : 2)
-                assert_ok_cl(shs__cl_products(px, &t, &a, NULL, pixels, i, i + 2 > t.tiles ? t.tiles - i : 2, &totals));
+                assert_ok_cl(shs__cl_products(px, &t, &a, pixels, i, i + 2 > t.tiles ? t.tiles - i : 2, &totals));
             assert_ok_cl(shs__cl_products_end(px, &t, &totals, way ? by_units : tiled));
         }
         for (i = 0; i < (size_t)(n * n); i++) assert_close(by_units[i], tiled[i], 1e-10);
