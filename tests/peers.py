@@ -89,13 +89,65 @@ def rx(before, after):
     compare(after, (z**2).sum(axis=1)[:, None], good)
 
 
+def noise(cube, good, down, right):
+    """Half the covariance of the differences to the pixel so far below and to the right."""
+    lines, samples = good.shape
+    both = good[down:, right:] & good[: lines - down, : samples - right]
+    d = (cube[down:, right:] - cube[: lines - down, : samples - right])[both]
+    d -= d.mean(axis=0)
+    return d.T @ d / len(d) / 2
+
+
+def noise_of_spy(cube, direction):
+    """Divided by n as here; as it is, by n - 1."""
+    stats = spectral.noise_from_diffs(cube, direction=direction)
+    return stats.cov * (stats.nsamples - 1) / stats.nsamples
+
+
+def residual(noise):
+    """Each band's variance that least squares by the bands on both sides leave."""
+    left = []
+    for b in range(len(noise)):
+        near = [i for i in (b - 1, b + 1) if 0 <= i < len(noise)]
+        part = noise[numpy.ix_(near, near)]
+        left.append(noise[b, b] - noise[b, near] @ numpy.linalg.solve(part, noise[near, b]))
+    return numpy.diag(left)
+
+
+def noises(before, saved, kind, *how):
+    """The covariance that was saved, against numpy's and, where every pixel is there, Spectral Python's."""
+    cube, good = pixels(before)
+    steps = {"right": (0, 1), "lower": (1, 0), "diagonal": (1, 1)}
+    kinds = list(steps) if kind == "mean" else [kind]
+    want = sum(noise(cube, good, *steps[k]) for k in kinds) / len(kinds)
+    if good.all():
+        names = {"right": "right", "lower": "lower", "diagonal": "lowerright"}
+        spy = sum(noise_of_spy(cube, names[k]) for k in kinds) / len(kinds)
+        assert numpy.abs(spy - want).max() < 1e-9 * numpy.abs(want).max()
+    if how:
+        want = residual(want)
+    got = numpy.load(saved)
+    assert numpy.abs(got - want).max() < 1e-9 * numpy.abs(want).max()
+
+
+def mnf_of_spy(before, after, k):
+    """Spectral Python's mnf; components of lengths of its own, so that each is scaled to the other's."""
+    cube, good = pixels(before)
+    if not good.all():
+        return
+    result = spectral.mnf(spectral.calc_stats(cube), spectral.noise_from_diffs(cube, direction="right"))
+    want = result.reduce(cube, num=int(k)).reshape(-1, int(k))
+    got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip")).reshape(-1, int(k))
+    for i in range(int(k)):
+        a, b = got[:, i] - got[:, i].mean(), want[:, i] - want[:, i].mean()
+        scale = (a @ b) / (b @ b)
+        assert numpy.abs(a - scale * b).max() < 1e-6 * numpy.abs(a).max(), i
+
+
 def mnf(before, after, k):
     cube, good = pixels(before)
-    both = good[:, 1:] & good[:, :-1]
-    d = (cube[:, 1:] - cube[:, :-1])[both]
-    d -= d.mean(axis=0)
     x = cube[good] - cube[good].mean(axis=0)
-    values, vectors = numpy.linalg.eigh(d.T @ d / len(d) / 2)
+    values, vectors = numpy.linalg.eigh(noise(cube, good, 0, 1))
     kept = values > 1e-12 * values[-1]
     f = vectors[:, kept] / numpy.sqrt(values[kept])
     ratio, turn = numpy.linalg.eigh(f.T @ (x.T @ x / len(x)) @ f)

@@ -461,6 +461,51 @@ check "mnf" good mnf scene.hdr mnf.hdr --bbl --components 6 --report mnf.csv
 check "mnf: signal to noise falls from above 10" awk -F, '
     NR == 2 { first = $2 } NR > 2 && $2 > before { bad = 1 } { before = $2 } END { exit bad || first < 11 }' mnf.csv
 
+echo "== noise"
+for n in right lower diagonal mean; do
+    check "noise of $n neighbours" good mnf scene.hdr n.hdr --bbl --components 4 --noise $n --type f64 --save n.model --npy n
+    check "noise of $n neighbours, in blocks" good mnf scene_bil.hdr same.hdr --bbl --components 4 --noise $n --type f64 --block 7
+    check "noise of $n neighbours: the model is applied" good apply n.model scene.hdr back.hdr --type f64
+    check "noise of $n neighbours: the same" cmp back.img n.img
+    check "its covariance, given: runs" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance n_noise.npy --type f64
+    check "its covariance, given: the same" cmp same.img n.img
+done
+check "noise of right neighbours is the default" good mnf scene.hdr same.hdr --bbl --components 4 --type f64
+check "noise of right neighbours is the default: the same" cmp same.img <(good mnf scene.hdr n.hdr --bbl --components 4 --noise right --type f64; cat n.img)
+check "the residual's noise" good mnf scene.hdr n.hdr --bbl --components 4 --noise mean --noise-residual
+check "the residual's noise of every second pixel" good mnf scene.hdr n.hdr --bbl --components 4 --noise diagonal --noise-residual --fit-step 2
+check "denoise with such noise" good denoise scene.hdr n.hdr --bbl --components 4 --mnf --noise lower
+check "--snr cuts" good mnf scene.hdr n.hdr --bbl --snr 10
+check "--snr cuts: all are above" awk '/components, signal to noise/ { exit !($NF >= 10) }' out.txt
+check "denoise by --snr" good denoise scene.hdr same.hdr --bbl --snr 10 --mnf
+# A dark cube: noise alone, of the same bands but another size.
+good synthesise dark.hdr --noise 0.01 --samples 50 --lines 40 --seed 9
+check "noise from a dark cube" good mnf scene.hdr n.hdr --bbl --components 4 --noise-from dark.hdr
+printf '2,0\n0,8\n' >two.csv; printf '1,2\n3,4\n' >skewed.csv; printf '1,2,3\n' >three.csv; printf '1,x\n' >word.csv; printf '0 0\n0 0\n' >none.csv
+printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\020\000{"descr": "<i4"}' >whole.npy; : >void.csv
+check "a covariance in a table" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance two.csv
+fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
+fails "noise twice" 2 "--noise-covariance: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise-covariance two.csv
+fails "neighbours of a dark cube" 2 "--noise: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise lower
+fails "residuals of a known covariance" 2 "--noise-residual: --noise-covariance says already" mnf scene.hdr bad.hdr --noise-covariance two.csv --noise-residual
+fails "noise without --mnf" 2 "--noise: needs --mnf" denoise scene.hdr bad.hdr --components 2 --noise lower
+fails "--snr without --mnf" 2 "--snr: needs --mnf" denoise scene.hdr bad.hdr --snr 2
+fails "--snr and --components" 2 "--snr: --components says already" mnf scene.hdr bad.hdr --snr 2 --components 2
+good synthesise seven.hdr --bands 7 --samples 20 --lines 20
+fails "a dark cube of other bands" 1 "seven.hdr: bands: 7, but scene.hdr has 100" mnf scene.hdr bad.hdr --noise-from seven.hdr
+fails "a dark cube that is nowhere" 1 "nowhere" mnf scene.hdr bad.hdr --noise-from nowhere.hdr
+fails "the output over the dark cube" 2 "would replace the input" mnf scene.hdr dark.hdr --noise-from dark.hdr
+fails "the output over the covariance" 2 "would replace the input" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance two.csv --report two.csv
+fails "a covariance of other bands" 1 "two.csv: --noise-covariance: 2 x 2, but 100 bands of scene.hdr are in use" mnf scene.hdr bad.hdr --noise-covariance two.csv
+fails "no square" 1 "three.csv: --noise-covariance: 3 numbers are no matrix" mnf scene.hdr bad.hdr --noise-covariance three.csv
+fails "no numbers" 1 "void.csv: --noise-covariance: 0 numbers" mnf scene.hdr bad.hdr --noise-covariance void.csv
+fails "a word in it" 1 "word.csv: --noise-covariance: number 2: 'x" mnf scene.hdr bad.hdr --noise-covariance word.csv
+fails "not symmetric" 1 "skewed.csv: --noise-covariance: row 1, column 2" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance skewed.csv
+fails "no noise at all" 1 "components: more than" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance none.csv
+fails "a .npy cut short" 1 "short.npy: --noise-covariance: it is truncated" mnf scene.hdr bad.hdr --noise-covariance short.npy
+fails "a .npy of integers" 1 "whole.npy: descr: not of floats" mnf scene.hdr bad.hdr --noise-covariance whole.npy
+fails "a covariance that is nowhere" 1 "nowhere.csv: cannot read it" mnf scene.hdr bad.hdr --noise-covariance nowhere.csv
+
 echo "== missing pixels"
 sed '$a data ignore value = 5000' scene_i16.hdr >holes.hdr
 { printf '\210\023'; tail -c +3 scene_i16.img; } >holes.img # the first value becomes 5000

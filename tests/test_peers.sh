@@ -62,5 +62,12 @@ for cube in $cubes; do
     check "$name: rx in double: as numpy" peers rx "$cube" out.hdr
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
     check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
+    check "$name: mnf in double: as Spectral Python" peers mnf_of_spy "$cube" out.hdr 5
+    for kind in right lower diagonal mean; do
+        check "$name: noise of $kind neighbours" run mnf "$cube" out.hdr --components 2 --noise $kind --npy kept
+        check "$name: noise of $kind neighbours: as numpy and Spectral Python" peers noises "$cube" kept_noise.npy $kind
+        check "$name: its residual" run mnf "$cube" out.hdr --components 2 --noise $kind --noise-residual --npy kept
+        check "$name: its residual: as numpy" peers noises "$cube" kept_noise.npy $kind residual
+    done
 done
 the_end

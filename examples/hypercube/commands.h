@@ -6,8 +6,14 @@
 
 /* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
 
-static shs_pca_options pca_options(const settings *s) {
+static shs_pca_options pca_options(const job *j) {
+    static const char *const neighbours[] = {"right", "lower", "diagonal", "mean"};
+    const settings *s = j->s;
     shs_pca_options options = SHS_ZERO;
+    if (s->neighbours) options.neighbours = (shs_neighbours)choose("--noise", s->neighbours, neighbours, 4);
+    options.noise_residual = s->residual;
+    options.noise = j->noise;
+    if (s->snr > 0) options.eigenvalue_at_least = (shs_wide)(1 + s->snr);
     options.components = s->components;
     options.variance = (shs_wide)s->variance;
     options.correlation = s->correlation;
@@ -23,7 +29,7 @@ static void select_one_call(job *j) {
 }
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
-    shs_pca_options options = pca_options(j->s);
+    shs_pca_options options = pca_options(j);
     if (by_noise) check_job(j, shs_mnf_fit(&j->ctx, &j->fit, &options, pca));
     else if (j->one_call) check_job(j, shs_pca_run(&j->ctx, &j->cube, &options, &j->sink, pca));
     else check_job(j, shs_pca_fit(&j->ctx, &j->fit, &options, pca));
@@ -119,7 +125,7 @@ static void run_ica(const settings *s, char **names) {
 
 static void run_rx(const settings *s, char **names) {
     job *j = job_open(s, RX, names[0], names[1]);
-    shs_pca_options options = pca_options(s);
+    shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
     size_t count;
     int rank = 0;

@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_JOB
 #define HYPERCUBE_JOB
 
-#include "select.h"
+#include "noise.h"
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -36,7 +36,9 @@ static void check_options(const job *j) {
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
     if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
-    if (j->mode == DENOISE && !s->components) fail(EXIT_USAGE, "--components: is needed");
+    if (s->components && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
+    if (s->variance > 0 && s->snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");
+    if (j->mode == DENOISE && !s->components && !(s->snr > 0)) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
     chosen_interleave(s->interleave);
@@ -153,6 +155,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->cube.has_nodata = j->in.has_nodata;
     j->cube.nodata = (shs_wide)j->in.nodata;
     select_pixels(j);
+    select_noise(j);
     if (out_name) {
         prepare_output(j);
         if (j->mode != CONVERT) load_or_stream(j);
@@ -300,6 +303,7 @@ static void job_close(job *j) {
     free(j->mask);
     free(j->fit_mask);
     free(j->bands);
+    free(j->noise);
     free(j);
 }
 

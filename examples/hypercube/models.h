@@ -23,6 +23,7 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
         {"forward", p->forward, p->components, p->bands},
         {"backward", p->backward, p->bands, p->components},
         {"wavelengths", m->wavelengths, p->bands, 1},
+        {"noise", p->noise, p->bands, p->bands},
     };
     const named_matrix of_ica[] = {
         {"mean", i->mean, i->bands, 1},
@@ -33,11 +34,12 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
         {"mixing", i->mixing, i->bands, i->components},
         {"wavelengths", m->wavelengths, i->bands, 1},
     };
-    memcpy(list, m->kind == SHS_MODEL_ICA ? of_ica : of_pca, sizeof of_pca);
-    return (int)(sizeof of_pca / sizeof *of_pca);
+    int ica = m->kind == SHS_MODEL_ICA;
+    memcpy(list, ica ? of_ica : of_pca, ica ? sizeof of_ica : sizeof of_pca);
+    return (int)((ica ? sizeof of_ica : sizeof of_pca) / sizeof *of_pca) - (m->kind == SHS_MODEL_PCA); /* that has no noise */
 }
 
-enum { MOST_MATRICES = 7 };
+enum { MOST_MATRICES = 8 };
 
 static char *matrix_file(const char *prefix, const char *name) {
     char *stem = joined(prefix, "_"), *whole = joined(stem, name), *file = joined(whole, ".npy");
@@ -68,7 +70,7 @@ static void will_keep_model(const job *j) {
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
     int i, count;
-    m.kind = j->mode == ICA ? SHS_MODEL_ICA : SHS_MODEL_PCA;
+    m.kind = j->mode == ICA ? SHS_MODEL_ICA : j->mode == MNF || s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA;
     count = s->npy ? named_matrices(&m, list) : 0;
     for (i = 0; i < count; i++) {
         char *name = matrix_file(s->npy, list[i].name);

@@ -8,11 +8,12 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose;
-    double variance, threshold, tolerance, noise;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual;
+    double variance, threshold, tolerance, noise, snr;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html;
+        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
+        *covariance;
     char *command; /* the whole line */
 } settings;
 
@@ -44,7 +45,7 @@ static const mode_text modes[] = {
     {"pca", PCA, 2, "pca IN.hdr OUT.hdr [options]", "Principal components of an image cube."},
     {"mnf", MNF, 2, "mnf IN.hdr OUT.hdr [options]",
      "Minimum noise fraction: components in the order of their signal to noise ratio,\n"
-     "the noise estimated from neighbouring pixels. An eigenvalue is one more than that ratio."},
+     "the noise estimated from neighbouring pixels, or given. An eigenvalue is one more than that ratio."},
     {"ica", ICA, 2, "ica IN.hdr OUT.hdr --components K | --threshold T [options]",
      "Independent components of an image cube (FastICA)."},
     {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
@@ -96,6 +97,14 @@ static const struct {
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {FITS | DENOISE, {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
+    {MNF | DENOISE,
+     {"--noise", "N", OPTION_TEXT, (void *)&given.neighbours, 0, "of neighbours: right, lower, diagonal or mean (right)"}},
+    {MNF | DENOISE,
+     {"--noise-residual", NULL, OPTION_SWITCH, &given.residual, 0, "of that, what neighbouring bands do not tell"}},
+    {MNF | DENOISE, {"--noise-from", "DARK", OPTION_TEXT, (void *)&given.dark, 0, "noise is what this dark cube holds"}},
+    {MNF | DENOISE,
+     {"--noise-covariance", "FILE", OPTION_TEXT, (void *)&given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
+    {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
     {READS | OF_PIXELS,
      {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},

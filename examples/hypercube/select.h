@@ -17,6 +17,7 @@ typedef struct job {
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
     int one_call; /* of the library fits and transforms */
+    shs_wide *noise;                /* its covariance, bands in use squared; NULL: it is estimated */
     unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
     double start, opened, fitted, written; /* when; opened: read, too, unless it is streamed */
 } job;
@@ -211,18 +212,20 @@ static void select_pixels(job *j) {
     if (!s->fit_only) j->cube.mask = j->mask;
 }
 
-/* Every step-th sample of every step-th line, and for MNF the sample to the right of each, the difference to which is noise. */
+/* Every step-th sample of every step-th line, and for MNF the neighbours of each, the differences to which are noise. */
 static void select_fit(job *j) {
-    int step = j->s->fit_step, x, y, next = j->mode == MNF || j->s->mnf;
+    const char *to = j->s->neighbours;
+    int step = j->s->fit_step, x, y, pairs = (j->mode == MNF || j->s->mnf) && !j->noise;
+    int right = pairs && !(to && !strcmp(to, "lower")), below = pairs && to && strcmp(to, "right");
     size_t at;
     j->fit = j->cube;
     j->fit.mask = j->mask;
     if (step <= 1) return;
     j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
-    for (y = 0; y < j->in.lines; y += step)
-        for (x = 0; x < j->in.samples; x++) {
+    for (y = 0; y < j->in.lines; y++)
+        for (x = 0; x < j->in.samples && y % step <= below; x++) {
             at = (size_t)y * (size_t)j->in.samples + (size_t)x;
-            j->fit_mask[at] = x % step <= next && (!j->mask || j->mask[at]);
+            j->fit_mask[at] = x % step <= right && (!j->mask || j->mask[at]);
         }
     j->fit.mask = j->fit_mask;
 }

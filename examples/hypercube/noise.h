@@ -1,0 +1,162 @@
+/* noise.h - a noise covariance that is known: from a dark cube, or a matrix in a file. */
+#ifndef HYPERCUBE_NOISE
+#define HYPERCUBE_NOISE
+
+#include "select.h"
+
+/* ---- the covariance of a dark cube -------------------------------------------------------------------------------- */
+
+/* Of the same bands, any size: what it holds beside its mean is noise. It is read in blocks. */
+static void noise_of_dark(job *j, const char *name) {
+    cube_file dark = cube_open(name, NULL);
+    shs_cube cube = SHS_ZERO;
+    shs_moments m = SHS_ZERO;
+    int n = j->cube.band_count;
+    shs_wide *mean = ALLOCATE(shs_wide, n);
+    shs_status status;
+    will_read(dark.header_name);
+    will_read(dark.data_name);
+    if (dark.bands != j->in.bands)
+        fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
+    cube.type = dark.type, cube.interleave = dark.interleave, cube.swap_bytes = dark.swap;
+    cube.samples = dark.samples, cube.lines = dark.lines, cube.bands = dark.bands;
+    cube.band_list = j->bands, cube.band_count = n;
+    cube.has_nodata = dark.has_nodata, cube.nodata = (shs_wide)dark.nodata;
+    cube.read_fn = read_lines, cube.read_user = &dark;
+    status = shs_moments_create(NULL, n, &m);
+    if (status == SHS_OK) status = shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m);
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: reading it failed: %s", dark.data_name, strerror(dark.error));
+    if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N_LESS_1, mean, j->noise, n);
+    if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-from: %s", name, shs_status_text(status));
+    shs_moments_free(NULL, &m);
+    free(mean);
+    cube_close(&dark);
+}
+
+/* ---- a matrix in a file ------------------------------------------------------------------------------------------- */
+
+/* What stands behind a key of a .npy header, quotes and brackets skipped; NULL: the key is not there. */
+static const char *npy_key(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    return at ? at + strlen(key) + strspn(at + strlen(key), "' :(") : NULL;
+}
+
+/* numpy's format 1.0 to 3.0, of floats in either order of bytes; returns n of n x n. */
+static int read_npy(FILE *file, const char *name, double **values) {
+    unsigned char head[12];
+    char *text;
+    const char *key;
+    size_t length, i, count;
+    long rows, columns;
+    char *end;
+    int swap;
+    shs_type type;
+    if (fread(head, 1, 8, file) != 8 || head[6] < 1 || head[6] > 3)
+        fail(EXIT_ERROR, "%s: --noise-covariance: no .npy file of version 1 to 3", name);
+    length = head[6] == 1 ? 2 : 4;
+    if (fread(head + 8, 1, length, file) != length) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
+    length = (size_t)head[8] + 256 * (size_t)head[9];
+    text = ALLOCATE(char, length + 1);
+    if (fread(text, 1, length, file) != length) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
+    key = npy_key(text, "'descr'");
+    if (!key || (*key != '<' && *key != '>') || key[1] != 'f' || (key[2] != '8' && key[2] != '4'))
+        fail(EXIT_ERROR, "%s: descr: not of floats of 4 or 8 bytes", name);
+    type = key[2] == '8' ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    swap = (*key == '>') != host_byte_order();
+    key = npy_key(text, "'shape'");
+    rows = key ? strtol(key, &end, 10) : 0;
+    columns = key && *end == ',' ? strtol(end + 1, &end, 10) : 0;
+    if (rows < 1 || rows != columns || rows > 65535 || *end != ')') fail(EXIT_ERROR, "%s: shape: not n x n", name);
+    count = (size_t)rows * (size_t)rows;
+    *values = ALLOCATE(double, count);
+    for (i = 0; i < count; i++) {
+        unsigned char bytes[8];
+        size_t size = shs_type_size(type);
+        if (fread(bytes, 1, size, file) != size) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
+        (*values)[i] = get_value(bytes, 0, type, swap);
+    }
+    free(text);
+    return (int)rows;
+}
+
+/* Numbers, apart by commas or blanks, as many as there are lines in each; returns n. */
+static int read_csv(FILE *file, const char *name, double **values) {
+    size_t room = 1 << 16, length = 0, got, count = 0, n = 0;
+    char *text = (char *)allocate(room, 1), *at;
+    while ((got = fread(text + length, 1, room - length - 1, file)) > 0) {
+        length += got;
+        if (room - length > 1) continue;
+        at = (char *)allocate(2 * room, 1);
+        memcpy(at, text, length);
+        free(text);
+        text = at, room *= 2;
+    }
+    text[length] = 0;
+    *values = ALLOCATE(double, length / 2 + 1);
+    for (at = text; *at;) {
+        char *end;
+        double value;
+        at += strspn(at, " \t\r\n,;");
+        if (!*at) break;
+        value = strtod(at, &end);
+        if (end == at || (*end && !strchr(" \t\r\n,;", *end)))
+            fail(EXIT_ERROR, "%s: --noise-covariance: number %lu: '%.20s' is none", name, (unsigned long)count + 1, at);
+        (*values)[count++] = value;
+        at = end;
+    }
+    while ((n + 1) * (n + 1) <= count) n++;
+    if (n < 1 || n * n != count)
+        fail(EXIT_ERROR, "%s: --noise-covariance: %lu numbers are no matrix n x n", name, (unsigned long)count);
+    free(text);
+    return (int)n;
+}
+
+/* Of the bands in use, or of all, which are then cut to those. */
+static void noise_of_file(job *j, const char *name) {
+    FILE *file = fopen(name, "rb");
+    double *all, most = 0;
+    char first[6];
+    int n, used = j->cube.band_count, a, b, whole;
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    will_read(name);
+    whole = fread(first, 1, 6, file) == 6 && !memcmp(first, "\x93NUMPY", 6);
+    rewind(file);
+    n = whole ? read_npy(file, name, &all) : read_csv(file, name, &all);
+    fclose(file);
+    if (n != used && n != j->in.bands)
+        fail(EXIT_ERROR, "%s: --noise-covariance: %d x %d, but %d bands of %s are in use", name, n, n, used, j->in.header_name);
+    for (a = 0; a < n; a++) most = fmax(most, all[(size_t)a * (size_t)n + (size_t)a]);
+    for (a = 0; a < used; a++)
+        for (b = 0; b < used; b++) {
+            size_t i = (size_t)(n == used ? a : j->bands[a]), k = (size_t)(n == used ? b : j->bands[b]);
+            double here = all[k * (size_t)n + i], there = all[i * (size_t)n + k];
+            if (!isfinite(here) || !isfinite(there) || !(fabs(here - there) <= 1e-6 * most) || (a == b && here < 0))
+                fail(EXIT_ERROR, "%s: --noise-covariance: row %lu, column %lu: a covariance is finite and symmetric", name,
+                     (unsigned long)i + 1, (unsigned long)k + 1);
+            j->noise[(size_t)b * (size_t)used + (size_t)a] = (shs_wide)((here + there) / 2);
+        }
+    free(all);
+}
+
+/* What is known of the noise, and what contradicts it. */
+static void select_noise(job *j) {
+    const settings *s = j->s;
+    int known = s->dark || s->covariance, n = j->cube.band_count;
+    const char *first = s->dark         ? "--noise-from"
+                        : s->covariance ? "--noise-covariance"
+                        : s->neighbours ? "--noise"
+                        : s->residual   ? "--noise-residual"
+                        : s->snr > 0    ? "--snr"
+                                        : NULL;
+    if (first && j->mode == DENOISE && !s->mnf) fail(EXIT_USAGE, "%s: needs --mnf", first);
+    if (s->dark && s->covariance) fail(EXIT_USAGE, "--noise-covariance: --noise-from says already what is noise");
+    if (known && s->neighbours) fail(EXIT_USAGE, "--noise: %s says already what is noise", first);
+    if (known && s->residual) fail(EXIT_USAGE, "--noise-residual: %s says already what is noise", first);
+    if (s->dark && s->reflectance) fail(EXIT_USAGE, "--noise-from: a dark cube has no --reflectance");
+    if (!known) return;
+    j->noise = ALLOCATE(shs_wide, (size_t)n * (size_t)n);
+    if (s->dark) noise_of_dark(j, s->dark);
+    else noise_of_file(j, s->covariance);
+}
+
+#endif /* HYPERCUBE_NOISE */
