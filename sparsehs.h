@@ -220,6 +220,10 @@ typedef double shs_wide;
 #define shs_pca_denoise SHS__LINK(pca_denoise)
 #define shs_pca_inverse SHS__LINK(pca_inverse)
 #define shs_rx SHS__LINK(rx)
+#define shs_rx_fit SHS__LINK(rx_fit)
+#define shs_rx_transform SHS__LINK(rx_transform)
+#define shs_rx_classes SHS__LINK(rx_classes)
+#define shs_rx_classes_naive SHS__LINK(rx_classes_naive)
 #define shs_pca_naive SHS__LINK(pca_naive)
 #define shs_mnf_naive SHS__LINK(mnf_naive)
 #define shs_noise_naive SHS__LINK(noise_naive)
@@ -362,7 +366,8 @@ extern "C" {
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")\
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
     X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")                          \
-    X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")
+    X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
+    X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1108,6 +1113,7 @@ typedef struct shs_pca_options {
     int noise_residual;        /* non-zero: of these, what the bands on both sides do not predict (shs_mnf_fit) */
     const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated */
     int ldn;                   /* of noise; 0 = bands */
+    int skip;                  /* RX: so many of the first components, which hold the background, are left out */
     uint32_t end_canary;
 } shs_pca_options;
 
@@ -1165,10 +1171,18 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
                                    const shs_sink *sink);
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
-   of the components above rounding (or the first `components` of options). One output. options may be NULL; rank (may be
-   NULL) gets the number of components used. */
+   of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
+   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for. */
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
                           int *rank);
+/* In two steps: rx gets the components used, with mean and variances, and then scores pixels of any cube. */
+SHS_API shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *rx);
+SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink);
+/* Each pixel by the mean and covariance of its own class: labels (lines x samples, in memory) are 0 to classes - 1, others
+   count as missing. ranks (classes, may be NULL) gets the number of components of each class; 0: it has no pixels,
+   or all alike, and they are missing in the output. An engine fits; scores are the CPU's. */
+SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
+                                  const shs_pca_options *options, const shs_sink *sink, int *ranks);
 
 /* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
    descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n)
@@ -1182,6 +1196,9 @@ SHS_API ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples, con
                                   shs_wide *mean, shs_wide *N, shs_wide *d);
 SHS_API void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N);
 SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u);
+/* Class by class; Y (n x m) and own (m) are scratch, for the pixels of a class and their scores. */
+SHS_API void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, const int *labels, int classes, shs_wide *scores,
+                                  shs_wide *mean, shs_wide *L, shs_wide *u, shs_wide *Y, shs_wide *own);
 
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
@@ -1298,7 +1315,7 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
    column by column as in the structs. With n bands, k components, e eigenvalues:
 
         0  8 bytes  SHSmodel                  32  f64       count: pixels
-        8  u32      version: 1; 2: with noise 40  f64       total variance (ICA: 0)
+        8  u32      version: 1, or 2          40  f64       total variance (ICA: 0)
        12  u32      shs_model_kind            48  12 bytes  zero
        16  u32      n                         60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
        20  u32      k                         64  f64       the arrays below
@@ -1307,14 +1324,15 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
 
        PCA, MNF:  mean (n), scale (n), eigenvalues (e), vectors (n x k), backward (n x k)
        MNF:       in version 2 the noise covariance (n x n)
+       RX:        as PCA, of the components that scores are of, in version 2
        ICA:       mean (n), eigenvalues (k), whitening (k x n), rotation (k x k), unmixing (k x n), mixing (n x k)
        all:       wavelengths (n), where they are there
        ICA:       seven of each component: iterations, restarts, converged, change, kurtosis, negentropy, extraction */
-typedef enum shs_model_kind { SHS_MODEL_PCA = 0, SHS_MODEL_MNF = 1, SHS_MODEL_ICA = 2 } shs_model_kind;
+typedef enum shs_model_kind { SHS_MODEL_PCA = 0, SHS_MODEL_MNF = 1, SHS_MODEL_ICA = 2, SHS_MODEL_RX = 3 } shs_model_kind;
 
 typedef struct shs_model {
     shs_model_kind kind;
-    shs_pca pca;           /* of PCA and MNF */
+    shs_pca pca;           /* of PCA, MNF and RX */
     shs_ica ica;           /* of ICA */
     shs_wide *wavelengths; /* bands, in whatever unit the caller has; NULL: none */
     void *block;           /* of a model that was loaded: all arrays are in it, and shs_model_free frees it */
@@ -11337,15 +11355,20 @@ SHS__PRIVATE int shs__px_map_pieces(const shs__map *m) {
     return ((SHS__PANEL_PIXELS / k->lanes - 1) / k->vectors + 1) * ((m->outputs - 1) / k->columns + 1);
 }
 
+SHS__PRIVATE void shs__px_map_matrix_layout(shs__layout *l, shs__map *m) {
+    const shs__pixels_kernels *k = m->kernels;
+    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__layout_product((size_t)m->ldy, (size_t)m->bands, 1));
+    m->first = SHS__CARVE(l, int, (size_t)m->outputs);
+    m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
+    m->constant = SHS__CARVE(l, shs_wide, (size_t)m->outputs);
+    m->added = SHS__CARVE_ELEMENTS(l, k, (size_t)m->ldy);
+}
+
 SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     const shs__pixels_kernels *k = m->kernels;
-    size_t outputs = (size_t)m->outputs, ldy = (size_t)m->ldy, cells = shs__layout_product(ldy, SHS__PANEL_PIXELS, 1);
+    size_t ldy = (size_t)m->ldy, cells = shs__layout_product(ldy, SHS__PANEL_PIXELS, 1);
     int i;
-    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__layout_product(ldy, (size_t)m->bands, 1));
-    m->first = SHS__CARVE(l, int, outputs);
-    m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
-    m->constant = SHS__CARVE(l, shs_wide, outputs);
-    m->added = SHS__CARVE_ELEMENTS(l, k, ldy);
+    shs__px_map_matrix_layout(l, m);
     m->own = SHS__CARVE(l, shs__mapped, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__mapped counted, *own = l->base ? m->own + i : &counted;
@@ -12093,12 +12116,47 @@ SHS__PRIVATE unsigned char *shs__px_place(const shs__writer *w, size_t pixel, in
            ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
 }
 
+/* A map for each class of pixels, which share the scratch of the job's own. */
+typedef struct shs__classes {
+    const int *labels; /* of each pixel of the cube */
+    shs__map *maps;
+    shs_wide *scores; /* SHS__PANEL_PIXELS for each worker */
+    int count;
+} shs__classes;
+
 typedef struct shs__map_job {
     shs__reader reader;
     shs__map map;
+    const shs__classes *classes; /* NULL: one map for all pixels */
     shs__writer writer;
     shs__consumer consumer;
 } shs__map_job;
+
+/* The squared length of each pixel, mapped as its class says: a map for each class that is in the panel. */
+SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *panel, int worker) {
+    const shs__classes *c = job->classes;
+    const shs__view *v = &job->reader.view;
+    const int *label = c->labels + (size_t)v->first_line * (size_t)v->samples + panel->first;
+    shs__mapped *own = job->map.own + worker;
+    shs_wide *scores = c->scores + (size_t)worker * SHS__PANEL_PIXELS;
+    int k, i, j, last = -1;
+    for (k = 0; k < panel->pixels; k++) {
+        if (panel->missing[k] || label[k] == last) continue;
+        last = label[k];
+        for (i = 0; i < k && (panel->missing[i] || label[i] != last);) i++;
+        if (i < k) continue; /* done before */
+        shs__px_map_outputs(c->maps + last, panel, own, 0);
+        for (i = j = 0; i < panel->pixels; j += !panel->missing[i], i++)
+            if (!panel->missing[i] && label[i] == last) scores[j] = own->wide[j];
+    }
+    memcpy(own->wide, scores, (size_t)panel->valid * sizeof *scores);
+}
+
+/* Outputs of the panel's valid pixels: see shs__px_map_outputs. */
+SHS__PRIVATE void shs__px_job_outputs(const shs__map_job *job, shs__panel *panel, int worker, int by_pixel) {
+    if (job->classes) shs__px_class_outputs(job, panel, worker);
+    else shs__px_map_outputs(&job->map, panel, job->map.own + worker, by_pixel);
+}
 
 /* Pixel after pixel, where the sink has outputs side by side, or few. */
 SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *panel, const void *Y) {
@@ -12158,7 +12216,7 @@ SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, 
     int quick = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
     int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
     (void)sums;
-    shs__px_map_outputs(&job->map, panel, own, by_pixel);
+    shs__px_job_outputs(job, panel, worker, by_pixel);
     if (by_pixel) shs__px_write_rows(job, panel, own->rows);
     for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, quick);
 }
@@ -12178,7 +12236,7 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
     shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
     int planes = m->planes, width = planes ? k->lanes : m->outputs, valid = panel->valid, pass, o, i;
-    shs__px_map_outputs(m, panel, own, !planes);
+    shs__px_job_outputs((const shs__map_job *)state, panel, worker, !planes);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (pass = 0; pass < (planes ? m->outputs : 1); pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
@@ -12891,6 +12949,22 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
     }
 }
 
+SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, const int *labels, int classes, shs_wide *scores,
+                                      shs_wide *mean, shs_wide *L, shs_wide *u, shs_wide *Y, shs_wide *own) {
+    ptrdiff_t i, b, count;
+    int k;
+    for (k = 0; k < classes; k++) {
+        for (count = 0, i = 0; i < m; i++)
+            if (labels[i] == k) {
+                for (b = 0; b < n; b++) Y[b + count * n] = X[b + i * n];
+                count++;
+            }
+        if (count > 0) shs_rx_naive(n, count, Y, own, mean, L, u);
+        for (count = 0, i = 0; i < m; i++)
+            if (labels[i] == k) scores[i] = own[count++];
+    }
+}
+
 /* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
 
 /* x'y, in four sums, so that one addition need not wait for the one before. */
@@ -13144,8 +13218,8 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
 
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       const shs_sink *sink) {
-    const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,      (int64_t)o->precise,
-                               (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL};
+    const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
+                               (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip};
     const shs_wide two[] = {o->variance, o->eigenvalue_at_least};
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
 }
@@ -13331,34 +13405,230 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
     }
 }
 
-/* The fast form of shs_rx_naive. */
-SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
-                              const shs_sink *sink, int *rank) {
-    shs_pca_options o = options ? *options : shs__pca_zero;
+/* Only the components behind the first `skip` stay, up to number `used`. */
+SHS__PRIVATE void shs__pca_cut(shs_pca *p, int skip, int used) {
+    size_t n = (size_t)p->bands, from = n * (size_t)skip;
+    int i, j, k = used - skip;
+    memmove(p->eigenvalues, p->eigenvalues + skip, (size_t)k * sizeof(shs_wide));
+    memmove(p->vectors, p->vectors + from, n * (size_t)k * sizeof(shs_wide));
+    memmove(p->backward, p->backward + from, n * (size_t)k * sizeof(shs_wide));
+    p->components = p->eigenvalue_count = k;
+    for (j = 0; j < p->bands; j++)
+        for (i = 0; i < k; i++) *SHS__AT(p->forward, k, i, j) = *SHS__AT(p->vectors, n, j, i) / p->scale[j];
+}
+
+/* The components that scores are of, over the pixels of all ranks. */
+SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_options *o, shs_pca *rx) {
+    shs_pca_options all = *o;
+    int used;
+    shs_status status;
+    if (o->skip < 0 || o->components > px->view.used - o->skip) return SHS_BAD_COMPONENTS; /* on every rank alike */
+    if (o->components > 0) all.components += o->skip;
+    all.precise = SHS_PRECISION_ALWAYS;
+    status = shs__pca_pixels(px, &all, 0, rx);
+    if (status != SHS_OK) return status;
+    used = shs__pca_whitening_rank(rx);
+    if (used == 0) status = SHS_ZERO_VARIANCE;
+    else if (all.components > used || o->skip >= used) status = SHS_RANK_TOO_LOW;
+    if (status == SHS_OK) shs__pca_cut(rx, o->skip, used);
+    else shs_pca_free(px->ctx, rx);
+    return status;
+}
+
+/* F (components x bands) = Lambda^-1/2 forward, and as a triangle: half of it is 0 then, and need not be multiplied. F may be
+   rx->forward; v: bands. */
+SHS__PRIVATE void shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
+    int i, j, k = rx->components;
+    for (j = 0; j < rx->bands; j++)
+        for (i = 0; i < k; i++) *SHS__AT(F, k, i, j) = *SHS__AT(rx->forward, k, i, j) / SHS__WSQRT(rx->eigenvalues[i]);
+    shs__wide_triangle(k, rx->bands, F, v);
+}
+
+/* The fit, kept in rx, or else used for the scores. */
+SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, int keep,
+                                     const shs_sink *sink, int *rank, shs_pca *rx) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs_pixel_map map;
     shs__pixels px;
-    shs_pca pca = SHS_ZERO;
-    int used, i, j;
+    shs_pca made = SHS_ZERO;
+    int used = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
-    o.precise = SHS_PRECISION_ALWAYS;
-    status = shs__pca_meet(&px, status, "rx", &o, sink);
-    if (status == SHS_OK) status = shs__pca_pixels(&px, &o, 0, &pca);
-    used = status == SHS_OK ? shs__pca_whitening_rank(&pca) : 0;
-    if (status == SHS_OK && used == 0) status = SHS_ZERO_VARIANCE;
-    if (status == SHS_OK && o.components > used) status = SHS_RANK_TOO_LOW;
-    if (status == SHS_OK) {
-        for (j = 0; j < pca.bands; j++) /* close up to used x bands: element (i, j) never moves forward */
-            for (i = 0; i < used; i++)
-                pca.forward[(size_t)j * (size_t)used + (size_t)i] =
-                    *SHS__AT(pca.forward, pca.components, i, j) / SHS__WSQRT(pca.eigenvalues[i]);
-        shs__wide_triangle(used, pca.bands, pca.forward, pca.vectors); /* half of it is 0 then, and need not be multiplied */
-        map = shs__px_map_of(pca.bands, used, pca.forward, pca.mean, NULL);
+    if (status == SHS_OK && !keep) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && keep && !rx) status = SHS_BAD_OUTPUT;
+    status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, sink);
+    if (status == SHS_OK) status = shs__rx_pixels(&px, o, &made);
+    if (status == SHS_OK) used = made.components;
+    if (status == SHS_OK && !keep) {
+        shs__rx_whiten(&made, made.forward, made.vectors);
+        map = shs__px_map_of(made.bands, used, made.forward, made.mean, NULL);
         status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
     }
     if (status == SHS_OK && rank) *rank = used;
-    shs_pca_free(ctx, &pca);
+    if (status == SHS_OK && keep) *rx = made;
+    else shs_pca_free(ctx, &made);
     shs__px_close(&px);
+    return status;
+}
+
+/* The fast form of shs_rx_naive. */
+SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                              const shs_sink *sink, int *rank) {
+    return shs__rx_cube(ctx, cube, options, 0, sink, rank, NULL);
+}
+
+SHS__PUBLIC shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *rx) {
+    return shs__rx_cube(ctx, cube, options, 1, NULL, NULL, rx);
+}
+
+SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink) {
+    shs_pixel_map map;
+    shs__pixels px;
+    shs__layout l = SHS_ZERO;
+    shs_wide *F = NULL, *v = NULL;
+    shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx transform");
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && !(shs__pca_ok(rx) && rx->components <= rx->bands && rx->eigenvalue_count >= rx->components))
+        status = SHS_BAD_MAP;
+    if (status == SHS_OK && !(rx->eigenvalues[rx->components - 1] > 0)) status = SHS_BAD_MAP;
+    if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
+    while (shs__layout_next(ctx, &l, &status)) {
+        F = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)rx->bands, (size_t)rx->components, 1));
+        v = SHS__CARVE(&l, shs_wide, (size_t)rx->bands);
+    }
+    status = shs__ctx_meet(ctx, status, &meeting);
+    if (status == SHS_OK) {
+        shs__rx_whiten(rx, F, v);
+        map = shs__px_map_of(rx->bands, rx->components, F, rx->mean, NULL);
+        status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1);
+    }
+    shs__layout_release(ctx, &l);
+    shs__px_close(&px);
+    return status;
+}
+
+/* ---- anomalies, class by class ---------------------------------------------------------------------- >>rx_classes */
+
+/* Pixels of class k: their marks go to `mask`; k below 0: of every class that has a fit. */
+SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, int classes, const shs_pca *fits,
+                               unsigned char *mask) {
+    size_t count = (size_t)cube->lines * (size_t)cube->samples, i;
+    for (i = 0; i < count; i++) {
+        int label = labels[i], in = k >= 0 ? label == k : label >= 0 && label < classes && fits[label].components > 0;
+        mask[i] = (unsigned char)(in && (!cube->mask || cube->mask[i]));
+    }
+}
+
+/* A fit for each class, by passes over its own pixels; a class without pixels or variance has none. */
+SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
+                                            const shs_pca_options *o, unsigned char *mask, shs_pca *fits) {
+    shs_status status = SHS_OK, first = SHS_NO_PIXELS;
+    shs_cube part = *cube;
+    int k, any = 0;
+    part.mask = mask;
+    for (k = 0; k < classes && status == SHS_OK; k++) {
+        shs__pixels px;
+        shs__rx_mask(cube, labels, k, classes, fits, mask);
+        status = shs__ctx_agree(ctx, shs__px_open(ctx, &part, &px));
+        if (status == SHS_OK) status = shs__rx_pixels(&px, o, fits + k);
+        shs__px_close(&px);
+        any |= status == SHS_OK;
+        if (status == SHS_ZERO_VARIANCE) first = status;
+        if (status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE) status = SHS_OK;
+    }
+    return status == SHS_OK && !any ? first : status;
+}
+
+SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs__classes *c, const shs_pca *fits, int workers) {
+    int k;
+    shs__px_map_job_layout(l, job, workers);
+    c->scores = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__PANEL_PIXELS, (size_t)workers, 1));
+    c->maps = SHS__CARVE(l, shs__map, (size_t)c->count);
+    for (k = 0; k < c->count; k++) {
+        shs__map counted = SHS_ZERO, *map = l->base ? c->maps + k : &counted;
+        memset(map, 0, sizeof *map);
+        if (fits[k].components == 0) continue;
+        shs__px_map_init(map, job->reader.kernels, fits[k].bands, fits[k].components, job->map.planes, 1);
+        shs__px_map_matrix_layout(l, map);
+    }
+}
+
+/* The scores of all pixels whose class has a fit. The reader takes the mean of the first such class off all pixels; what the
+   other means differ by becomes an offset. */
+SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
+                                              shs_pca *fits, const shs_sink *sink) {
+    shs__pixels px = SHS_ZERO;
+    shs__map_job job;
+    shs__classes c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    const shs_wide *centre = NULL;
+    shs_pixel_map largest = SHS_ZERO;
+    int k, i, b;
+    shs_status status = shs__px_view_open(cube, &px.view);
+    px.ctx = ctx;
+    c.labels = labels, c.count = classes;
+    largest.bands = px.view.used, largest.outputs = 1;
+    for (k = 0; k < classes; k++) largest.outputs = shs__imax(largest.outputs, fits[k].components);
+    if (status == SHS_OK) shs__px_map_job_init(&job, &px.view, &largest, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
+    while (shs__layout_next(ctx, &l, &status)) shs__rx_classes_layout(&l, &job, &c, fits, shs__ctx_workers(ctx));
+    for (k = 0; k < classes && status == SHS_OK; k++) {
+        shs_pca *f = fits + k;
+        shs_wide *offset = f->backward; /* a fit is used once: there is room in it */
+        if (f->components == 0) continue;
+        if (!centre) centre = f->mean;
+        shs__rx_whiten(f, f->forward, f->vectors);
+        for (i = 0; i < f->components; i++)
+            for (offset[i] = 0, b = 0; b < f->bands; b++)
+                offset[i] += *SHS__AT(f->forward, f->components, i, b) * (centre[b] - f->mean[b]);
+        shs__px_map_set(c.maps + k, f->forward, 1, f->components, centre, offset);
+        if (centre == f->mean) job.reader.shift = c.maps[k].shift;
+    }
+    if (status == SHS_OK) job.classes = &c;
+    if (sink->rescale) {
+        if (status == SHS_OK) status = shs__px_cpu_range(ctx, &job);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.low, 1, SHS_REDUCE_MIN);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.high, 1, SHS_REDUCE_MAX);
+    }
+    if (status == SHS_OK) status = shs__px_cpu_map(ctx, &job, "transform");
+    shs__layout_release(ctx, &l);
+    return shs__ctx_agree(ctx, status);
+}
+
+/* The fast form of shs_rx_classes_naive. */
+SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
+                                      const shs_pca_options *options, const shs_sink *sink, int *ranks) {
+    const shs_pca_options *o = options ? options : &shs__pca_zero;
+    shs__pixels px = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_pca *fits = NULL;
+    unsigned char *mask = NULL;
+    shs_cube scored;
+    int k;
+    shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx classes");
+    shs_status status = shs__ctx_check(ctx);
+    px.ctx = ctx;
+    if (status == SHS_OK) status = shs__px_view_open(cube, &px.view);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && (classes < 1 || (!labels && cube->lines > 0))) status = SHS_BAD_LABELS;
+    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
+    while (shs__layout_next(ctx, &l, &status)) {
+        fits = SHS__CARVE(&l, shs_pca, (size_t)classes);
+        mask = SHS__CARVE(&l, unsigned char, shs__layout_product((size_t)cube->samples, (size_t)cube->lines, 1));
+    }
+    if (status == SHS_OK) memset(fits, 0, (size_t)classes * sizeof *fits);
+    meeting.all = shs__ctx_imprint(meeting.all, &classes, sizeof classes);
+    status = shs__ctx_meet(ctx, status, &meeting);
+    if (status == SHS_OK) status = shs__pca_meet(&px, status, "rx classes", o, sink);
+    if (status == SHS_OK) status = shs__rx_fit_classes(ctx, cube, labels, classes, o, mask, fits);
+    for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
+    if (status == SHS_OK) {
+        shs__rx_mask(cube, labels, -1, classes, fits, mask);
+        scored = *cube, scored.mask = mask;
+        status = shs__rx_score_classes(ctx, &scored, labels, classes, fits, sink);
+    }
+    for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -14140,7 +14410,7 @@ SHS__PRIVATE int shs__md_sizes_ok(int n, int k, int values) { return k > 0 && k 
 SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *count) {
     const shs_pca *p = &m->pca;
     int ica = m->kind == SHS_MODEL_ICA, i;
-    if ((unsigned)m->kind > SHS_MODEL_ICA) return SHS_BAD_MODEL;
+    if ((unsigned)m->kind > SHS_MODEL_RX) return SHS_BAD_MODEL;
     if (!(ica ? shs__md_sizes_ok(m->ica.bands, m->ica.components, m->ica.components)
               : shs__md_sizes_ok(p->bands, p->components, p->eigenvalue_count)))
         return SHS_BAD_MODEL;
@@ -14167,7 +14437,7 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     if (status != SHS_OK) return status;
     f.write_fn = write_fn, f.user = user, f.crc = ~(uint32_t)0;
     ica = m.kind == SHS_MODEL_ICA;
-    sizes[0] = shs__md_has_noise(&m) ? 2 : 1; /* so that what was there before is as before */
+    sizes[0] = shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX ? 2 : 1; /* so that what was there before is as before */
     sizes[1] = (uint64_t)m.kind;
     sizes[2] = (uint64_t)(ica ? m.ica.bands : m.pca.bands);
     sizes[3] = (uint64_t)(ica ? m.ica.components : m.pca.components);
@@ -14199,13 +14469,14 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     if (shs__md_get(head + 60, 4) != (uint32_t)~shs__md_crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
     if (!shs__md_from_bits(shs__md_get(head + 32, 8), &count) || !shs__md_from_bits(shs__md_get(head + 40, 8), &total))
         return SHS_DAMAGED_MODEL;
-    if (sizes[1] > SHS_MODEL_ICA || (sizes[0] == 2 && sizes[1] != SHS_MODEL_MNF) || sizes[2] > INT_MAX || sizes[3] > INT_MAX ||
-        sizes[4] > INT_MAX || sizes[5] > 0x2ff || !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) ||
-        (sizes[5] & 0xf8) || (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
+    if ((sizes[0] == 1 ? sizes[1] > SHS_MODEL_ICA : sizes[1] != SHS_MODEL_MNF && sizes[1] != SHS_MODEL_RX) ||
+        sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX || sizes[5] > 0x2ff ||
+        !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) || (sizes[5] & 0xf8) ||
+        (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
         return SHS_DAMAGED_MODEL;
     m->kind = (shs_model_kind)sizes[1];
     *wavelengths = (int)(sizes[5] & 1);
-    *noise = sizes[0] == 2;
+    *noise = sizes[0] == 2 && sizes[1] == SHS_MODEL_MNF;
     if (m->kind == SHS_MODEL_ICA) {
         m->ica.bands = (int)sizes[2], m->ica.components = (int)sizes[3], m->ica.count = count;
         m->ica.converged = (sizes[5] & 2) != 0, m->ica.used_moments = (sizes[5] & 4) != 0;

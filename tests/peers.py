@@ -89,6 +89,21 @@ def rx(before, after):
     compare(after, (z**2).sum(axis=1)[:, None], good)
 
 
+def rx_of_class(before, after, marks, skip=0):
+    """Each class by its own mean and covariance, on the components behind the first `skip`."""
+    cube, good = pixels(before)
+    labels = pixels(marks)[0][:, :, 0]
+    want = numpy.zeros(good.shape)
+    for k in numpy.unique(labels):
+        mine = good & (labels == k)
+        x = cube[mine] - cube[mine].mean(axis=0)
+        values, vectors = numpy.linalg.eigh(x.T @ x / len(x))
+        values, vectors = values[::-1][int(skip) :], vectors[:, ::-1][:, int(skip) :]
+        kept = values > 1e-12 * numpy.linalg.eigvalsh(x.T @ x / len(x))[-1]
+        want[mine] = ((x @ (vectors[:, kept] / numpy.sqrt(values[kept]))) ** 2).sum(axis=1)
+    compare(after, want[good][:, None], good)
+
+
 def noise(cube, good, down, right):
     """Half the covariance of the differences to the pixel so far below and to the right."""
     lines, samples = good.shape

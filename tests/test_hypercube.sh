@@ -471,7 +471,8 @@ for n in right lower diagonal mean; do
     check "its covariance, given: the same" cmp same.img n.img
 done
 check "noise of right neighbours is the default" good mnf scene.hdr same.hdr --bbl --components 4 --type f64
-check "noise of right neighbours is the default: the same" cmp same.img <(good mnf scene.hdr n.hdr --bbl --components 4 --noise right --type f64; cat n.img)
+check "noise of right neighbours, named" run mnf scene.hdr n.hdr --bbl --components 4 --noise right --type f64
+check "noise of right neighbours is the default: the same" cmp same.img n.img
 check "the residual's noise" good mnf scene.hdr n.hdr --bbl --components 4 --noise mean --noise-residual
 check "the residual's noise of every second pixel" good mnf scene.hdr n.hdr --bbl --components 4 --noise diagonal --noise-residual --fit-step 2
 check "denoise with such noise" good denoise scene.hdr n.hdr --bbl --components 4 --mnf --noise lower
@@ -1001,6 +1002,33 @@ check "some ties: runs" good rx part.hdr rx.hdr --truth mark8.hdr
 check "some ties" is "$(value_of auc)" 0.6667
 check "rx of the scene" good rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.pgm --block 16
 check "rx finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "rx: a model is saved" good rx scene.hdr rx.hdr --bbl --type f64 --save rx.model --npy rx --stats rx.csv
+check "rx: as without it" bash -c "$program rx scene.hdr same.hdr --bbl --type f64 >out.txt && cmp same.img rx.img"
+check "rx: the model is applied" good apply rx.model scene.hdr same.hdr --type f64
+check "rx: the model is applied: the same" cmp same.img rx.img
+check "rx: the model is applied to a stream" good apply rx.model scene_bil.hdr same.hdr --type f64 --block 11
+check "rx: the model is applied to a stream: the same" cmp same.img rx.img
+fails "rx: no way back" 1 "rx.model: model: of anomaly scores" inverse rx.model rx.hdr bad.hdr
+check "rx fitted to a region" good rx scene.hdr rx.hdr --bbl --roi 0,0,80,60 --fit-only --truth scene_truth.hdr
+check "rx fitted to a region: all pixels have scores" is "$(value_of pixels)" 19200
+check "rx fitted to every third pixel" good rx scene.hdr rx.hdr --bbl --fit-step 3
+check "rx without the background's components" good rx scene.hdr rx.hdr --bbl --skip 3 --components 10
+check "rx without the background's components: ten" is "$(value_of components)" 10
+fails "rx without any component" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-4 --skip 4
+# Four classes, of 160 x 120 pixels; the last is one pixel.
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", y == 7 && x == 9 ? 200 : 1 + (x > 60) + (y > 50) }' >kinds.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat kinds.txt)" >kinds.img; header kinds 160 120 1 1 bsq 0
+check "rx by class" run rx scene.hdr rx.hdr --bands 1-20 --class kinds.hdr --type f64
+check "rx by class: says their components" is "$(grep -c '^class [123]: 20 components' out.txt)" 3
+check "rx by class: says which has none" grep -q 'kinds.hdr: class 200: no pixels, or all alike' err.txt
+check "rx by class: all but one have a score" is "$(value_of pixels)" 19199
+check "rx by class, in blocks" run rx scene_bil.hdr same.hdr --bands 1-20 --class kinds.hdr --type f64 --block 9
+check "rx of one class" good rx scene.hdr one.hdr --bands 1-20 --class kinds.hdr --id 2 --type f64
+check "rx by class within a mask" run rx scene.hdr same.hdr --bands 1-20 --class kinds.hdr --roi 0,0,100,100
+fails "rx by class: no one model" 2 "--save: each class has a model" rx scene.hdr bad.hdr --class kinds.hdr --save bad.model
+fails "rx by class: fitted to some" 2 "--fit-only: each class" rx scene.hdr bad.hdr --class kinds.hdr --fit-only --roi 0,0,5,5
+fails "rx by class: components that a class has not" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-20 --class kinds.hdr --roi 59,0,3,3 --components 19
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
 

@@ -76,6 +76,7 @@ static shs_model fit(shs_model_kind kind, int wavelengths) {
     if (kind == SHS_MODEL_PCA) assert_ok(shs_pca_fit(NULL, &cube, &pca, &m.pca));
     if (kind == SHS_MODEL_MNF) assert_ok(shs_mnf_fit(NULL, &cube, &pca, &m.pca));
     if (kind == SHS_MODEL_ICA) assert_ok(shs_ica_fit(NULL, &cube, &ica, &m.ica));
+    if (kind == SHS_MODEL_RX) assert_ok(shs_rx_fit(NULL, &cube, &pca, &m.pca));
     if (wavelengths) m.wavelengths = of_bands;
     free(p.x), cube_free(&cube);
     return m;
@@ -99,7 +100,7 @@ static memory_file *saved(const shs_model *m) {
 static void test_every_bit_comes_back(void **state) {
     int kind, wavelengths;
     (void)state;
-    for (kind = 0; kind < 3; kind++)
+    for (kind = 0; kind < 4; kind++)
         for (wavelengths = 0; wavelengths < 2; wavelengths++) {
             shs_model m = fit((shs_model_kind)kind, wavelengths), got;
             memory_file *f = saved(&m), *again;
@@ -114,7 +115,7 @@ static void test_every_bit_comes_back(void **state) {
             assert_true(kind == SHS_MODEL_ICA ? m.ica.precise == got.ica.precise && m.ica.count == got.ica.count
                                               : m.pca.precise == got.pca.precise);
             assert_int_equal(got.wavelengths != NULL, wavelengths);
-            assert_int_equal(f->bytes[8], kind == SHS_MODEL_MNF ? 2 : 1);
+            assert_int_equal(f->bytes[8], kind == SHS_MODEL_MNF || kind == SHS_MODEL_RX ? 2 : 1);
             assert_int_equal(got.pca.noise != NULL, kind == SHS_MODEL_MNF);
             if (got.pca.noise) assert_memory_equal(got.pca.noise, m.pca.noise, n * n * sizeof(shs_wide));
             if (wavelengths) assert_memory_equal(got.wavelengths, m.wavelengths, n * sizeof(shs_wide));
@@ -131,7 +132,7 @@ static void test_every_bit_comes_back(void **state) {
 static void test_a_loaded_model_transforms(void **state) {
     int kind;
     (void)state;
-    for (kind = 0; kind < 3; kind++) {
+    for (kind = 0; kind < 4; kind++) {
         shs_model m = fit((shs_model_kind)kind, 0), got;
         memory_file *f = saved(&m);
         plain_cube p;
@@ -141,11 +142,13 @@ static void test_a_loaded_model_transforms(void **state) {
         shs_sink sink = SHS_ZERO;
         assert_ok(shs_model_load(NULL, read_bytes, f, &got));
         sink.type = SHS_TYPE_F32, sink.pixels = a;
-        assert_ok(kind == SHS_MODEL_ICA ? shs_ica_transform(NULL, &m.ica, &cube, &sink)
-                                        : shs_pca_transform(NULL, &m.pca, &cube, &sink));
+        assert_ok(kind == SHS_MODEL_ICA  ? shs_ica_transform(NULL, &m.ica, &cube, &sink)
+                  : kind == SHS_MODEL_RX ? shs_rx_transform(NULL, &m.pca, &cube, &sink)
+                                         : shs_pca_transform(NULL, &m.pca, &cube, &sink));
         sink.pixels = b;
-        assert_ok(kind == SHS_MODEL_ICA ? shs_ica_transform(NULL, &got.ica, &cube, &sink)
-                                        : shs_pca_transform(NULL, &got.pca, &cube, &sink));
+        assert_ok(kind == SHS_MODEL_ICA  ? shs_ica_transform(NULL, &got.ica, &cube, &sink)
+                  : kind == SHS_MODEL_RX ? shs_rx_transform(NULL, &got.pca, &cube, &sink)
+                                         : shs_pca_transform(NULL, &got.pca, &cube, &sink));
         assert_memory_equal(a, b, count * KEPT * sizeof *a);
         shs_model_free(NULL, &got);
         free_fit(&m), free(f), free(p.x), cube_free(&cube), free(a), free(b);
@@ -184,7 +187,7 @@ static void test_the_bytes_are_those_of_the_manual(void **state) {
 static void test_damage_is_noticed(void **state) {
     int kind;
     (void)state;
-    for (kind = 0; kind < 3; kind++) {
+    for (kind = 0; kind < 4; kind++) {
         shs_model m = fit((shs_model_kind)kind, 1), got, untouched;
         memory_file *f = saved(&m);
         size_t i, size = f->size;
@@ -220,6 +223,8 @@ static void test_impossible_models(void **state) {
         {SHS_MODEL_PCA, 8, 3, SHS_NEWER_MODEL},
         {SHS_MODEL_PCA, 8, 2, SHS_DAMAGED_MODEL}, /* only noise makes a second version */
         {SHS_MODEL_MNF, 8, 1, SHS_DAMAGED_MODEL},
+        {SHS_MODEL_RX, 8, 1, SHS_DAMAGED_MODEL},
+        {SHS_MODEL_RX, 12, 4, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 8, 0, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 12, 3, SHS_DAMAGED_MODEL},
         {SHS_MODEL_PCA, 16, 0, SHS_DAMAGED_MODEL},
@@ -256,7 +261,7 @@ static void test_impossible_models(void **state) {
 static void test_failing_callbacks_and_memory(void **state) {
     int kind, at, calls;
     (void)state;
-    for (kind = 0; kind < 3; kind++) {
+    for (kind = 0; kind < 4; kind++) {
         shs_model m = fit((shs_model_kind)kind, 1), got;
         memory_file *f = saved(&m);
         shs_context ctx = SHS_ZERO;
@@ -295,7 +300,7 @@ static void test_models_that_are_not_saved(void **state) {
     assert_status(shs_model_load(NULL, read_bytes, f, NULL), SHS_BAD_MODEL);
     m.kind = SHS_MODEL_ICA;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
-    m.kind = (shs_model_kind)3;
+    m.kind = (shs_model_kind)4;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
     m.kind = SHS_MODEL_PCA;
     kept = m.pca.vectors[4], m.pca.vectors[4] = (shs_wide)NAN;

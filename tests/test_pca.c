@@ -729,6 +729,138 @@ static void test_rx_finds_aircraft(void **state) {
     cube_free(&cube);
 }
 
+/* In two steps, to the bit; and on the components behind the first ones, against sums over them. */
+static void test_rx_of_a_fit_and_on_subspaces(void **state) {
+    enum { ROWS = 23, COLUMNS = 41, B = 7 };
+    static const int cases[][2] = {{0, 0}, {3, 0}, {0, 2}, {2, 3}, {1, 6}, {0, 6}};
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 4, 1, 51);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    plain_cube q = plain_of(&cube);
+    shs_pca_options all = options_of(0, 0, 0, 1);
+    shs_pca pca = fit(NULL, &cube, &all), rx;
+    shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1),
+             b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    double *y = NEW(double, B *pixels_of(&p)), *expected = NEW(double, pixels_of(&p));
+    int c, rank, k;
+    size_t i;
+    (void)state;
+    naive_map(&q, B, pca.forward, pca.mean, NULL, y);
+    for (c = 0; c < 6; c++) {
+        shs_pca_options o = options_of(cases[c][0], 0, 0, 0);
+        o.skip = cases[c][1];
+        assert_ok(shs_rx(NULL, &cube, &o, &a, &rank));
+        assert_ok(shs_rx_fit(NULL, &cube, &o, &rx));
+        assert_int_equal(rx.components, rank);
+        assert_int_equal(rank, o.components ? o.components : B - o.skip);
+        assert_ok(shs_rx_transform(NULL, &rx, &cube, &b));
+        assert_memory_equal(a.pixels, b.pixels, pixels_of(&p) * sizeof(double));
+        for (i = 0; i < pixels_of(&p); i++)
+            for (expected[i] = 0, k = o.skip; k < o.skip + rank; k++)
+                expected[i] += y[B * i + (size_t)k] * y[B * i + (size_t)k] / pca.eigenvalues[k];
+        check_near("scores", pixels_of(&p), (const double *)a.pixels, expected, 1e-9 * largest_of(pixels_of(&p), expected));
+        check_near("variances", (size_t)rank, rx.eigenvalues, pca.eigenvalues + o.skip, 1e-12 * pca.eigenvalues[0]);
+        shs_pca_free(NULL, &rx);
+    }
+    all.skip = B;
+    assert_status(shs_rx(NULL, &cube, &all, &a, &rank), SHS_RANK_TOO_LOW);
+    all.skip = -1;
+    assert_status(shs_rx(NULL, &cube, &all, &a, &rank), SHS_BAD_COMPONENTS);
+    all.skip = 3, all.components = B - 2;
+    assert_status(shs_rx_fit(NULL, &cube, &all, &rx), SHS_BAD_COMPONENTS);
+    assert_status(shs_rx_fit(NULL, &cube, NULL, NULL), SHS_BAD_OUTPUT);
+    assert_status(shs_rx_transform(NULL, NULL, &cube, &a), SHS_BAD_MAP);
+    shs_pca_free(NULL, &pca);
+    free(p.x), free(q.x), free(y), free(expected);
+    cube_free(&cube), sink_free(&a), sink_free(&b);
+}
+
+/* Four classes of their own means and spreads, in patches; labels that are none in some places. */
+static int *patches(int lines, int samples, plain_cube *p) {
+    int *labels = NEW(int, lines *samples), l, x, b;
+    for (l = 0; l < lines; l++)
+        for (x = 0; x < samples; x++) {
+            int k = (l / 5 + 2 * (x / 9)) % 5;
+            labels[l * samples + x] = (l * 31 + x) % 97 == 0 ? (l % 2 ? -3 : 77) : k;
+            for (b = 0; b < p->bands; b++) {
+                double *value = pixel_of(p, (size_t)(l * samples + x)) + b;
+                *value = k == 4 ? 3 : *value * (1 + k) + 100 * k; /* pixels of the last class are all alike */
+            }
+        }
+    return labels;
+}
+
+static void test_rx_by_class(void **state) {
+    static const struct { int lines, samples, bands, block; } sizes[] = {{37, 43, 6, 5}, {20, 401, 3, 1}, {61, 33, 9, 100}};
+    int run;
+    (void)state;
+    for (run = 0; run < 3 * 3 * 4; run++) {
+        int z = run % 3, lines = sizes[z].lines, samples = sizes[z].samples, B = sizes[z].bands, kind = run / 9, k;
+        plain_cube p = mixed_cube(lines, samples, B, 3, 1, 61 + (uint64_t)run), q;
+        int *labels = patches(lines, samples, &p), *judged = NEW(int, pixels_of(&p)), ranks[6];
+        shs_cube cube = cube_of(&p, run & 1 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(run / 3 % 3), 0), used;
+        unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, lines, samples, 1);
+        double *expected = NEW(double, pixels_of(&p)), *mean = NEW(double, B), *L = NEW(double, B *B), *u = NEW(double, B),
+               *Y = NEW(double, values_of(&p)), *own = NEW(double, pixels_of(&p)), most = 0, *got = (double *)sink.pixels;
+        stream s;
+        size_t i;
+        q = plain_of(&cube);
+        for (i = 0; i < pixels_of(&p); i++)
+            mask[i] = kind < 2 || i % 7 != 3, judged[i] = mask[i] && labels[i] < 4 ? labels[i] : -1;
+        if (kind >= 2) cube.mask = mask;
+        shs_rx_classes_naive(B, (ptrdiff_t)pixels_of(&q), q.x, judged, 4, expected, mean, L, u, Y, own);
+        used = kind % 2 ? streamed(&cube, sizes[z].block, &s) : cube;
+        sink.has_nodata = 1, sink.nodata = -5;
+        assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, ranks)); /* class 5 has no pixels */
+        for (k = 0; k < 6; k++) assert_int_equal(ranks[k], k < 4 ? B : 0);
+        for (i = 0; i < pixels_of(&p); i++) most = fmax(most, judged[i] < 0 ? 0 : expected[i]);
+        for (i = 0; i < pixels_of(&p); i++) assert_close(got[i], judged[i] < 0 ? -5 : expected[i], 1e-8 * most);
+        if (run < 3) {
+            plain_cube values;
+            sink.rescale = 1, sink.low = 1, sink.high = 3;
+            assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, NULL));
+            values = sink_values(&sink, lines, samples, 1);
+            for (most = 0, i = 0; i < pixels_of(&p); i++) {
+                assert_true(judged[i] < 0 ? values.x[i] <= -5 : values.x[i] >= 1 && values.x[i] <= 3);
+                most = fmax(most, values.x[i]);
+            }
+            assert_close(most, 3, 0);
+            free(values.x);
+        }
+        free(p.x), free(q.x), free(labels), free(judged), free(mask), free(expected), free(mean), free(L), free(u), free(Y);
+        free(own), cube_free(&cube), sink_free(&sink);
+    }
+}
+
+/* One class is the whole: the same bits, of every type, and the same statuses. */
+static void test_rx_of_one_class_is_global(void **state) {
+    enum { ROWS = 29, COLUMNS = 47, B = 8 };
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_F32, SHS_TYPE_I16, SHS_TYPE_U8};
+    int run, *labels = NEW(int, ROWS *COLUMNS), rank, of_class;
+    plain_cube flat = new_plain(ROWS, COLUMNS, B);
+    shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1),
+             b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    shs_cube constant = cube_f64(&flat);
+    (void)state;
+    for (run = 0; run < 4 * 3 * 2; run++) {
+        plain_cube p = random_values(types[run % 4], ROWS, COLUMNS, B, 71 + (uint64_t)run);
+        shs_cube cube = cube_of(&p, types[run % 4], (shs_interleave)(run / 4 % 3), run & 1);
+        shs_pca_options o = options_of(run / 12 ? 3 : 0, run / 12, 0, 0);
+        o.skip = run / 12;
+        assert_ok(shs_rx(NULL, &cube, &o, &a, &rank));
+        assert_ok(shs_rx_classes(NULL, &cube, labels, 1, &o, &b, &of_class));
+        assert_int_equal(rank, of_class);
+        assert_memory_equal(a.pixels, b.pixels, ROWS * COLUMNS * sizeof(double));
+        free(p.x), cube_free(&cube);
+    }
+    assert_status(shs_rx_classes(NULL, &constant, labels, 1, NULL, &b, &of_class), SHS_ZERO_VARIANCE);
+    assert_status(shs_rx_classes(NULL, &constant, labels, 0, NULL, &b, &of_class), SHS_BAD_LABELS);
+    assert_status(shs_rx_classes(NULL, &constant, NULL, 1, NULL, &b, &of_class), SHS_BAD_LABELS);
+    memset(labels, 0xff, ROWS * COLUMNS * sizeof *labels);
+    assert_status(shs_rx_classes(NULL, &constant, labels, 1, NULL, &b, &of_class), SHS_NO_PIXELS);
+    free(labels), free(flat.x), cube_free(&constant), sink_free(&a), sink_free(&b);
+}
+
 /* ---- minimum noise fraction -------------------------------------------------------------------------------------- */
 
 /* F N F' = 1, F C F' = the eigenvalues, backward undoes forward; eigenvalues are those of N^-1 C. */
@@ -1175,6 +1307,54 @@ static void test_noise_over_ranks(void **state) {
     cube_free(&cube), cube_free(&lined);
 }
 
+typedef struct class_work {
+    rank_share shares[MOST_RANKS];
+    shs_sink sinks[MOST_RANKS];
+    const int *labels[MOST_RANKS];
+    int ranks[MOST_RANKS][5];
+} class_work;
+
+static void class_body(const shs_context *given, int rank, void *arg) {
+    class_work *w = (class_work *)arg;
+    rank_share *me = w->shares + rank;
+    const shs_context *ctx = rank_begins(me, given, 2);
+    me->status = shs_rx_classes(ctx, &me->used, w->labels[rank], 5, NULL, w->sinks + rank, w->ranks[rank]);
+}
+
+static void test_rx_by_class_over_ranks(void **state) {
+    enum { B = 4, ROWS = 26, COLUMNS = 37, EACH = 8 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 45);
+    int *labels = patches(ROWS, COLUMNS, &p), fails, r, k;
+    shs_cube cube = cube_f64(&p);
+    shs_sink whole = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    (void)state;
+    whole.has_nodata = 1, whole.nodata = -1;
+    assert_ok(shs_rx_classes(NULL, &cube, labels, 5, NULL, &whole, NULL));
+    for (fails = -1; fails < RANK_FAULTS; fails++) {
+        class_work w = SHS_ZERO;
+        share_lines(w.shares, 3, &cube, EACH);
+        for (r = 0; r < 3; r++) {
+            w.labels[r] = labels + r * EACH * COLUMNS;
+            w.sinks[r] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, w.shares[r].lines.lines, COLUMNS, 1);
+            w.sinks[r].has_nodata = 1, w.sinks[r].nodata = -1;
+        }
+        if (fails >= 0) w.shares[1].fails_at[fails] = 3;
+        run_ranks(3, class_body, &w);
+        for (r = 0; r < 3; r++) {
+            size_t first = (size_t)(r * EACH * COLUMNS), pixels = (size_t)w.shares[r].lines.lines * COLUMNS;
+            assert_int_equal(w.shares[r].f.outstanding, 0);
+            if (fails >= 0) assert_status(w.shares[r].status, r == 1 ? rank_fails[fails] : others_say[fails]);
+            else {
+                assert_ok(w.shares[r].status);
+                for (k = 0; k < 5; k++) assert_int_equal(w.ranks[r][k], k < 4 ? B : 0);
+                check_near("scores", pixels, (const double *)w.sinks[r].pixels, (const double *)whole.pixels + first, 1e-9);
+            }
+            sink_free(w.sinks + r);
+        }
+    }
+    free(p.x), free(labels), cube_free(&cube), sink_free(&whole);
+}
+
 typedef struct rank_work {
     int which; /* 0 PCA, 1 MNF, 2 RX, 3 PCA with its transform, rescaled: the range is a matter of all ranks */
     rank_share shares[MOST_RANKS];
@@ -1474,6 +1654,10 @@ int main(void) {
         cmocka_unit_test(test_rx),
         cmocka_unit_test(test_rx_of_deficient_cubes),
         cmocka_unit_test(test_rx_of_a_constant_cube),
+        cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
+        cmocka_unit_test(test_rx_by_class),
+        cmocka_unit_test(test_rx_of_one_class_is_global),
+        cmocka_unit_test(test_rx_by_class_over_ranks),
         cmocka_unit_test(test_rx_finds_aircraft),
         cmocka_unit_test(test_mnf),
         cmocka_unit_test(test_mnf_round_trip),

@@ -60,6 +60,16 @@ for cube in $cubes; do
     check "$name: a model of numpy's: as numpy" peers pca "$cube" out.hdr 10
     check "$name: rx in double" run rx "$cube" out.hdr --type f64
     check "$name: rx in double: as numpy" peers rx "$cube" out.hdr
+    size=$(sed -n 's/^\(samples\|lines\) *= *\([0-9]*\).*/\2/p' "$cube" | xargs)
+    "$python" -c "import numpy, sys
+x, y = map(int, sys.argv[1:])
+((numpy.arange(x * y) // x * 2 // y) + 1).astype('u1').tofile('kinds.img')
+open('kinds.hdr', 'w').write('ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata type = 1\ninterleave = bsq\nbyte order = 0\n' % (x, y))" $size
+    for skip in 0 3; do
+        # shellcheck disable=SC2046 # no word at all
+        check "$name: rx by class, $skip skipped" run rx "$cube" out.hdr --class kinds.hdr --type f64 $([ $skip = 0 ] || echo --skip $skip)
+        check "$name: rx by class, $skip skipped: as numpy" peers rx_of_class "$cube" out.hdr kinds.hdr $skip
+    done
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
     check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
     check "$name: mnf in double: as Spectral Python" peers mnf_of_spy "$cube" out.hdr 5

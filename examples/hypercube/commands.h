@@ -123,14 +123,51 @@ static void run_ica(const settings *s, char **names) {
 
 /* ---- rx ---------------------------------------------------------------------------------------------------------- */
 
+/* Each class by itself; says how many components it has. Returns the most. */
+static int score_classes(job *j, const shs_pca_options *options) {
+    int *labels = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines), *ranks = ALLOCATE(int, MOST_CLASSES), count, k,
+        most = 0;
+    double *values = ALLOCATE(double, MOST_CLASSES);
+    count = read_classes(j, labels, values);
+    if (!count) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->classes);
+    check_job(j, shs_rx_classes(&j->ctx, &j->cube, labels, count, options, &j->sink, ranks));
+    progress_clear();
+    for (k = 0; k < count; k++) {
+        if (ranks[k]) printf("class %.10g: %d components\n", values[k], ranks[k]);
+        else warn("%s: class %.10g: no pixels, or all alike: they have no score", j->s->classes, values[k]);
+        if (ranks[k] > most) most = ranks[k];
+    }
+    free(labels), free(ranks), free(values);
+    return most;
+}
+
+/* In one call, where the fit is needed no more; otherwise it is kept, or is of other pixels than those that get scores. */
+static int score_pixels(job *j, const shs_pca_options *options) {
+    const settings *s = j->s;
+    int kept = s->save || s->npy || s->stats, rank = 0;
+    shs_pca rx = SHS_ZERO;
+    if (!kept && !s->fit_only && s->fit_step <= 1) {
+        check_job(j, shs_rx(&j->ctx, &j->cube, options, &j->sink, &rank));
+        return rank;
+    }
+    check_job(j, shs_rx_fit(&j->ctx, &j->fit, options, &rx));
+    rank = rx.components;
+    check_job(j, shs_rx_transform(&j->ctx, &rx, &j->cube, &j->sink));
+    if (kept) keep_model(j, "RX", SHS_MODEL_RX, &rx, NULL);
+    shs_pca_free(&j->ctx, &rx);
+    return rank;
+}
+
 static void run_rx(const settings *s, char **names) {
     job *j = job_open(s, RX, names[0], names[1]);
     shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
     size_t count;
-    int rank = 0;
+    int rank;
+    options.skip = s->skip;
+    will_keep_model(j);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
-    check_job(j, shs_rx(&j->ctx, &j->cube, &options, &j->sink, &rank));
+    rank = by_class(j) ? score_classes(j, &options) : score_pixels(j, &options);
     progress_clear();
     output_show(j, "RX", NULL);
     write_html(j, "RX", NULL);

@@ -34,7 +34,14 @@ static void check_options(const job *j) {
     if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
     if (j->mode == ICA && !s->components && !(s->threshold > 0))
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
-    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
+    if (s->classes && s->id < 0 && j->mode != RX) fail(EXIT_USAGE, "--class: --id K says which");
+    if (by_class(j) && s->fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
+    if (by_class(j) && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each class is fitted to all of its pixels");
+    if (by_class(j) && (s->save || s->npy || s->stats))
+        fail(EXIT_USAGE, "%s: each class has a model of its own; --id K fits one",
+             s->save  ? "--save"
+             : s->npy ? "--npy"
+                      : "--stats");
     if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
     if (s->components && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
     if (s->variance > 0 && s->snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");

@@ -36,7 +36,7 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
     };
     int ica = m->kind == SHS_MODEL_ICA;
     memcpy(list, ica ? of_ica : of_pca, ica ? sizeof of_ica : sizeof of_pca);
-    return (int)((ica ? sizeof of_ica : sizeof of_pca) / sizeof *of_pca) - (m->kind == SHS_MODEL_PCA); /* that has no noise */
+    return (int)((ica ? sizeof of_ica : sizeof of_pca) / sizeof *of_pca) - (!ica && m->kind != SHS_MODEL_MNF); /* no noise */
 }
 
 enum { MOST_MATRICES = 8 };
@@ -70,7 +70,10 @@ static void will_keep_model(const job *j) {
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
     int i, count;
-    m.kind = j->mode == ICA ? SHS_MODEL_ICA : j->mode == MNF || s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA;
+    m.kind = j->mode == ICA             ? SHS_MODEL_ICA
+             : j->mode == RX            ? SHS_MODEL_RX
+             : j->mode == MNF || s->mnf ? SHS_MODEL_MNF
+                                        : SHS_MODEL_PCA;
     count = s->npy ? named_matrices(&m, list) : 0;
     for (i = 0; i < count; i++) {
         char *name = matrix_file(s->npy, list[i].name);
@@ -133,12 +136,12 @@ static void keep_model(const job *j, const char *band_name, shs_model_kind kind,
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->npy, &list[i]);
     if (s->stats) write_statistics(j, &m, s->stats);
-    write_html(j, band_name, &m);
+    if (kind != SHS_MODEL_RX) write_html(j, band_name, &m);
     free(m.wavelengths);
 }
 
 static shs_model open_model(const char *name) {
-    static const char *const kinds[] = {"PCA", "MNF", "ICA"};
+    static const char *const kinds[] = {"PCA", "MNF", "ICA", "RX"};
     shs_model m = SHS_ZERO;
     FILE *file = fopen(name, "rb");
     shs_status status;
@@ -199,15 +202,18 @@ static void match_bands(job *j, const char *model_name, const shs_model *m) {
 /* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
 
 static void run_apply(const settings *s, char **names) {
-    static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of "};
-    static const char *const band_names[] = {"PC", "MNF", "IC"};
+    static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of ",
+                                       "Reed-Xiaoli anomaly score of "};
+    static const char *const band_names[] = {"PC", "MNF", "IC", "RX"};
     shs_model m = open_model(names[0]);
     job *j = job_open(s, APPLY, names[1], names[2]);
-    int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components;
+    int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX;
+    int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
     match_bands(j, names[0], &m);
     output_start(j, count, what[m.kind]);
-    check_job(j, ica ? shs_ica_transform(&j->ctx, &m.ica, &j->cube, &j->sink)
-                     : shs_pca_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
+    check_job(j, ica  ? shs_ica_transform(&j->ctx, &m.ica, &j->cube, &j->sink)
+                 : rx ? shs_rx_transform(&j->ctx, &m.pca, &j->cube, &j->sink)
+                      : shs_pca_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
     progress_clear();
     output_show(j, band_names[m.kind], NULL);
     write_html(j, band_names[m.kind], NULL);
@@ -221,6 +227,7 @@ static void run_inverse(const settings *s, char **names) {
     shs_model m = open_model(names[0]);
     job *j = job_open(s, INVERSE, names[1], names[2]);
     int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components, i;
+    if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, from which no way leads back", names[0]);
     if (j->cube.band_count != count)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s has %d components", j->in.header_name, j->cube.band_count, names[0],
              count);

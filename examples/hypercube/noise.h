@@ -22,7 +22,7 @@ static void noise_of_dark(job *j, const char *name) {
     cube.samples = dark.samples, cube.lines = dark.lines, cube.bands = dark.bands;
     cube.band_list = j->bands, cube.band_count = n;
     cube.has_nodata = dark.has_nodata, cube.nodata = (shs_wide)dark.nodata;
-    cube.read_fn = read_lines, cube.read_user = &dark;
+    cube.read_fn = read_stream, cube.read_user = &dark;
     status = shs_moments_create(NULL, n, &m);
     if (status == SHS_OK) status = shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m);
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: reading it failed: %s", dark.data_name, strerror(dark.error));

@@ -8,7 +8,7 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip;
     double variance, threshold, tolerance, noise, snr;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
@@ -51,7 +51,8 @@ static const mode_text modes[] = {
     {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
      "The cube as its first components tell it: what is left is mostly noise."},
     {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
-     "How unlike the rest each pixel is (Reed-Xiaoli). With the truth at hand the last line begins with auc=,\n"
+     "How unlike the rest each pixel is (Reed-Xiaoli), or unlike the rest of its class (--class FILE). With the truth at hand "
+     "the last line begins with auc=,\n"
      "the area under the ROC curve."},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
@@ -95,7 +96,8 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
-    {FITS | DENOISE, {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
+    {FITS | DENOISE | RX,
+     {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {MNF | DENOISE,
      {"--noise", "N", OPTION_TEXT, (void *)&given.neighbours, 0, "of neighbours: right, lower, diagonal or mean (right)"}},
@@ -105,6 +107,7 @@ static const struct {
     {MNF | DENOISE,
      {"--noise-covariance", "FILE", OPTION_TEXT, (void *)&given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
     {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
+    {RX, {"--skip", "K", OPTION_COUNT, &given.skip, 1, "without the first K components, which hold the background"}},
     {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
     {READS | OF_PIXELS,
      {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
@@ -122,11 +125,11 @@ static const struct {
     {READS | OF_PIXELS,
      {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
     {READS | OF_PIXELS,
-     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only pixels of the class --id"}},
+     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only class --id; rx: or each by itself"}},
     {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
     {READS | OF_PIXELS,
      {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
-    {FITS | DENOISE | OF_PIXELS, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
+    {FITS | DENOISE | RX | OF_PIXELS, {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
     {MAPS | USES | OF_OUTPUT,
      {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
     {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
@@ -135,10 +138,10 @@ static const struct {
     {MAPS | USES | CONVERT | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
     {FITS | OF_OUTPUT, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
-    {FITS | DENOISE | OF_OUTPUT,
+    {FITS | DENOISE | RX | OF_OUTPUT,
      {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
-    {FITS | DENOISE | OF_OUTPUT, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
-    {FITS | DENOISE | OF_OUTPUT,
+    {FITS | DENOISE | RX | OF_OUTPUT, {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
+    {FITS | DENOISE | RX | OF_OUTPUT,
      {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},

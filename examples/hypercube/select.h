@@ -192,24 +192,53 @@ static void mask_zeros(job *j) {
     free(line);
 }
 
+/* Whether each class is worked on by itself. */
+static int by_class(const job *j) { return j->mode == RX && j->s->classes && j->s->id < 0; }
+
 /* Which pixels count, where not all of them do. */
 static void select_pixels(job *j) {
     const settings *s = j->s;
     size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
-    if (s->fit_only && !s->mask && !s->roi && !s->classes && !s->exclude_zero)
+    int one_class = s->classes && !by_class(j);
+    if (s->fit_only && !s->mask && !s->roi && !one_class && !s->exclude_zero)
         fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
-    if (!s->mask && !s->roi && !s->classes && !s->exclude_zero) return;
+    if (!s->mask && !s->roi && !one_class && !s->exclude_zero) return;
     j->mask = ALLOCATE(unsigned char, count);
     memset(j->mask, 1, count);
     if (s->mask) mask_by_file(j, &j->mask_file, -1);
-    if (s->classes) mask_by_file(j, &j->class_file, s->id);
+    if (one_class) mask_by_file(j, &j->class_file, s->id);
     if (s->roi) mask_by_region(j);
     if (s->exclude_zero) mask_zeros(j);
     if (!memchr(j->mask, 1, count))
         fail(EXIT_ERROR, "%s: pixels: none is left by%s%s%s%s%s%s", j->in.header_name, s->mask ? " --mask " : "",
-             s->mask ? s->mask : "", s->roi ? " --roi" : "", s->classes ? " --class " : "", s->classes ? s->classes : "",
+             s->mask ? s->mask : "", s->roi ? " --roi" : "", one_class ? " --class " : "", one_class ? s->classes : "",
              s->exclude_zero ? " --exclude-zero" : "");
     if (!s->fit_only) j->cube.mask = j->mask;
+}
+
+enum { MOST_CLASSES = 1000 };
+
+/* The class of each pixel, as its place in `values` (MOST_CLASSES), which gets the numbers of the file, as they come; -1 where
+   it is missing. Returns how many there are. */
+static int read_classes(job *j, int *labels, double *values) {
+    cube_file *f = &j->class_file;
+    char *line = ALLOCATE(char, (size_t)f->samples *shs_type_size(f->type));
+    int x, y, k = 0, count = 0;
+    for (y = 0; y < f->lines; y++) {
+        must_read(f, y, 1, line);
+        for (x = 0; x < f->samples; x++) {
+            double value = get_value(line, (size_t)x, f->type, f->swap);
+            labels[(size_t)y * (size_t)f->samples + (size_t)x] = -1;
+            if (is_missing(f, value)) continue;
+            if (k >= count || values[k] < value || values[k] > value) /* most are of the class before */
+                for (k = 0; k < count && (values[k] < value || values[k] > value);) k++;
+            if (k == MOST_CLASSES) fail(EXIT_ERROR, "%s: --class: more than %d classes", f->header_name, MOST_CLASSES);
+            if (k == count) values[count++] = value;
+            labels[(size_t)y * (size_t)f->samples + (size_t)x] = k;
+        }
+    }
+    free(line);
+    return count;
 }
 
 /* Every step-th sample of every step-th line, and for MNF the neighbours of each, the differences to which are noise. */
