@@ -116,12 +116,19 @@ EXAMPLE_WARNS static inline void warn(const char *format, ...) {
 }
 
 #ifdef EXAMPLE_OPENCL
-static shs_cl *example_device = NULL; /* NULL: the CPU */
+static shs_cl *example_devices[SHS_SPLIT_MOST]; /* of --device; NULL: the CPU */
+#define example_device example_devices[0]
+static shs_split example_split; /* where there are several */
 
-/* What the device has to say about a failure: the compiler's words, else the error's name. */
+/* What a device has to say about a failure: the compiler's words, else the error's name. */
 static inline const char *device_trouble(void) {
-    const char *log = shs_cl_build_log(example_device), *error = shs_cl_error_text(example_device);
-    return *log ? log : strcmp(error, "CL_SUCCESS") ? error : NULL;
+    int i;
+    for (i = 0; i < SHS_SPLIT_MOST; i++) {
+        const char *log = shs_cl_build_log(example_devices[i]), *error = shs_cl_error_text(example_devices[i]);
+        if (*log) return log;
+        if (strcmp(error, "CL_SUCCESS")) return error;
+    }
+    return NULL;
 }
 #else
 static inline const char *device_trouble(void) { return NULL; }
@@ -322,7 +329,8 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     return 0;
 }
 
-#define DEVICE_HELP "cpu, gpu, auto = a GPU where there is one, or part of an OpenCL device's name or its number (cpu)"
+#define DEVICE_HELP                                                                                                            \
+    "cpu, gpu, auto = a GPU where there is one, part of an OpenCL device's name or its number; all, or several: 0,1 (cpu)"
 
 #ifdef EXAMPLE_OPENCL
 static inline int contains(const char *text, const char *part) {
@@ -365,30 +373,83 @@ static inline int find_device(const char *chosen) {
     return found;
 }
 
-/* Gives the calls that take ctx to the device. What it cannot do is done on the CPU. */
-static inline void use_device(shs_context *ctx, const char *chosen) {
+/* Opens the device at this place of those that are fit; what it cannot do is done on the CPU. */
+static inline shs_status start_device(int place, shs_cl **device, char *reason, size_t reason_size) {
     shs_cl_options options = SHS_ZERO;
-    char reason[200] = "";
-    int found = find_device(chosen), may_do_without = !strcmp(chosen, "auto");
     shs_status status;
+    options.index = place;
+    options.fallback = 1;
+    options.reason = reason;
+    options.reason_size = reason_size;
+    status = shs_cl_create(NULL, &options, device);
+    if (status != SHS_OK) return status;
+    printf("device: %s (%s)\n", shs_cl_device_name(*device), shs_cl_about(*device)->platform);
+    return SHS_OK;
+}
+
+/* How many devices shs_cl_create would take. */
+static inline int fit_devices(void) {
+    shs_cl_device *devices;
+    int count = 0, i, fit = 0;
+    check(shs_cl_list(NULL, NULL, 0, &count), "--device");
+    devices = ALLOCATE(shs_cl_device, count);
+    check(shs_cl_list(NULL, devices, count, &count), "--device");
+    for (i = 0; i < count; i++) fit += devices[i].usable && devices[i].has_compiler;
+    free(devices);
+    return fit;
+}
+
+/* The devices of a list like 0,1 or 0,cpu, or all: they share the signals of coding and learning evenly; cubes go to the
+   first. */
+static inline void use_devices(shs_context *ctx, const char *chosen) {
+    const shs_engine *engines[SHS_SPLIT_MOST];
+    char reason[200] = "", item[200];
+    int all = !strcmp(chosen, "all"), fit = all ? fit_devices() : 0, count = 0, place;
+    const char *at = chosen;
+    if (all && fit == 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
+    for (;;) {
+        size_t length = strcspn(at, ",");
+        if (count == SHS_SPLIT_MOST) fail(EXIT_USAGE, "--device %s: more than %d", chosen, (int)SHS_SPLIT_MOST);
+        if (length == 0 || length >= sizeof item) fail(EXIT_USAGE, "--device %s: a name is missing, or too long", chosen);
+        memcpy(item, at, length);
+        item[length] = 0;
+        place = all ? count : !strcmp(item, "cpu") ? -1 : find_device(item);
+        if (place < 0 && strcmp(item, "cpu")) fail(EXIT_ERROR, "--device %s: there is no device %s", chosen, item);
+        if (place < 0) printf("device: CPU\n");
+        else if (start_device(place, &example_devices[count], reason, sizeof reason) != SHS_OK)
+            fail(EXIT_ERROR, "--device %s: %s: %s", chosen, item, reason);
+        engines[count] = place < 0 ? NULL : shs_cl_engine(example_devices[count]);
+        count++;
+        if (all ? count == fit || count == SHS_SPLIT_MOST : !at[length]) break;
+        if (!all) at += length + 1;
+    }
+    check(shs_engine_split(engines, count, NULL, &example_split), "--device");
+    ctx->engine = &example_split.engine;
+}
+
+/* Gives the calls that take ctx to the device. */
+static inline void use_device(shs_context *ctx, const char *chosen) {
+    char reason[200] = "";
+    int found, may_do_without = !strcmp(chosen, "auto");
+    shs_status status;
+    if (strchr(chosen, ',') || !strcmp(chosen, "all")) {
+        use_devices(ctx, chosen);
+        return;
+    }
+    found = find_device(chosen);
     if (found < 0 && may_do_without) {
         printf("device: CPU (there is no OpenCL GPU)\n");
         return;
     }
     if (found < 0 && !strcmp(chosen, "gpu")) fail(EXIT_ERROR, "--device gpu: there is no OpenCL GPU that is fit");
     if (found < 0) fail(EXIT_ERROR, "--device %s: no OpenCL device is called so; the program `devices` lists them", chosen);
-    options.index = found;
-    options.fallback = 1;
-    options.reason = reason;
-    options.reason_size = sizeof reason;
-    status = shs_cl_create(NULL, &options, &example_device);
+    status = start_device(found, &example_device, reason, sizeof reason);
     if (status != SHS_OK && !may_do_without) fail(EXIT_ERROR, "--device %s: %s: %s", chosen, shs_status_text(status), reason);
     if (status != SHS_OK) {
         printf("device: CPU (%s)\n", reason);
         return;
     }
     ctx->engine = shs_cl_engine(example_device);
-    printf("device: %s (%s)\n", shs_cl_device_name(example_device), shs_cl_about(example_device)->platform);
 }
 #else
 static inline void use_device(shs_context *ctx, const char *chosen) {
@@ -401,8 +462,11 @@ static inline void use_device(shs_context *ctx, const char *chosen) {
 /* When the context's last call is done. */
 static inline void example_end(void) {
 #ifdef EXAMPLE_OPENCL
-    shs_cl_destroy(example_device);
-    example_device = NULL;
+    int i;
+    for (i = 0; i < SHS_SPLIT_MOST; i++) {
+        shs_cl_destroy(example_devices[i]);
+        example_devices[i] = NULL;
+    }
 #endif
 }
 

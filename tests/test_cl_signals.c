@@ -880,10 +880,39 @@ static void test_rules(void **state) {
     free_problem(&w);
 }
 
+/* Two engines on one device, and the CPU beside them, share the signals: what is learnt is the same. One after another, as the
+   shim counts for one thread. */
+static void test_split_on_devices(void **state) {
+    const shs_cl_options defaults = SHS_ZERO;
+    problem w = new_problem(20, 60, 1200, 3, 61);
+    device one, other;
+    const shs_engine *parts[3];
+    shs_ksvd_options o = learning_options(2, 7, 2, 4);
+    learned cpu = learn(NULL, &w, o, 4), shared;
+    shs_context ctx = SHS_ZERO;
+    shs_split split;
+    int count;
+    (void)state;
+    open_device(&one, setups, defaults);
+    open_device(&other, setups + 1, defaults);
+    parts[0] = &one.engine, parts[1] = &other.engine, parts[2] = NULL;
+    ctx.threads = 1, ctx.engine = &split.engine;
+    for (count = 1; count <= 3; count++) {
+        assert_ok(shs_engine_split(parts, count, NULL, &split));
+        shared = learn(&ctx, &w, o, 4);
+        check_history(&cpu, &shared, 2);
+        free_learned(&shared);
+    }
+    free_learned(&cpu);
+    close_device(&one);
+    close_device(&other);
+    free_problem(&w);
+}
+
 /* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
 static void test_rounds(void **state) {
-    static const int shapes[][4] = {{1, 3, 1, 1},    {7, 20, 6, 4},    {33, 50, 50, 4}, {65, 40, 13, 4},
-                                    {130, 64, 1, 4}, {130, 60, 20, 34}};
+    static const int shapes[][4] = {{1, 3, 1, 1},    {7, 20, 6, 4},   {33, 50, 50, 4},
+                                    {65, 40, 13, 4}, {130, 64, 1, 4}, {130, 60, 20, 34}};
     const setup passing = {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 0}, plain = {"plain", 0, SHS_CL_CODER_AUTO, 0, 0};
     shs_cl_options profiled = SHS_ZERO;
     int how, u;
@@ -1434,6 +1463,7 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_split_on_devices),
         cmocka_unit_test(test_rules_of_the_cpu),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),

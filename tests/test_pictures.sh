@@ -134,4 +134,17 @@ fi
 mkdir bin; printf '#!/bin/sh\nexec <&-\nexit 1\n' >bin/gnuplot; chmod +x bin/gnuplot
 check "a gnuplot that ends at once" env PATH="$PWD/bin:$PATH" "$program" small.pgm $few --out trained --export-c trained.h
 
+# Several devices, of which PoCL on the processor may be one twice, and the processor beside it: the error is that of one.
+echo "== devices"
+rms() { good small.pgm $few --out dev --device "$1" >/dev/null && sed -n 's/^rms error.* \([0-9.]*\) at the end.*/\1/p' out.txt; }
+if run small.pgm $few --out dev --device 0; then
+    one=$(rms 0)
+    for d in 0,0 0,cpu cpu,cpu all; do check "--device $d: as one" test "$(rms $d)" = "$one"; done
+    fails "a device that is not there" 1 "there is no device 99" small.pgm $few --out lost --device 0,99
+    fails "a list that ends early" 2 "a name is missing" small.pgm $few --out lost --device 0,
+    fails "too many devices" 2 "more than 16" small.pgm $few --out lost --device "$(printf 'cpu,%.0s' $(seq 17))"
+else
+    skip "no OpenCL device works here: $(tail -n 1 err.txt)"
+fi
+
 the_end
