@@ -365,4 +365,12 @@ SHIM_ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n, const
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../sparsehs_cl.h"
 
+/* Of a suite that calls its device `device`. */
+#define assert_ok_cl(call)                                                                                                     \
+    do {                                                                                                                       \
+        shs_status s_ = (call);                                                                                                \
+        if (s_ != SHS_OK)                                                                                                      \
+            fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device));       \
+    } while (0)
+
 #endif

@@ -41,13 +41,6 @@ static int close_shared(void **state) {
     return 0;
 }
 
-#define assert_ok_cl(call)                                                                                                     \
-    do {                                                                                                                       \
-        shs_status s_ = (call);                                                                                                \
-        if (s_ != SHS_OK)                                                                                                      \
-            fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device));       \
-    } while (0)
-
 /* Whether the device can do what is asked; a device without doubles says SHS_UNSUPPORTED. */
 static int can_double(void) { return shs_cl_about(device)->has_double || sizeof(shs_wide) == 4; }
 

@@ -39,13 +39,6 @@ static void open_device(shs_cl_syrk way, size_t memory_limit, int fallback) {
     on_device.engine = shs_cl_engine(device);
 }
 
-#define assert_ok_cl(call)                                                                                                     \
-    do {                                                                                                                       \
-        shs_status s_ = (call);                                                                                                \
-        if (s_ != SHS_OK)                                                                                                      \
-            fail_msg("%s: %s, %s\n%s", #call, shs_status_name(s_), shs_cl_error_text(device), shs_cl_build_log(device));       \
-    } while (0)
-
 /* ---- products ----------------------------------------------------------------------------------------------------- */
 
 /* C = alpha op(A) op(B) + beta C, or the triangle of it with B = A; gap: by how much leading dimensions are too large. */
