@@ -22,8 +22,8 @@
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit nonnegative omp_group omp_direct coder omp_public omp_engine
                                              omp_one omp_naive
-       7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_start
-                                             learn_public split
+       7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
+                                             learn_iterations learn_start learn_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks
@@ -754,7 +754,10 @@ SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, 
 
        F F' + 2 gamma (sqrt(p) I - D~D~'),
 
-   from d_old, where D~ are the newest atoms but the one (with it where N~ > 1, and by NSGK). Beware of
+   from d_old, where D~ are the newest atoms but the one (with it where N~ > 1, and by NSGK). IPR (Barchiesi, Plumbley 2013)
+   decorrelates the atoms after the updates: `coherence_rounds` times |d_i'd_j| are cut down to `coherence` in D'D, what is left
+   becomes a dictionary again by its p leading eigenpairs, rotated to where it fits the signals best. The codes stay.
+   Beware of
    u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
 
 /* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
@@ -806,6 +809,7 @@ typedef struct shs_ksvd_record {
     int atoms_used;       /* atoms that any signal uses */
     int replaced;         /* unused atoms replaced */
     int pruned;           /* near-duplicates and rarely used atoms replaced */
+    shs_wide rmse_test;   /* as rmse_coding, of the signals in `test` of all ranks, coded on the CPU; -1 where there are none */
 } shs_ksvd_record;
 
 typedef struct shs_ksvd_options {
@@ -835,6 +839,11 @@ typedef struct shs_ksvd_options {
     shs_real regularisation_decay;  /* mu is multiplied by this after each iteration, in (0, 1]; 0 = 1 */
     int regularised_iterations;     /* mu is 0 from this iteration on; 0 = in none */
     shs_real incoherence;           /* gamma; not with MOD */
+    shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR */
+    int coherence_rounds;           /* 0 = 5 */
+    const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none */
+    size_t test_m;
+    int test_ld; /* 0 = p */
     uint32_t end_canary;
 } shs_ksvd_options;
 
@@ -849,6 +858,8 @@ typedef struct shs_ksvd_report {
     size_t *usage_history;    /* n x iterations: uses of each atom by all signals; NULL = not wanted */
     shs_wide *round_history;  /* round_stride x iterations: rmse_update after each round; -1 for those that were not done */
     int round_stride;         /* rounds an iteration that it holds; of more the first */
+    const shs_real
+        *dictionary; /* while it is learnt, for progress_fn: the atoms (p x n, close together) whose error it is told */
     uint32_t end_canary;
 } shs_ksvd_report;
 
@@ -8499,6 +8510,17 @@ typedef struct shs__dl_stretch {
     shs_wide energy;
 } shs__dl_stretch;
 
+/* What IPR takes: k = min(p, n). */
+typedef struct shs__dl_ipr {
+    shs__eigh eigh;
+    shs_wide *B;                /* p x n: YX', and what is reduced with it */
+    shs_wide *G;                /* n x n: D'D */
+    shs_wide *values, *vectors; /* k, n x k */
+    shs_wide *Z;                /* p x n: the dictionary */
+    shs_wide *W, *V;            /* p x p: W S V' = BZ' */
+    shs_wide *t;                /* p */
+} shs__dl_ipr;
+
 typedef struct shs__dl_learner {
     const shs_context *ctx;
     const shs_engine *engine; /* NULL: the CPU */
@@ -8510,7 +8532,7 @@ typedef struct shs__dl_learner {
     int tolerant;           /* some rank's signals have tolerances */
     shs_real *D, *best;     /* p x n */
     shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
-    shs_wide *energy;       /* n + 2 + SHS__TELLS: what else is reduced over the ranks */
+    shs_wide *energy;       /* n + 4 + SHS__TELLS: what else is reduced over the ranks */
     shs_real *errors2;      /* m */
     size_t *usage;          /* n */
     unsigned char *flagged; /* n */
@@ -8535,6 +8557,10 @@ typedef struct shs__dl_learner {
     shs_real mu;            /* of this iteration */
     int group_size;         /* N~ of this round */
     shs_real *last;         /* p: an atom before a power step */
+    shs__dl_ipr ipr;
+    shs__coder test; /* signals that are not learnt from */
+    shs_codes test_codes;
+    shs_omp_options test_coding;
     shs_real *x_new;        /* one a use */
     shs__dl_stretch *stretches;
     shs_real *stretch_sums; /* p a stretch */
@@ -8906,6 +8932,22 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     return SHS_OK;
 }
 
+/* B = YX' of the codes at hand. No engine does. */
+SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
+    shs_status status = w->engine ? SHS_UNSUPPORTED : SHS_OK;
+    size_t i;
+    int k;
+    memset(B, 0, (size_t)w->p * (size_t)w->n * sizeof *B);
+    if (!shs__dl_stage_here(w, 1, &status)) return status;
+    for (i = 0; i < w->m; i++)
+        for (k = 0; k < w->codes.used[i]; k++) {
+            size_t at = i * (size_t)w->codes.stride + (size_t)k;
+            shs__la_axpy_wide(w->p, (shs_wide)w->codes.coefs[at], w->coder.Y + i * (size_t)w->coder.ldy,
+                              B + (size_t)w->codes.atoms[at] * (size_t)w->p);
+        }
+    return SHS_OK;
+}
+
 /* A round at once, where there are no ranks and the engine can: *done. Otherwise nothing has happened. */
 SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_round *round, int *done) {
     const shs_engine *e = w->engine;
@@ -9066,19 +9108,165 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     return SHS_OK;
 }
 
+/* ---- the driver: iterative projections and rotations ------------------------------------------------ >>learn_ipr */
+
+SHS__PRIVATE shs_wide shs__dl_dot_wide(int n, const shs_wide *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
+SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
+    const shs_wide small = sizeof(shs_wide) == 8 ? (shs_wide)1e-15 : (shs_wide)1e-6;
+    int i, j, l, sweep, turned = 1;
+    for (i = 0; i < p; i++)
+        for (j = 0; j < p; j++) *SHS__AT(V, p, i, j) = i == j;
+    for (sweep = 0; sweep < 40 && turned; sweep++)
+        for (turned = 0, i = 0; i < p; i++)
+            for (j = 0; j < i; j++) {
+                shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
+                shs_wide aa = shs__dl_dot_wide(p, a, a), bb = shs__dl_dot_wide(p, b, b), ab = shs__dl_dot_wide(p, a, b), z, t,
+                         c;
+                if (!(shs__wabs(ab) > small * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
+                z = (bb - aa) / (2 * ab);
+                t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
+                c = 1 / SHS__WSQRT(1 + t * t), t *= c, turned = 1;
+                for (l = 0; l < p; l++) {
+                    shs_wide x = a[l], y = u[l];
+                    a[l] = c * x - t * b[l], b[l] = t * x + c * b[l];
+                    u[l] = c * y - t * v[l], v[l] = t * y + c * v[l];
+                }
+            }
+}
+
+/* The columns of W, which are orthogonal, at unit norm; those that vanish become unit vectors without the others' part. */
+SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
+    const shs_wide small = sizeof(shs_wide) == 8 ? (shs_wide)1e-13 : (shs_wide)1e-5;
+    shs_wide largest = 0, norm;
+    int i, j, l, pass, next = 0;
+    for (i = 0; i < p; i++) {
+        norm = SHS__WSQRT(shs__dl_dot_wide(p, SHS__AT(W, p, 0, i), SHS__AT(W, p, 0, i)));
+        if (norm > largest) largest = norm;
+    }
+    for (i = 0; i < p; i++) {
+        shs_wide *a = SHS__AT(W, p, 0, i);
+        norm = SHS__WSQRT(shs__dl_dot_wide(p, a, a));
+        for (l = 0; l < p; l++) a[l] = norm > small * largest ? a[l] / norm : 0;
+    }
+    for (i = 0; i < p; i++) {
+        shs_wide *a = SHS__AT(W, p, 0, i);
+        if (shs__dl_dot_wide(p, a, a) > 0) continue;
+        do {
+            for (l = 0; l < p; l++) a[l] = l == next;
+            next++;
+            for (pass = 0; pass < 2; pass++) /* twice: where little is left, once is not enough */
+                for (j = 0; j < p; j++) {
+                    const shs_wide *b = SHS__AT(W, p, 0, j);
+                    shs_wide part = j == i ? 0 : shs__dl_dot_wide(p, a, b);
+                    for (l = 0; l < p; l++) a[l] -= part * b[l];
+                }
+            norm = SHS__WSQRT(shs__dl_dot_wide(p, a, a));
+        } while (norm < (shs_wide)0.5 / SHS__WSQRT((shs_wide)p) && next < p);
+        for (l = 0; l < p && norm > 0; l++) a[l] /= norm;
+    }
+}
+
+/* Z becomes the dictionary of the p leading eigenpairs of D'D, whose elements off the diagonal are cut down to `most`. */
+SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide most) {
+    int k = shs__imin(p, n), i, j;
+    shs_wide largest;
+    shs_status status;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) {
+            shs_wide g = shs__dl_dot_wide(p, SHS__AT(r->Z, p, 0, i), SHS__AT(r->Z, p, 0, j));
+            *SHS__AT(r->G, n, i, j) = i == j ? 1 : g > most ? most : g < -most ? -most : g;
+        }
+    if (!shs__eigh_largest(n, r->G, n, &largest)) return SHS_NO_CONVERGENCE;
+    r->eigh.scale = shs__eigh_scale(largest);
+    shs__eigh_copy(&r->eigh, r->G, n);
+    status = shs__eigh_solve(&r->eigh, k, r->values, r->vectors, n);
+    memset(r->Z, 0, (size_t)p * (size_t)n * sizeof *r->Z);
+    for (i = 0; i < k && status == SHS_OK; i++)
+        for (j = 0; j < n && r->values[i] > 0; j++)
+            *SHS__AT(r->Z, p, i, j) = SHS__WSQRT(r->values[i]) * *SHS__AT(r->vectors, n, j, i);
+    return status;
+}
+
+/* Z is rotated to where it fits the signals best: by WV' of BZ' = W S V'. */
+SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
+    int i, j, l;
+    memset(r->W, 0, (size_t)p * (size_t)p * sizeof *r->W);
+    for (j = 0; j < n; j++)
+        for (i = 0; i < p; i++)
+            for (l = 0; l < p; l++) *SHS__AT(r->W, p, l, i) += *SHS__AT(r->B, p, l, j) * *SHS__AT(r->Z, p, i, j);
+    shs__dl_orthogonal_columns(p, r->W, r->V);
+    shs__dl_orthonormal_columns(p, r->W);
+    for (j = 0; j < n; j++) {
+        shs_wide *z = SHS__AT(r->Z, p, 0, j), norm;
+        memset(r->t, 0, (size_t)p * sizeof *r->t);
+        for (i = 0; i < p; i++) {
+            shs_wide part = shs__dl_dot_wide(p, SHS__AT(r->V, p, 0, i), z);
+            for (l = 0; l < p; l++) r->t[l] += part * *SHS__AT(r->W, p, l, i);
+        }
+        norm = SHS__WSQRT(shs__dl_dot_wide(p, r->t, r->t));
+        for (l = 0; l < p; l++) z[l] = norm > 0 ? r->t[l] / norm : 0;
+    }
+}
+
+/* The atoms become less coherent, the codes stay. *mine: how this rank is, before and after. */
+SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine) {
+    const size_t p = (size_t)w->p, n = (size_t)w->n;
+    shs__dl_ipr *r = &w->ipr;
+    size_t i, j;
+    int round;
+    shs_status status;
+    if (*mine == SHS_OK) *mine = shs__dl_stage_cross(w, r->B);
+    status = shs__ctx_reduce_well(w->ctx, *mine, r->B, p * n, SHS_REDUCE_SUM);
+    if (status != SHS_OK) return status;
+    for (i = 0; i < p * n; i++) r->Z[i] = (shs_wide)w->D[i];
+    for (round = 0; round < w->o->coherence_rounds && *mine == SHS_OK; round++) {
+        *mine = shs__dl_project(r, w->p, w->n, (shs_wide)w->o->coherence);
+        if (*mine == SHS_OK) shs__dl_rotate(r, w->p, w->n);
+    }
+    for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
+    memcpy(w->coded, w->D, p * n * sizeof *w->D);
+    w->residual_done = 0;
+    return SHS_OK;
+}
+
+/* ---- the driver: iterations ------------------------------------------------------------------- >>learn_iterations */
+
+/* Codes the signals that are not learnt from. */
+SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, const shs_real *D, shs_wide *sum2) {
+    shs_omp_report report = SHS_ZERO;
+    shs_status status;
+    *sum2 = 0;
+    if (w->test.m == 0) return SHS_OK;
+    shs__coder_dictionary(w->ctx, &w->test, D, w->p);
+    status = shs__coder_run(w->ctx, &w->test, NULL, &report);
+    *sum2 = report.sum2;
+    return status;
+}
+
 /* Codes with D and adds up over the ranks. */
-SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms) {
+SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms,
+                                         shs_wide *rmse_test) {
     shs_omp_report report = SHS_ZERO;
     shs_status status = shs__dl_stage_code(w, D, &report);
     int j;
     w->energy[0] = report.sum2;
     w->energy[1] = (shs_wide)report.nonzeros;
     for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
-    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 2, SHS_REDUCE_SUM);
+    if (status == SHS_OK) status = shs__dl_code_test(w, D, w->energy + 2 + w->n);
+    w->energy[3 + w->n] = (shs_wide)w->test.m;
+    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 4, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
     *rmse = SHS__WSQRT(w->energy[0] / ((shs_wide)w->p * w->all_m));
     *mean_atoms = w->energy[1] / w->all_m;
+    *rmse_test = w->energy[3 + w->n] > 0 ? SHS__WSQRT(w->energy[2 + w->n] / ((shs_wide)w->p * w->energy[3 + w->n])) : -1;
     return SHS_OK;
 }
 
@@ -9199,7 +9387,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
-    shs_status mine, status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms);
+    shs_status mine, status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms, &record->rmse_test);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
@@ -9212,7 +9400,8 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     if (o->update == SHS_UPDATE_MOD) group = w->n;
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
-        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted, &mine);
+        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted || o->coherence > 0, &mine);
+        if (status == SHS_OK && o->coherence > 0 && round + 1 == rounds) status = shs__dl_decorrelate(w, &mine);
         if (status != SHS_OK || !(o->rmse_after_rounds || (wanted && round + 1 == rounds))) continue;
         status = shs__dl_error(w, mine, &record->rmse_update);
         if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
@@ -9234,7 +9423,7 @@ SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
 SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
     const size_t iterations = (size_t)w->o->iterations;
     int k;
-    shs_wide rmse, mean_atoms;
+    shs_wide rmse, mean_atoms, rmse_test;
     shs_status status = SHS_OK;
     for (k = 0; k < w->o->iterations; k++) {
         shs_ksvd_record record = SHS_ZERO;
@@ -9245,7 +9434,7 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
         w->report.iterations = k + 1;
         if (shs__dl_stalled(w, k)) break;
     }
-    status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms);
+    status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms, &rmse_test);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, w->report.iterations, rmse, mean_atoms);
     (void)shs__ctx_progress(w->ctx, "learning", iterations, iterations, w->report.rmse);
@@ -9387,10 +9576,30 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
     size_t p = (size_t)w->p, n = (size_t)w->n, atoms = shs__layout_product(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
+    if (w->o->coherence > 0) {
+        size_t square = shs__layout_product(p, p, 1), k = p < n ? p : n;
+        shs__eigh_layout(l, w->n, 1, &w->ipr.eigh);
+        w->ipr.B = SHS__CARVE(l, shs_wide, shs__layout_product(p, n + SHS__TELLS, 1));
+        w->ipr.G = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+        w->ipr.values = SHS__CARVE(l, shs_wide, k);
+        w->ipr.vectors = SHS__CARVE(l, shs_wide, shs__layout_product(n, k, 1));
+        w->ipr.Z = SHS__CARVE(l, shs_wide, atoms);
+        w->ipr.W = SHS__CARVE(l, shs_wide, square);
+        w->ipr.V = SHS__CARVE(l, shs_wide, square);
+        w->ipr.t = SHS__CARVE(l, shs_wide, p);
+    }
+    if (w->o->test_m > 0) {
+        w->test_coding = w->o->coding;
+        w->test_coding.sparsity_each = NULL, w->test_coding.tolerance_each = NULL;
+        w->test.over.p = w->p, w->test.over.n = w->n, w->test.m = w->o->test_m;
+        w->test.stride = stride, w->test.options = &w->test_coding;
+        shs__coder_layout(l, &w->test, shs__ctx_workers(w->ctx));
+        shs__codes_layout(l, &w->test_codes, w->o->test_m, stride);
+    }
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, shs__layout_product(p + 1, n + SHS__TELLS, 1));
-    w->energy = SHS__CARVE(l, shs_wide, n + 2 + SHS__TELLS);
+    w->energy = SHS__CARVE(l, shs_wide, n + 4 + SHS__TELLS);
     w->errors2 = SHS__CARVE(l, shs_real, w->m);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
@@ -9418,6 +9627,8 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->regularisation) || !shs__tolerance_ok(o->incoherence)) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->regularisation_decay) || o->regularisation_decay > 1) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(o->coherence) || o->coherence >= 1 || o->coherence_rounds < 0) return SHS_BAD_OPTIONS;
+    if (o->test_m > 0 && !o->test) return SHS_BAD_SIGNALS;
     if (o->regularised_iterations < 0 || (o->incoherence > 0 && o->update == SHS_UPDATE_MOD)) return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
@@ -9434,6 +9645,8 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     if (o.iterations == 0) o.iterations = 10;
     if (o.parallel_atoms == 0) o.parallel_atoms = 1;
     if (o.rounds == 0) o.rounds = 1;
+    if (o.coherence_rounds == 0) o.coherence_rounds = 5;
+    if (o.test_ld == 0) o.test_ld = p;
     if (o.regularisation_decay <= 0 && o.regularisation_decay >= 0) o.regularisation_decay = 1;
     if (o.prune_coherence <= 0 && o.prune_coherence >= 0) o.prune_coherence = (shs_real)0.99;
     if (o.patch_channels <= 0) o.patch_channels = 1;
@@ -9525,9 +9738,10 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            o->rmse_after_update != 0,
                            o->rmse_after_rounds != 0,
                            o->stop_patience,
-                           o->regularised_iterations};
-    const shs_wide values[] = {(shs_wide)o->prune_coherence, o->stop_improvement, (shs_wide)o->regularisation,
-                               (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence};
+                           o->regularised_iterations,
+                           o->coherence_rounds};
+    const shs_wide values[] = {(shs_wide)o->prune_coherence,      o->stop_improvement,      (shs_wide)o->regularisation,
+                               (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence, (shs_wide)o->coherence};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
     if (status == SHS_OK) {
@@ -9566,6 +9780,7 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
     if (status != SHS_OK) return status;
     if (codes && (!shs__codes_ok(codes, m) || (codes->stride < *stride && shs__omp_limited(&o->coding)))) return SHS_BAD_CODES;
     *stride = shs__imax(*stride, 1);
+    if (o->test_m > 0 && o->test_ld < p) return SHS_BAD_LDY;
     if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     return SHS_OK;
 }
@@ -9581,6 +9796,8 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     if (!own_codes) w->codes = *codes;
     shs__dl_session_begin(w, Y, ldy);
     if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
+    w->test.Y = w->o->test, w->test.ldy = w->o->test_ld, w->test.codes = &w->test_codes;
+    if (w->test.m > 0 && !shs__coder_finite(w->ctx, &w->test)) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
 
@@ -9606,8 +9823,11 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
     started = status == SHS_OK;
     if (started) {
+        const shs_real *before = report ? report->dictionary : NULL;
         memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
+        if (report) report->dictionary = w.D;
         status = shs__dl_learn(&w);
+        if (report) report->dictionary = before;
     }
     if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));

@@ -348,7 +348,11 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
     o.incoherence = 1, o.update = SHS_UPDATE_MOD;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.regularisation = o.incoherence = 0;
+    o.regularisation = o.incoherence = 0, o.coherence = 1;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.coherence = (shs_real)0.5, o.coherence_rounds = -1;
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
+    o.coherence = 0, o.coherence_rounds = 0;
     o.update = SHS_UPDATE_AKSVD, o.start = SHS_START_DCT, o.patch_width = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START); /* a width without a height */
     o.patch_width = 0, o.patch_height = 3;

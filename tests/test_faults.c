@@ -155,7 +155,7 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
     o.rmse_after_update = 1;
     o.coding.sparsity = S;
     o.update = update;
-    o.regularisation = (shs_real)0.1;
+    o.regularisation = (shs_real)0.1, o.coherence = (shs_real)0.5, o.test = s->Y, o.test_m = M;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }

@@ -297,6 +297,97 @@ static void test_golden_incoherent(void **state) {
     check_golden_incoherent("ksvd_coh_0004", SHS_UPDATE_KSVD, 1, 1, 0.004);
 }
 
+/* The signals have no mean, so they leave open which of two ways the rotation turns the mean of all atoms: D'D is compared. */
+static void check_golden_gram(const char *name, const shs_real *D) {
+    shs_real *expected;
+    char path[64];
+    int i, j;
+    snprintf(path, sizeof path, "variants/train_D1_%s.f64", name);
+    expected = read_f64_or_skip(golden_path(path), 64 * 128);
+    for (i = 0; i < 128; i++)
+        for (j = 0; j < 128; j++)
+            assert_close(inner(64, D + 64 * i, D + 64 * j), inner(64, expected + 64 * i, expected + 64 * j),
+                         BY_TYPE(1e-4, 1e-11));
+    free(expected);
+}
+
+static void check_golden_ipr(const char *name, shs_update update, double most) {
+    shs_real *D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128);
+    shs_real *Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024), *start;
+    shs_ksvd_options o = SHS_ZERO;
+    double coherence[20];
+    shs_wide mu;
+    o.update = update, o.coherence = (shs_real)most;
+    check_golden_run(name, 0, o);
+    o.coding.sparsity = 6, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    start = copy_of(64 * 128, D);
+    o.iterations = 1;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, NULL));
+    if (update == SHS_UPDATE_AKSVD) check_golden_gram(name, D);
+    memcpy(D, start, 64 * 128 * sizeof *D);
+    o.iterations = 20;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, NULL));
+    read_column("variants/train_coherence.csv", name, coherence);
+    assert_ok(shs_dictionary_coherence(NULL, 64, 128, D, 64, &mu));
+    assert_close(mu, coherence[19], BY_TYPE(5e-3, 1e-9));
+    free(D), free(Y), free(start);
+}
+
+static void test_golden_ipr(void **state) {
+    (void)state;
+    check_golden_ipr("ipr_aksvd_05", SHS_UPDATE_AKSVD, 0.5);
+    check_golden_ipr("ipr_aksvd_03", SHS_UPDATE_AKSVD, 0.3);
+    check_golden_ipr("ipr_ksvd_05", SHS_UPDATE_KSVD, 0.5);
+}
+
+/* ---- a test set, and a look at what is learnt -------------------------------------------------------------------- */
+
+/* The signals themselves as a test set have the error of coding; others have that of coding them by what progress_fn sees. */
+typedef struct onlooker {
+    shs_ksvd_report report;
+    const shs_real *test;
+    double errors[8];
+} onlooker;
+
+static int look(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    onlooker *l = (onlooker *)user;
+    shs_omp_options coding = SHS_ZERO;
+    (void)phase, (void)error;
+    coding.sparsity = 3;
+    assert_unit_norm(P, N, l->report.dictionary);
+    if (step < steps) l->errors[step] = rmse_of(P, N, l->report.dictionary, 90, l->test, &coding);
+    return 0;
+}
+
+static void test_test_set(void **state) {
+    shs_real *Y = small_signals(), *other = sparse_signals(P, N, 90, SIGNALS_SEED + 50), *D = new_dictionary(P, N, 3);
+    shs_ksvd_record history[5];
+    shs_ksvd_options o = small_options();
+    shs_context ctx = SHS_ZERO;
+    onlooker l;
+    int k;
+    (void)state;
+    memset(&l, 0, sizeof l);
+    l.test = other, l.report.history = history;
+    ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &l;
+    o.test = other, o.test_m = 90;
+    assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
+    assert_null(l.report.dictionary);
+    for (k = 0; k < 5; k++) assert_close(history[k].rmse_test, l.errors[k], BY_TYPE(1e-6, 1e-12));
+    ctx.progress_fn = NULL;
+    o.test = Y, o.test_m = M;
+    assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
+    for (k = 0; k < 5; k++) assert_close(history[k].rmse_test, history[k].rmse_coding, BY_TYPE(1e-6, 1e-12));
+    o.test_ld = P - 1;
+    assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report), SHS_BAD_LDY);
+    o.test_ld = 0, o.test = NULL;
+    assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report), SHS_BAD_SIGNALS);
+    o.test_m = 0;
+    assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
+    assert_true(history[4].rmse_test < 0);
+    free(Y), free(other), free(D);
+}
+
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
@@ -1475,7 +1566,7 @@ static void test_ranks(void **state) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 /* Every rule, and what goes with any of them. */
-enum { VARIANTS = 2 * SHS_UPDATE_COUNT + 5 };
+enum { VARIANTS = 2 * SHS_UPDATE_COUNT + 7 };
 static shs_ksvd_options variant(int which) {
     shs_ksvd_options o = small_options();
     o.iterations = 3;
@@ -1484,7 +1575,9 @@ static shs_ksvd_options variant(int which) {
     if (which < 2 * SHS_UPDATE_COUNT) {
         o.update = (shs_update)(which / 2);
         if (which % 2) o.regularisation = (shs_real)0.1, o.regularisation_decay = (shs_real)0.5, o.regularised_iterations = 2;
-    } else o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT), o.incoherence = (shs_real)0.01;
+    } else if (which < 2 * SHS_UPDATE_COUNT + 5)
+        o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT), o.incoherence = (shs_real)0.01;
+    else o.coherence = which % 2 ? (shs_real)0.6 : (shs_real)0.4;
     if (o.update == SHS_UPDATE_MOD) o.incoherence = 0;
     return o;
 }
@@ -2021,6 +2114,8 @@ int main(void) {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_golden_regularised),
         cmocka_unit_test(test_golden_incoherent),
+        cmocka_unit_test(test_golden_ipr),
+        cmocka_unit_test(test_test_set),
         cmocka_unit_test(test_naive_mod),
         cmocka_unit_test(test_mod_of_few_signals),
         cmocka_unit_test(test_variants_over_ranks),

@@ -37,6 +37,7 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
         o->regularised_iterations = within(in, -1, 2);
     }
     if (one_in(in, 4)) o->incoherence = (shs_real)thresholds[byte(in) % 8];
+    if (one_in(in, 4)) o->coherence = (shs_real)thresholds[byte(in) % 8], o->coherence_rounds = within(in, -1, 2);
     if (flags & 64) o->coding.sparsity = 2, o->iterations = 2, o->first_iteration = 0;
 }
 
