@@ -72,7 +72,7 @@
                                        (not at -O0 or -Os), and what the processor has is used
        SPARSEHS_FILE             impl  for those kernels this file includes itself. It finds itself under any name; pasted
                                        into another file it stays out, unless this is that file's name, in quotes, and all
-                                       else there is left out where SPARSEHS_AGAIN is defined. For gcc before 12, too, the
+                                       else there is left out where SPARSEHS_AGAIN is defined. For gcc before 12 and MSVC the
                                        bare name of this file where it was renamed
        SHS_API                   all   what stands before each declaration in place of extern, for shared libraries:
                                        __attribute__((visibility("default"))); __declspec(dllexport), dllimport in users
@@ -11209,6 +11209,9 @@ SHS__PRIVATE void shs__px_fetch_ahead(shs__ahead *ahead) {
 #if defined(__GNUC__) || defined(__clang__)
         size_t i;
         for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
+#elif defined(SHS__INTRINSICS)
+        size_t i;
+        for (i = 0; i < ahead->bytes; i += 64) SHS__PREFETCH(ahead->from + i);
 #endif
         if (--ahead->rows > 0) ahead->from += ahead->stride;
     }
