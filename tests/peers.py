@@ -169,6 +169,48 @@ def mnf(before, after, k):
     compare(after, x @ (f @ turn[:, ::-1][:, : int(k)]), good)
 
 
+def targets(header, table):
+    """Those of a table with a column each and a row for each band: the pixels at (7, 5), (30, 41) and (12, 3)."""
+    cube, _ = pixels(header)
+    spectra = numpy.array([cube[5, 7], cube[41, 30], cube[3, 12]]).T
+    numpy.savetxt(table, spectra, delimiter=",", fmt="%.17g")
+
+
+def some_bands(header):
+    """The bands that vary, as --bands takes them."""
+    cube, good = pixels(header)
+    print(",".join(str(b + 1) for b in numpy.flatnonzero(cube[good].std(axis=0) > 0)))
+
+
+def detect(before, after, method, table):
+    """By Spectral Python, and CEM and OSP by numpy; of the bands that vary."""
+    cube, good = pixels(before)
+    vary = numpy.flatnonzero(cube[good].std(axis=0) > 0)
+    x = cube[good][:, vary]
+    spectra = numpy.loadtxt(table, delimiter=",")[vary].T
+    t = spectra[:2]
+    stats = spectral.GaussianStats(mean=x.mean(axis=0), cov=numpy.cov(x.T))
+    if method == "mf":
+        want = [spectral.matched_filter(x[None], k, background=stats).ravel() for k in t]
+    elif method == "ace":
+        want = [spectral.ace(x[None], k, background=stats)[0] for k in t]
+    elif method == "sam":
+        want = spectral.spectral_angles(x[None], t)[0].T
+    elif method == "cem":
+        w = numpy.linalg.solve(x.T @ x / len(x), t.T)
+        want = [x @ w[:, k] / (t[k] @ w[:, k]) for k in range(2)]
+    else:
+        u = spectra[2:].T
+        w = t.T - u @ numpy.linalg.lstsq(u, t.T, rcond=None)[0]
+        want = [x @ w[:, k] / (t[k] @ w[:, k]) for k in range(2)]
+    want = numpy.array(want).T
+    if method == "sam":  # an arccosine near 0 has half the digits
+        got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
+        assert numpy.abs(numpy.cos(got) - numpy.cos(want)).max() < 1e-9
+    else:
+        compare(after, want, good)
+
+
 def write_model(cube_name, model, k):
     """The principal components by numpy, as the manual of section 12 says."""
     cube, good = pixels(cube_name)

@@ -1032,6 +1032,60 @@ fails "rx by class: components that a class has not" 1 "components: more than" r
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
 
+echo "== targets"
+# The scene's paint in steps of 10 nm, once and half as bright, and the pixels at 1 and 2 of the first line.
+awk 'function bump(x, c, w) { return exp(-0.5 * ((x - c) / w) ^ 2) }
+    BEGIN { print "wavelength,paint,dark"; for (w = 0.39; w < 2.56; w += 0.01) {
+        r = 1e4 * (0.55 - 0.06 * w) * (1 - 0.45 * bump(w, 0.87, 0.07) - 0.35 * bump(w, 1.72, 0.03))
+        print 1000 * w "," r "," r / 2 } }' >paint.csv
+check "targets: mf is the default" good detect scene.hdr mf.hdr --bbl --target paint.csv
+for m in mf cem ace sam osp; do
+    check "$m: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --truth scene_truth.hdr --roc roc.svg
+    check "$m: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+    check "$m: a band for each" is "$(sed -n 's/^bands = //p' same.hdr)" 2
+    check "$m: the curves" is "$(grep -c '<polyline' roc.svg)$(grep -c '</svg>' roc.svg)" 32
+    [ $m != mf ] || check "mf: is the default" cmp mf.img same.img
+    cp same.img all.img; cp same.hdr all.hdr
+    check "$m: in blocks" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --block 7 --interleave bsq
+    check "$m: in blocks: nearly the same" near "$(band same 1 | cut -d' ' -f2)" "$(band all 1 | cut -d' ' -f2)" 1e-5
+done
+check "ace: runs" good detect scene.hdr ace.hdr --bbl --target 10,20 --method ace --window 5,6,40,30
+check "ace: the pixel itself scores 1" near "$(band ace 1 --roi 5,14,1,1 | cut -d' ' -f2)" 1 1e-6
+check "osp: runs" good detect bil.hdr osp.hdr --target 1,0 --undesired 0,0 --method osp
+check "osp: what is undesired scores 0, the target 1" is "$(band osp 1 --roi 0,0,1,1 | awk '{ print ($2 < 1e-6 && $2 > -1e-6) }')$(band osp 1 --roi 1,0,1,1 | cut -d' ' -f2)" 11
+check "fit to some: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --fit-step 3 --roi 0,0,90,90 --fit-only
+check "fit to some: every pixel has a score" is "$(band same 1 | cut -d' ' -f4)" 0
+check "masked: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --mask scene_truth.hdr --method sam
+check "masked: the others have none" awk -v m="$(band same 1 | cut -d' ' -f4)" 'BEGIN { exit !(m > 10000) }'
+sed 1d paint.csv | head -100 | cut -d, -f2 >rows.csv
+check "rows: runs" good detect scene.hdr same.hdr --bbl --target rows.csv
+check "targets: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --html page.html
+check "targets: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
+head -50 rows.csv >short.csv; printf '1,2\n3\n' >ragged.csv; printf 'a\n1\nx7\n' >word.csv; : >empty.csv; printf 'wavelength\n1\n' >bare.csv
+printf 'wavelength,a\n500,1\n900,2\n' >narrow.csv; printf 'wavelength,a\n500,1\n400,2\n9000,1\n' >back.csv; printf '1\0' >zero.csv
+sed 's/.*/0/' rows.csv >none.csv
+fails "no target" 2 "--target: is needed" detect scene.hdr bad.hdr
+fails "a method that is none" 2 "--method: best is unknown" detect scene.hdr bad.hdr --target 1,1 --method best
+fails "a pixel beyond the cube" 2 "--target: 160,1 is not within the pixels of scene.hdr" detect scene.hdr bad.hdr --target 160,1
+fails "a pixel before the window" 2 "--target: 1,1 is not" detect scene.hdr bad.hdr --target 1,1 --window 5,5,20,20
+fails "a table that is not there" 1 "none_such.csv: cannot read it" detect scene.hdr bad.hdr --target none_such.csv
+fails "a table of too few rows" 1 "short.csv: rows: 50, but scene.hdr has 100 bands" detect scene.hdr bad.hdr --bbl --target short.csv
+fails "a table of other columns" 1 "ragged.csv: line 2: 1 columns" detect scene.hdr bad.hdr --target ragged.csv
+fails "a word in a table" 1 "word.csv: line 3: 'x7' is no number" detect scene.hdr bad.hdr --target word.csv
+fails "an empty table" 1 "empty.csv: it holds no spectrum" detect scene.hdr bad.hdr --target empty.csv
+fails "a table of wavelengths alone" 1 "bare.csv: it holds no spectrum" detect scene.hdr bad.hdr --target bare.csv
+fails "a table of bytes" 1 "zero.csv: not a table" detect scene.hdr bad.hdr --target zero.csv
+fails "a table that ends too early" 1 "narrow.csv: wavelength: the table does not reach" detect scene.hdr bad.hdr --target narrow.csv
+fails "wavelengths that run backwards" 1 "back.csv: wavelength: row 2 is not above" detect scene.hdr bad.hdr --target back.csv
+fails "a table by wavelength, a cube without" 1 "bsq.hdr: wavelength: the key is missing" detect bsq.hdr bad.hdr --target narrow.csv
+fails "a target of zeros" 1 "--target none.csv: targets: nothing is left" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
+printf '\001\002\003\004\005\005\005\005' >dead.img; header dead 2 2 2 1 bsq 0
+fails "dead bands" 1 "dead.hdr: covariance: singular.*--ridge" detect dead.hdr bad.hdr --target 1,0
+fails "undesired, but not OSP" 2 "--undesired: only --method osp" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
+fails "the undesired spectrum is the target" 1 "--target 1,1: targets: nothing is left" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
+fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
+fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
+
 echo "== help"
 # Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.
 fits_a_screen() { run "$@" && awk 'length($0) > 80 { bad = 1 } END { exit bad || NR < 4 || NR > 23 }' out.txt; }

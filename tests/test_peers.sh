@@ -70,6 +70,15 @@ open('kinds.hdr', 'w').write('ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata ty
         check "$name: rx by class, $skip skipped" run rx "$cube" out.hdr --class kinds.hdr --type f64 $([ $skip = 0 ] || echo --skip $skip)
         check "$name: rx by class, $skip skipped: as numpy" peers rx_of_class "$cube" out.hdr kinds.hdr $skip
     done
+    check "$name: targets" peers targets "$cube" three.csv
+    cut -d, -f1,2 three.csv >two.csv; cut -d, -f3 three.csv >one.csv
+    bands=$(peers some_bands "$cube")
+    for m in mf cem ace sam "osp --undesired one.csv"; do
+        # shellcheck disable=SC2086 # several words
+        check "$name: detect ${m%% *} in double" run detect "$cube" out.hdr --bands "$bands" --target two.csv --type f64 --method $m
+        check "$name: detect ${m%% *} in double: as SPy and numpy" peers detect "$cube" out.hdr "${m%% *}" three.csv
+    done
+    check "$name: detect: the geography is the input's" peers same_place "$cube" out.hdr
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
     check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
     check "$name: mnf in double: as Spectral Python" peers mnf_of_spy "$cube" out.hdr 5

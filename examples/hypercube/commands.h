@@ -172,7 +172,7 @@ static void run_rx(const settings *s, char **names) {
     output_show(j, "RX", NULL);
     write_html(j, "RX", NULL);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    count = read_scores(&j->out, s->truth ? &j->truth : NULL, pixels);
+    count = read_scores(&j->out, 0, s->truth ? &j->truth : NULL, pixels);
     if (s->truth) printf("auc=%.4f ", area_under_roc(pixels, count, s->truth));
     printf("seconds=%.3f components=%d pixels=%zu\n", j->written - j->start, rank, count);
     free(pixels);

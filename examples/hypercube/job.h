@@ -131,10 +131,13 @@ static void name_files(job *j, const char *out_name) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     if (s->truth) j->truth = beside_open(s->truth, &j->in);
+    if (s->target && !names_pixel(s->target)) will_read(s->target);
+    if (s->undesired && !names_pixel(s->undesired)) will_read(s->undesired);
     cube_name(&j->out, out_name);
     if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
     if (s->report) will_write(s->report);
     if (s->html) will_write(s->html);
+    if (s->roc) will_write(s->roc);
 }
 
 /* Without the name of an output the cube is only described. */

@@ -9,11 +9,11 @@
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
         restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip;
-    double variance, threshold, tolerance, noise, snr;
+    double variance, threshold, tolerance, noise, snr, ridge;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance;
+        *covariance, *target, *method, *undesired, *roc;
     char *command; /* the whole line */
 } settings;
 
@@ -27,9 +27,10 @@ enum mode {
     SYNTHESISE = 64,
     APPLY = 128,
     INVERSE = 256,
-    CONVERT = 512
+    CONVERT = 512,
+    DETECT = 1024
 };
-enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE };
+enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
 enum { READS = MAPS | USES | CONVERT | INFO, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
@@ -54,6 +55,10 @@ static const mode_text modes[] = {
      "How unlike the rest each pixel is (Reed-Xiaoli), or unlike the rest of its class (--class FILE). With the truth at hand "
      "the last line begins with auc=,\n"
      "the area under the ROC curve."},
+    {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|X,Y [options]",
+     "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
+     "row for each band, or a column `wavelength`; X,Y is a pixel of IN. The target scores 1 (sam: an angle, 0).\n"
+     "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first."},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
     {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
@@ -96,7 +101,12 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
-    {FITS | DENOISE | RX,
+    {DETECT, {"--target", "CSV|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
+    {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
+    {DETECT, {"--undesired", "CSV|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
+    {DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
+    {DETECT, {"--roc", "SVG", OPTION_TEXT, (void *)&given.roc, 0, "a picture of the ROC curves; needs --truth"}},
+    {FITS | DENOISE | RX | DETECT,
      {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {MNF | DENOISE,
@@ -108,7 +118,7 @@ static const struct {
      {"--noise-covariance", "FILE", OPTION_TEXT, (void *)&given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
     {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
     {RX, {"--skip", "K", OPTION_COUNT, &given.skip, 1, "without the first K components, which hold the background"}},
-    {RX, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
+    {RX | DETECT, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
     {READS | OF_PIXELS,
      {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},
     {READS | OF_PIXELS, {"--bands", "LIST", OPTION_TEXT, (void *)&given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
@@ -129,7 +139,7 @@ static const struct {
     {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
     {READS | OF_PIXELS,
      {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
-    {FITS | DENOISE | RX | OF_PIXELS,
+    {FITS | DENOISE | RX | DETECT | OF_PIXELS,
      {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
     {MAPS | USES | OF_OUTPUT,
      {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
@@ -325,6 +335,12 @@ static void chosen_window(const char *option_name, const char *text, int *window
         window[i] = (int)number;
         at = end + 1;
     }
+}
+
+/* Whether it is X,Y, and no name of a file. */
+static int names_pixel(const char *text) {
+    size_t x = strspn(text, "0123456789"), y = text[x] == ',' ? strspn(text + x + 1, "0123456789") : 0;
+    return x > 0 && y > 0 && x < 9 && y < 9 && !text[x + 1 + y];
 }
 
 static shs_interleave chosen_interleave(const char *text) {

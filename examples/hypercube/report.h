@@ -217,18 +217,18 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
     return wins / (targets * others);
 }
 
-/* The number of valid pixels of the map and, where the truth is known, what it says of each. */
-static size_t read_scores(const cube_file *written, cube_file *truth, scored *pixels) {
+/* The number of valid pixels of a band of the map and, where the truth is known, what it says of each. */
+static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
     size_t width = (size_t)map.samples, count = 0, x;
-    char *scores = ALLOCATE(char, width * shs_type_size(map.type)), *marks = NULL;
+    char *scores = ALLOCATE(char, width *(size_t)map.bands *shs_type_size(map.type)), *marks = NULL;
     int y;
     if (truth) marks = ALLOCATE(char, width * shs_type_size(truth->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);
         if (truth) must_read(truth, y, 1, marks);
         for (x = 0; x < width; x++) {
-            double score = get_value(scores, x, map.type, map.swap), mark = 0;
+            double score = get_value(scores, value_index(&map, 1, 0, (int)x, band), map.type, map.swap), mark = 0;
             if (is_missing(&map, score)) continue;
             if (truth) {
                 mark = get_value(marks, x, truth->type, truth->swap);

@@ -1,0 +1,292 @@
+/* targets.h - where known spectra are: targets from a table or a pixel, scores, how well they meet the truth. */
+#ifndef HYPERCUBE_TARGETS
+#define HYPERCUBE_TARGETS
+
+#include "html.h"
+
+/* ---- spectra from a table or a pixel ------------------------------------------------------------------------------ */
+
+typedef struct spectra {
+    int count;
+    char **names;
+    shs_wide *values; /* bands in use x count */
+} spectra;
+
+/* Lines of numbers between commas. The first line may hold names; a column that is called wavelength holds those. */
+typedef struct table {
+    int rows, columns, wavelengths; /* the column, or -1 */
+    char **names;
+    double *values; /* row by row */
+} table;
+
+enum { TABLE_BYTES = 1 << 26 };
+
+static int commas_of(const char *line) {
+    int count = 0;
+    for (; *line && *line != '\n'; line++) count += *line == ',';
+    return count;
+}
+
+/* The cells of a line, tidied; the rest of the text comes back. */
+static const char *table_line(const char *at, int columns, char **cells) {
+    int c;
+    for (c = 0; c < columns; c++) {
+        const char *end = at + strcspn(at, ",\r\n");
+        cells[c] = tidy_text(at, end, 0);
+        at = *end == ',' ? end + 1 : end;
+    }
+    at += strcspn(at, "\n");
+    return *at ? at + 1 : at;
+}
+
+static int cell_number(const char *cell, double *number) {
+    char *end;
+    *number = strtod(cell, &end);
+    return end > cell && !*end && isfinite(*number);
+}
+
+static table table_read(const char *name) {
+    table t = SHS_ZERO;
+    size_t size, lines = 0;
+    char *text = (char *)read_file(name, TABLE_BYTES, &size);
+    const char *at;
+    int line, c, names = 0;
+    double number;
+    if (memchr(text, 0, size)) fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
+    for (at = text; *at; at++) lines += *at == '\n';
+    t.columns = commas_of(text) + 1;
+    t.wavelengths = -1;
+    t.names = ALLOCATE(char *, t.columns);
+    t.values = (double *)allocate((lines + 1) * (size_t)t.columns, sizeof(double));
+    for (at = text, line = 1; *at; line++) {
+        char **cells = ALLOCATE(char *, t.columns);
+        if (!at[strspn(at, " \t\r\n")]) break; /* empty lines at the end */
+        if (commas_of(at) + 1 != t.columns)
+            fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", name, line, commas_of(at) + 1, t.columns);
+        at = table_line(at, t.columns, cells);
+        names |= line == 1 && !cell_number(cells[0], &number);
+        for (c = 0; c < t.columns; c++) {
+            if (line == 1) t.names[c] = names ? joined(cells[c], "") : NULL;
+            if (line == 1 && names && !strcmp(cells[c], "wavelength")) t.wavelengths = c;
+            if (line > 1 || !names) {
+                if (!cell_number(cells[c], &number)) fail(EXIT_ERROR, "%s: line %d: '%s' is no number", name, line, cells[c]);
+                t.values[(size_t)t.rows * (size_t)t.columns + (size_t)c] = number;
+            }
+            free(cells[c]);
+        }
+        t.rows += line > 1 || !names;
+        free(cells);
+    }
+    free(text);
+    if (!t.rows || t.columns == (t.wavelengths >= 0)) fail(EXIT_ERROR, "%s: it holds no spectrum", name);
+    return t;
+}
+
+/* A column at a wavelength, linear between the rows around it. */
+static double table_at(const table *t, const char *name, int column, double wavelength) {
+    const double *v = t->values;
+    size_t w = (size_t)t->wavelengths, c = (size_t)column, next = (size_t)t->columns;
+    int r;
+    for (r = 1; r < t->rows; r++, v += next) {
+        double low = v[w], high = v[w + next];
+        if (!(low < high)) fail(EXIT_ERROR, "%s: wavelength: row %d is not above the one before", name, r + 1);
+        if (wavelength >= low && wavelength <= high) return v[c] + (v[c + next] - v[c]) * (wavelength - low) / (high - low);
+    }
+    fail(EXIT_ERROR, "%s: wavelength: the table does not reach %.6g", name, wavelength);
+}
+
+/* One row for each band of the cube, or for each one in use, or rows by wavelength, in the cube's unit. */
+static spectra spectra_from_table(const job *j, const char *name) {
+    table t = table_read(name);
+    spectra s = SHS_ZERO;
+    int used = j->cube.band_count, every = t.rows == j->in.bands, c, i;
+    if (t.wavelengths >= 0 && !j->in.wavelength)
+        fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and %s needs it", j->in.header_name, name);
+    if (t.wavelengths < 0 && !every && t.rows != used)
+        fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", name, t.rows, j->in.header_name,
+             j->in.bands, used);
+    s.names = ALLOCATE(char *, t.columns);
+    s.values = (shs_wide *)allocate((size_t)used * (size_t)t.columns, sizeof(shs_wide));
+    for (c = 0; c < t.columns; c++) {
+        shs_wide *to = s.values + (size_t)s.count * (size_t)used;
+        if (c == t.wavelengths) continue;
+        for (i = 0; i < used; i++) {
+            size_t row = (size_t)(every ? j->bands[i] : i);
+            to[i] = (shs_wide)(t.wavelengths >= 0 ? table_at(&t, name, c, j->in.wavelength[j->bands[i]])
+                                                  : t.values[row * (size_t)t.columns + (size_t)c]);
+        }
+        s.names[s.count++] = t.names[c];
+    }
+    free(t.names);
+    free(t.values);
+    return s;
+}
+
+/* The pixel X,Y; both count from the first pixel of the file, as those of --window do. */
+static spectra spectrum_of_pixel(job *j, const char *option_name, const char *text) {
+    cube_file *in = &j->in;
+    spectra s = SHS_ZERO;
+    char *end, *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    long x = strtol(text, &end, 10) - in->left, y = strtol(end + 1, NULL, 10) - in->top;
+    int i;
+    if (x < 0 || y < 0 || x >= in->samples || y >= in->lines)
+        fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
+    must_read(in, (int)y, 1, line);
+    s.count = 1;
+    s.names = ALLOCATE(char *, 1);
+    s.values = ALLOCATE(shs_wide, j->cube.band_count);
+    for (i = 0; i < j->cube.band_count; i++) {
+        double value = get_value(line, value_index(in, 1, 0, (int)x, j->bands[i]), in->type, in->swap);
+        if (is_missing(in, value))
+            fail(EXIT_ERROR, "%s: %s %s: band %d of this pixel is missing", in->header_name, option_name, text,
+                 j->bands[i] + 1);
+        s.values[i] = (shs_wide)value;
+    }
+    free(line);
+    return s;
+}
+
+static spectra spectra_of(job *j, const char *option_name, const char *text) {
+    return names_pixel(text) ? spectrum_of_pixel(j, option_name, text) : spectra_from_table(j, text);
+}
+
+static void spectra_free(spectra *s) {
+    int k;
+    for (k = 0; k < s->count; k++) free(s->names[k]);
+    free(s->names);
+    free(s->values);
+}
+
+/* ---- how well they are found -------------------------------------------------------------------------------------- */
+
+enum { ROC_POINTS = 400 };
+
+/* How many of the targets (y) score at least as much as how many of the others (x), both as shares; pixels ascend. */
+static int roc_curve(const scored *pixels, size_t count, double *x, double *y) {
+    double targets = 0, found = 0, others = 0;
+    size_t i, k;
+    int points = 1;
+    for (i = 0; i < count; i++) targets += pixels[i].target;
+    x[0] = y[0] = 0;
+    for (i = count; i > 0; i = k) {
+        for (k = i; k > 0 && pixels[k - 1].score >= pixels[i - 1].score; k--) {
+            found += pixels[k - 1].target;
+            others += !pixels[k - 1].target;
+        }
+        x[points] = others / ((double)count - targets);
+        y[points] = found / targets;
+        points += fabs(x[points] - x[points - 1]) + fabs(y[points] - y[points - 1]) >= 2.0 / ROC_POINTS || k == 0;
+    }
+    return points;
+}
+
+static const char *target_name(const spectra *s, int k, char *number) {
+    sprintf(number, "%d", k + 1);
+    return s->names[k] && *s->names[k] ? s->names[k] : number;
+}
+
+/* Area and curve of each target; the first area comes back. Of angles the small ones are finds. */
+static double judge_targets(job *j, const spectra *s, shs_detector method, scored *pixels) {
+    static const double ends[2] = {0, 1};
+    double *x = ALLOCATE(double, ROC_POINTS + 3), *y = ALLOCATE(double, ROC_POINTS + 3), area, first = 0;
+    char number[12];
+    FILE *file = j->s->roc ? open_for_writing(j->s->roc) : NULL;
+    plot p;
+    int k, points;
+    size_t count, i;
+    if (file) {
+        fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT);
+        p = plot_begin(file, 0, 1, 0, 1, 0, "other pixels that score as high; upwards: targets found");
+        fprintf(file, "<style>svg{background:#fff}text{font:12px sans-serif;fill:#555}.grid{stroke:#ddd}"
+                      "polyline{fill:none;stroke-width:1.5}</style>\n");
+        plot_line(&p, 2, ends, ends, PLOT_COLOURS - 1);
+    }
+    for (k = 0; k < s->count; k++) {
+        count = read_scores(&j->out, k, &j->truth, pixels);
+        for (i = 0; i < count && method == SHS_DETECTOR_SAM; i++) pixels[i].score = -pixels[i].score;
+        area = area_under_roc(pixels, count, j->s->truth);
+        if (k == 0) first = area;
+        printf("%s %s: area under the ROC curve %.4f\n", shs_detector_name(method), target_name(s, k, number), area);
+        if (!file) continue;
+        points = roc_curve(pixels, count, x, y);
+        plot_line(&p, points, x, y, k);
+        if (k >= 10) continue;
+        fprintf(file, "<text style=\"fill:%s\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", plot_colours[k % PLOT_COLOURS],
+                PLOT_WIDTH - PLOT_RIGHT - 8, PLOT_HEIGHT - 50 - 16 * k);
+        html_text(file, shs_detector_name(method));
+        fputc(' ', file);
+        html_text(file, target_name(s, k, number));
+        fprintf(file, ": %.4f</text>\n", area);
+    }
+    if (file) {
+        plot_end(&p);
+        fprintf(file, "</svg>\n");
+        close_written(file, j->s->roc);
+    }
+    free(x);
+    free(y);
+    return first;
+}
+
+/* ---- detect ------------------------------------------------------------------------------------------------------- */
+
+static shs_detector chosen_detector(const char *text) {
+    const char *names[SHS_DETECTOR_COUNT];
+    int i;
+    for (i = 0; i < SHS_DETECTOR_COUNT; i++) names[i] = shs_detector_name((shs_detector)i);
+    return text ? (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT) : SHS_DETECTOR_MF;
+}
+
+/* As check_job, with the words of the options that the targets came by. */
+static void check_detection(job *j, shs_status status) {
+    const settings *s = j->s;
+    if (status == SHS_LOST_TARGET || status == SHS_BAD_TARGETS)
+        fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
+    if (status == SHS_BAD_UNDESIRED)
+        fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
+    if (status == SHS_SINGULAR_COVARIANCE)
+        fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
+    check_job(j, status);
+}
+
+static void run_detect(const settings *s, char **names) {
+    shs_detect_options options = SHS_ZERO;
+    shs_moments background = SHS_ZERO;
+    spectra targets, undesired = SHS_ZERO;
+    scored *pixels = NULL;
+    size_t count;
+    double area = 0;
+    job *j;
+    options.method = chosen_detector(s->method);
+    options.ridge = (shs_wide)s->ridge;
+    if (!s->target) fail(EXIT_USAGE, "--target: is needed");
+    if (s->undesired && options.method != SHS_DETECTOR_OSP) fail(EXIT_USAGE, "--undesired: only --method osp takes it");
+    if (s->roc && !s->truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
+    j = job_open(s, DETECT, names[0], names[1]);
+    targets = spectra_of(j, "--target", s->target);
+    if (s->undesired) undesired = spectra_of(j, "--undesired", s->undesired);
+    options.undesired = undesired.values;
+    options.undesired_count = undesired.count;
+    if (s->fit_only || s->fit_step > 1) {
+        check_job(j, shs_moments_create(&j->ctx, j->cube.band_count, &background));
+        check_job(j, shs_moments_update(&j->ctx, &j->fit, SHS_PRECISION_ALWAYS, &background));
+        options.background = &background;
+    }
+    output_start(j, targets.count, "Target scores of ");
+    check_detection(j, shs_detect(&j->ctx, &j->cube, targets.count, targets.values, j->cube.band_count, &options, &j->sink));
+    progress_clear();
+    output_show(j, shs_detector_name(options.method), NULL);
+    write_html(j, shs_detector_name(options.method), NULL);
+    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
+    if (s->truth) area = judge_targets(j, &targets, options.method, pixels);
+    count = read_scores(&j->out, 0, NULL, NULL);
+    if (s->truth) printf("auc=%.4f ", area);
+    printf("seconds=%.3f targets=%d pixels=%zu\n", j->written - j->start, targets.count, count);
+    free(pixels);
+    spectra_free(&targets);
+    spectra_free(&undesired);
+    shs_moments_free(&j->ctx, &background);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_TARGETS */
