@@ -13,7 +13,7 @@ if command -v apt-get >/dev/null; then
     # gnuplot draws the figures, the browser shows them.
     [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core libclblast1"
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
-    [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-spectral"
+    [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
     [ $# -eq 0 ] || checkers=

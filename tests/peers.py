@@ -211,6 +211,19 @@ def detect(before, after, method, table):
         compare(after, want, good)
 
 
+def nnls(before, after, table):
+    """Nonnegative abundances by SciPy, pixel by pixel."""
+    import scipy.optimize
+
+    cube, good = pixels(before)
+    spectra = numpy.loadtxt(table, delimiter=",", skiprows=1)
+    wavelengths = "wavelength" in open(table).readline()
+    spectra = spectra[:, 1:] if wavelengths else spectra
+    want = numpy.array([scipy.optimize.nnls(spectra, x)[0] for x in cube[good]])
+    got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
+    assert numpy.abs(got - want).max() < 1e-9 * max(1, want.max()), numpy.abs(got - want).max()
+
+
 def write_model(cube_name, model, k):
     """The principal components by numpy, as the manual of section 12 says."""
     cube, good = pixels(cube_name)

@@ -1108,6 +1108,54 @@ for m in $modes; do
 done
 fails "--help of no mode" 2 "nothing: unknown mode" --help nothing
 
+echo "== mixtures"
+for m in vca nfindr atgp; do
+    check "$m: runs" run endmembers scene.hdr em.csv --bbl --count 5 --method $m
+    check "$m: says which pixels" is "$(grep -c '^endmember [1-5]: pixel [0-9]*,[0-9]*$' out.txt)" 5
+    check "$m: a column each, and the wavelength" is "$(head -n 1 em.csv | tr ',' '\n' | grep -c "^wavelength\|^$m [0-9]* [0-9]*\$")" 6
+    check "$m: a row for each band in use" is "$(($(wc -l <em.csv) - 1))" "$(sed -n 's/.*bands=//p' out.txt)"
+    check "$m: in blocks" run endmembers scene.hdr same.csv --bbl --count 5 --method $m --block 7
+    check "$m: in blocks: the same" cmp em.csv same.csv
+    x=$(head -n 1 em.csv | cut -d, -f3 | cut -d' ' -f2) y=$(head -n 1 em.csv | cut -d, -f3 | cut -d' ' -f3)
+    check "$m: abundances of a table" good unmix scene.hdr mixed.hdr --bbl --endmembers em.csv --type f64
+    check "$m: abundances of a table: a band each" is "$(sed -n 's/^bands = //p' mixed.hdr)" 5
+    for b in 1 2 3 4 5; do
+        check "$m: from 0 to 1" is "$(band mixed $b | awk '{ print ($1 >= 0) ($3 <= 1 + 1e-12) $4 }')" 110
+        check "$m: a pure pixel is its endmember" near "$(band mixed $b --roi "$x,$y,1,1" | cut -d' ' -f2)" $((b == 2)) 1e-6
+    done
+    check "$m: abundances at once" good unmix scene.hdr same.hdr --bbl --endmembers $m --count 5 --type f64 --block 9
+    check "$m: abundances at once: the same" cmp mixed.img same.img
+done
+for c in none nonnegative sum full; do
+    check "$c: runs" good unmix scene.hdr mixed.hdr --bbl --endmembers em.csv --constraint $c --quicklook mixed.png --html page.html
+    sum=0 low=0
+    for b in 1 2 3 4 5; do
+        sum=$(echo "$sum $(band mixed $b | cut -d' ' -f2)" | awk '{ print $1 + $2 }')
+        low=$(echo "$low $(band mixed $b | cut -d' ' -f1)" | awk '{ print $2 < $1 ? $2 : $1 }')
+    done
+    case $c in sum | full) check "$c: the means add up to 1" near "$sum" 1 1e-4 ;; esac
+    case $c in none | sum) check "$c: some are negative" awk -v l="$low" 'BEGIN { exit !(l < 0) }' ;; *) check "$c: none is negative" is "$low" 0 ;; esac
+done
+check "abundances as bytes" good unmix scene.hdr same.hdr --bbl --endmembers em.csv --type u8 --rescale 0,255
+check "mixtures of a window: runs" run endmembers scene.hdr same.csv --bbl --count 3 --window 20,30,50,40
+check "mixtures of a window: pixels of the file" awk -F'[, ]' '/^endmember/ { bad = bad || $4 < 20 || $4 > 69 || $5 < 30 || $5 > 69 } END { exit bad }' out.txt
+check "another seed" run endmembers scene.hdr same.csv --bbl --count 3 --seed 9
+awk -F, '{ print $1 "," $2 "," $2 }' em.csv >twice.csv
+fails "no endmembers" 2 "--endmembers: is needed" unmix scene.hdr bad.hdr
+fails "endmembers of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers vca
+fails "endmembers of two numbers" 2 "--count: em.csv says already" unmix scene.hdr bad.hdr --endmembers em.csv --count 3
+fails "more endmembers than bands" 1 "scene.hdr: --count 300: components: " unmix scene.hdr bad.hdr --endmembers vca --count 300
+fails "one endmember" 1 "scene.hdr: --count 1: components: " unmix scene.hdr bad.hdr --endmembers nfindr --count 1
+fails "endmembers that are the same" 1 "--endmembers twice.csv: endmembers: one of them" unmix scene.hdr bad.hdr --bbl --endmembers twice.csv
+fails "more columns than bands" 1 "--endmembers em.csv: endmembers: " unmix scene.hdr bad.hdr --bands 20-23 --endmembers em.csv
+fails "a table that is not there" 1 "none_such.csv: cannot read it" unmix scene.hdr bad.hdr --endmembers none_such.csv
+fails "a constraint that is none" 2 "--constraint: half is unknown" unmix scene.hdr bad.hdr --endmembers em.csv --constraint half
+fails "abundances as integers" 2 "--type: abundances are shares of 1: u8 needs --rescale 0,255" unmix scene.hdr bad.hdr --endmembers em.csv --type u8
+fails "a method that is none" 2 "--method: best is unknown" endmembers scene.hdr bad.csv --count 3 --method best
+fails "the table over the cube" 2 "would replace the input" endmembers scene.hdr scene.img --count 3
+fails "endmembers without a number" 2 "--count: is needed" endmembers scene.hdr bad.csv
+check "no table is left" bash -c '! ls bad.csv* 2>/dev/null'
+
 echo "== a file that becomes shorter while it is used"
 # The program waits for the first bytes of the mask's header, from a pipe: then the cube's size has been looked at, and nothing of
 # the cube has been read. What it opens after that is a file in the pipe's place. Blocks of 16 lines are large enough to be read

@@ -79,6 +79,14 @@ open('kinds.hdr', 'w').write('ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata ty
         check "$name: detect ${m%% *} in double: as SPy and numpy" peers detect "$cube" out.hdr "${m%% *}" three.csv
     done
     check "$name: detect: the geography is the input's" peers same_place "$cube" out.hdr
+    check "$name: endmembers" run endmembers "$cube" em.csv --method nfindr --count 5
+    check "$name: nonnegative abundances in double" run unmix "$cube" out.hdr --endmembers em.csv --constraint nonnegative --type f64
+    check "$name: nonnegative abundances: the geography is the input's" peers same_place "$cube" out.hdr
+    if "$python" -c 'import scipy.optimize' 2>/dev/null; then
+        check "$name: nonnegative abundances in double: as SciPy" peers nnls "$cube" out.hdr em.csv
+    else
+        skip "SciPy is not here: make peers-deps installs it"
+    fi
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
     check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
     check "$name: mnf in double: as Spectral Python" peers mnf_of_spy "$cube" out.hdr 5

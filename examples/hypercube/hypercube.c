@@ -1,5 +1,5 @@
 /* hypercube.c - analyses an image cube in ENVI's format, of any size: principal components, minimum noise fraction,
-   independent components, noise reduction, anomalies, targets.
+   independent components, noise reduction, anomalies, targets, mixtures.
 
        cc -O3 -fopenmp hypercube/hypercube.c -o hypercube -lm
        ./hypercube synthesise scene.hdr                                    (a small scene, where no cube is at hand)
@@ -10,6 +10,8 @@
            --restarts 0 --device gpu                                       (G-FastICA as its paper has it)
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
        ./hypercube detect scene.hdr ace.hdr --bbl --target spectra.csv --method ace --truth scene_truth.hdr --roc roc.svg
+       ./hypercube endmembers scene.hdr spectra.csv --bbl --method nfindr --count 5
+       ./hypercube unmix scene.hdr shares.hdr --bbl --endmembers spectra.csv --quicklook shares.png
        ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model --html pc.html
        ./hypercube apply scene.model other.hdr pc2.hdr
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
@@ -20,7 +22,8 @@
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; options.h says what may be asked for, select.h which bands and pixels that means, noise.h what noise is;
    job.h is one cube in and one out; report.h prints and draws, html.h a whole page; models.h keeps fits, targets.h looks for
-   known spectra; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
+   known spectra, unmix.h says what pixels are mixed of; commands.h has a function for each other mode, convert.h and scene.h
+   those that compute no components. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -34,7 +37,7 @@
 #include "commands.h"
 #include "convert.h"
 #include "scene.h"
-#include "targets.h"
+#include "unmix.h"
 
 int main(int argc, char **argv) {
     const mode_text *mode = parse(argc, argv);
@@ -46,6 +49,8 @@ int main(int argc, char **argv) {
     case ICA: run_ica(&given, names); break;
     case RX: run_rx(&given, names); break;
     case DETECT: run_detect(&given, names); break;
+    case ENDMEMBERS: run_endmembers(&given, names); break;
+    case UNMIX: run_unmix(&given, names); break;
     case APPLY: run_apply(&given, names); break;
     case INVERSE: run_inverse(&given, names); break;
     case CONVERT: run_convert(&given, names); break;

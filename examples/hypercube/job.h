@@ -48,6 +48,8 @@ static void check_options(const job *j) {
     if (j->mode == DENOISE && !s->components && !(s->snr > 0)) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
+    if (j->mode == UNMIX && type->high > 0 && !s->rescale)
+        fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f", type->name, type->high);
     chosen_interleave(s->interleave);
 }
 
@@ -166,11 +168,9 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->cube.nodata = (shs_wide)j->in.nodata;
     select_pixels(j);
     select_noise(j);
-    if (out_name) {
-        prepare_output(j);
-        if (j->mode != CONVERT) load_or_stream(j);
-        select_fit(j);
-    }
+    if (out_name) prepare_output(j);
+    if ((out_name && j->mode != CONVERT) || j->mode == ENDMEMBERS) load_or_stream(j);
+    if (out_name || j->mode == ENDMEMBERS) select_fit(j);
     j->opened = wall_clock();
     return j;
 }

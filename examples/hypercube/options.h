@@ -8,12 +8,12 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count;
     double variance, threshold, tolerance, noise, snr, ridge;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc;
+        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint;
     char *command; /* the whole line */
 } settings;
 
@@ -28,12 +28,14 @@ enum mode {
     APPLY = 128,
     INVERSE = 256,
     CONVERT = 512,
-    DETECT = 1024
+    DETECT = 1024,
+    ENDMEMBERS = 2048,
+    UNMIX = 4096
 };
-enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT };
+enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
-enum { READS = MAPS | USES | CONVERT | INFO, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
+enum { READS = MAPS | USES | CONVERT | INFO | ENDMEMBERS, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
 
 typedef struct mode_text {
     const char *name;
@@ -59,6 +61,11 @@ static const mode_text modes[] = {
      "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
      "row for each band, or a column `wavelength`; X,Y is a pixel of IN. The target scores 1 (sam: an angle, 0).\n"
      "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first."},
+    {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
+     "The spectra of the purest pixels: a table with a column for each, such as unmix and detect read."},
+    {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers CSV|METHOD [options]",
+     "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
+     "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect."},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
     {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
@@ -101,6 +108,12 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
+    {ENDMEMBERS | UNMIX, {"--count", "N", OPTION_COUNT, &given.count, 1, "how many endmembers are looked for"}},
+    {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
+    {ENDMEMBERS, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "vca, nfindr or atgp (vca)"}},
+    {UNMIX,
+     {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or what finds them: vca, nfindr or atgp"}},
+    {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum or full (full)"}},
     {DETECT, {"--target", "CSV|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
     {DETECT, {"--undesired", "CSV|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
@@ -157,8 +170,8 @@ static const struct {
      {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS | USES | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | ENDMEMBERS | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | ENDMEMBERS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
@@ -297,9 +310,10 @@ static const mode_text *parse(int argc, char **argv) {
     free(options);
     if (names != mode->names)
         fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
-             mode->names == 1   ? "one name"
-             : mode->names == 2 ? "two names, IN.hdr and OUT.hdr"
-                                : "three names, MODEL, IN.hdr and OUT.hdr",
+             mode->names == 1           ? "one name"
+             : mode->mode == ENDMEMBERS ? "two names, IN.hdr and OUT.csv"
+             : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
+                                        : "three names, MODEL, IN.hdr and OUT.hdr",
              names);
     if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
