@@ -989,12 +989,13 @@ static void test_split_fails(void **state) {
         for (part = 0; part < 2; part++)
             for (a = 0; a < 3; a++)
                 for (fallback = 0; fallback < 2; fallback++)
-                    for (k = 0;; k++) {
+                    for (k = 0;; k += every(2)) {
                         faulty f;
                         shs_status status;
                         split_anew(x, &p, both, 2, NULL, fallback);
-                        done_here(x, c);
+                        if (part + a + fallback + k == 0) done_here(x, c);
                         faulty_attach(&f, -1, &x->ctx);
+                        x->ctx.threads = 1; /* parts take turns: a region a stage costs more than what they do */
                         p.told[part].fail_at = k, p.told[part].answer = answers[a];
                         status = calls[c].call(&x->ctx, &x->s, x->there);
                         assert_int_equal(sessions_open(&p), 0);
