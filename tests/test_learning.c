@@ -153,6 +153,15 @@ static void read_column(const char *table, const char *name, double *values) {
 /* In float a tie that falls the other way moves what follows. */
 static double bound_of_iteration(int k) { return k < 5 ? BY_TYPE(1e-5, 1e-11) : BY_TYPE(2e-2, 1e-11); }
 
+/* Without doubles IPR's eigenpairs have float's digits, which parts choices from the third iteration on. */
+static double bound_of_run(const shs_ksvd_options *o, int k) {
+#ifdef SPARSEHS_NO_DOUBLE
+    if (o->coherence > 0) return k < 2 ? 1e-4 : 2e-2;
+#endif
+    (void)o;
+    return bound_of_iteration(k);
+}
+
 static int goes_the_same_way(const shs_ksvd_record *history, const double *before, const double *after) {
     int k;
     for (k = 0; k < 20; k++)
@@ -229,8 +238,8 @@ static void check_golden_run(const char *name, int first, shs_ksvd_options o) {
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
     if (BY_TYPE(1, 0) && !goes_the_same_way(history, before, after)) expect_another_tie(&o, Y, start, history, before, after);
     for (k = 0; k < 20; k++) {
-        assert_close(history[k].rmse_coding, before[k], bound_of_iteration(k) * before[k]);
-        assert_close(history[k].rmse_update, after[k], bound_of_iteration(k) * after[k]);
+        assert_close(history[k].rmse_coding, before[k], bound_of_run(&o, k) * before[k]);
+        assert_close(history[k].rmse_update, after[k], bound_of_run(&o, k) * after[k]);
     }
     free(Y), free(start), free(D);
 }
