@@ -282,68 +282,68 @@ extern "C" {
 
 /* One list gives the enumeration, its numbers, which stay what they are (a new one takes the next that is free), and the
    texts. A code names the argument at fault. */
-#define SHS_STATUS_LIST(X)                                                                                             \
-    X(SHS_OK, 0, "success")                                                                                            \
-    X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                         \
-    X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")            \
-    X(SHS_TOO_LARGE, 3, "size: a product of the dimensions does not fit size_t")                                       \
-    X(SHS_UNSUPPORTED, 4, "engine: it cannot do this stage")                                                           \
-    X(SHS_ENGINE_FAILED, 5, "engine: the device or its driver reported an error")                                      \
-    X(SHS_NO_DEVICE, 6, "engine: no device here matches, or it lacks a library, a driver or a compiler")               \
-    X(SHS_BUILD_FAILED, 7, "engine: a program for the device did not build; its log says why")                         \
-    X(SHS_DEVICE_LOST, 8, "engine: the device is gone; a new engine must be made")                                     \
-    X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                         \
-    X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                             \
-    X(SHS_RANKS_DIFFER, 11, "ranks: they differ in sizes, options or the call they make, or two have one number")      \
-    X(SHS_BAD_CONTEXT, 12, "context: never zeroed, one of two callbacks that go together, or rank, ranks or threads off") \
-    X(SHS_BAD_OPTIONS, 13, "options: NULL where they are needed, never zeroed, or a member out of its range")          \
-    X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                               \
-    X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                 \
-    X(SHS_BAD_N, 16, "n: negative, or zero where something is needed")                                                 \
-    X(SHS_BAD_K, 17, "k: negative, or more than there are")                                                            \
-    X(SHS_BAD_P, 18, "p: the length of a signal must be positive")                                                     \
-    X(SHS_BAD_A, 19, "A: NULL")                                                                                        \
-    X(SHS_BAD_B, 20, "B: NULL")                                                                                        \
-    X(SHS_BAD_C, 21, "C: NULL")                                                                                        \
-    X(SHS_BAD_X, 22, "x: NULL")                                                                                        \
-    X(SHS_BAD_Y, 23, "y: NULL")                                                                                        \
-    X(SHS_BAD_LDA, 24, "lda: smaller than the number of rows of A")                                                    \
-    X(SHS_BAD_LDB, 25, "ldb: smaller than the number of rows of B")                                                    \
-    X(SHS_BAD_LDN, 26, "ldn: smaller than the number of bands")                                                        \
-    X(SHS_BAD_LDV, 27, "ldv: smaller than n")                                                                          \
-    X(SHS_BAD_LDC, 28, "ldc: smaller than the number of rows of C")                                                    \
-    X(SHS_BAD_INCX, 29, "incx: zero")                                                                                  \
-    X(SHS_BAD_INCY, 30, "incy: zero")                                                                                  \
-    X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: not a value of its enumeration")                                   \
-    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: NaN or infinity is among them")                                 \
-    X(SHS_SINGULAR, 33, "A: a diagonal element is zero")                                                               \
-    X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite")                                                       \
-    X(SHS_NO_CONVERGENCE, 35, "the iteration did not converge")                                                        \
-    X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL")                                                                      \
-    X(SHS_BAD_LDD, 37, "ldd: smaller than p")                                                                          \
-    X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: it holds NaN or infinity")                                           \
-    X(SHS_BAD_SIGNALS, 39, "signals: NULL")                                                                            \
-    X(SHS_BAD_LDY, 40, "ldy: smaller than p")                                                                          \
-    X(SHS_BAD_LDE, 41, "lde: smaller than p")                                                                          \
-    X(SHS_BAD_LDZ, 42, "ldz: smaller than p")                                                                          \
-    X(SHS_SIGNALS_NOT_FINITE, 43, "signals: one holds NaN or infinity")                                                \
-    X(SHS_BAD_GRAM, 44, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")       \
-    X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension is smaller than n, or not finite")                   \
-    X(SHS_BAD_NORMS, 46, "norms2: NULL where a tolerance needs it, negative, or not finite")                           \
-    X(SHS_BAD_SPARSITY, 47, "sparsity: negative")                                                                      \
-    X(SHS_BAD_STRIDE, 48, "stride: not positive")                                                                      \
-    X(SHS_BAD_TOLERANCE, 49, "tolerance: negative or not finite")                                                      \
-    X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                            \
-    X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")         \
-    X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")    \
-    X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was never zeroed")                                           \
-    X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                  \
-    X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                          \
-    X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                          \
-    X(SHS_BAD_SCHEDULE, 57, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")    \
-    X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                              \
-    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")\
-    X(SHS_IMAGE_NOT_FINITE, 60, "image: it holds NaN or infinity")                                                     \
+#define SHS_STATUS_LIST(X)                                                                                                     \
+    X(SHS_OK, 0, "success")                                                                                                    \
+    X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
+    X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")                    \
+    X(SHS_TOO_LARGE, 3, "size: a product of the dimensions does not fit size_t")                                               \
+    X(SHS_UNSUPPORTED, 4, "engine: it cannot do this stage")                                                                   \
+    X(SHS_ENGINE_FAILED, 5, "engine: the device or its driver reported an error")                                              \
+    X(SHS_NO_DEVICE, 6, "engine: no device here matches, or it lacks a library, a driver or a compiler")                       \
+    X(SHS_BUILD_FAILED, 7, "engine: a program for the device did not build; its log says why")                                 \
+    X(SHS_DEVICE_LOST, 8, "engine: the device is gone; a new engine must be made")                                             \
+    X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                                 \
+    X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                                     \
+    X(SHS_RANKS_DIFFER, 11, "ranks: they differ in sizes, options or the call they make, or two have one number")              \
+    X(SHS_BAD_CONTEXT, 12, "context: never zeroed, one of two callbacks that go together, or rank, ranks or threads off")      \
+    X(SHS_BAD_OPTIONS, 13, "options: NULL where they are needed, never zeroed, or a member out of its range")                  \
+    X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                                       \
+    X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                         \
+    X(SHS_BAD_N, 16, "n: negative, or zero where something is needed")                                                         \
+    X(SHS_BAD_K, 17, "k: negative, or more than there are")                                                                    \
+    X(SHS_BAD_P, 18, "p: the length of a signal must be positive")                                                             \
+    X(SHS_BAD_A, 19, "A: NULL")                                                                                                \
+    X(SHS_BAD_B, 20, "B: NULL")                                                                                                \
+    X(SHS_BAD_C, 21, "C: NULL")                                                                                                \
+    X(SHS_BAD_X, 22, "x: NULL")                                                                                                \
+    X(SHS_BAD_Y, 23, "y: NULL")                                                                                                \
+    X(SHS_BAD_LDA, 24, "lda: smaller than the number of rows of A")                                                            \
+    X(SHS_BAD_LDB, 25, "ldb: smaller than the number of rows of B")                                                            \
+    X(SHS_BAD_LDN, 26, "ldn: smaller than the number of bands")                                                                \
+    X(SHS_BAD_LDV, 27, "ldv: smaller than n")                                                                                  \
+    X(SHS_BAD_LDC, 28, "ldc: smaller than the number of rows of C")                                                            \
+    X(SHS_BAD_INCX, 29, "incx: zero")                                                                                          \
+    X(SHS_BAD_INCY, 30, "incy: zero")                                                                                          \
+    X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: not a value of its enumeration")                                           \
+    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: NaN or infinity is among them")                                         \
+    X(SHS_SINGULAR, 33, "A: a diagonal element is zero")                                                                       \
+    X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite")                                                               \
+    X(SHS_NO_CONVERGENCE, 35, "the iteration did not converge")                                                                \
+    X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL")                                                                              \
+    X(SHS_BAD_LDD, 37, "ldd: smaller than p")                                                                                  \
+    X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: it holds NaN or infinity")                                                   \
+    X(SHS_BAD_SIGNALS, 39, "signals: NULL")                                                                                    \
+    X(SHS_BAD_LDY, 40, "ldy: smaller than p")                                                                                  \
+    X(SHS_BAD_LDE, 41, "lde: smaller than p")                                                                                  \
+    X(SHS_BAD_LDZ, 42, "ldz: smaller than p")                                                                                  \
+    X(SHS_SIGNALS_NOT_FINITE, 43, "signals: one holds NaN or infinity")                                                        \
+    X(SHS_BAD_GRAM, 44, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")               \
+    X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension is smaller than n, or not finite")                           \
+    X(SHS_BAD_NORMS, 46, "norms2: NULL where a tolerance needs it, negative, or not finite")                                   \
+    X(SHS_BAD_SPARSITY, 47, "sparsity: negative")                                                                              \
+    X(SHS_BAD_STRIDE, 48, "stride: not positive")                                                                              \
+    X(SHS_BAD_TOLERANCE, 49, "tolerance: negative or not finite")                                                              \
+    X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                                    \
+    X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")                 \
+    X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")            \
+    X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was never zeroed")                                                   \
+    X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                          \
+    X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                                  \
+    X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                                  \
+    X(SHS_BAD_SCHEDULE, 57, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")            \
+    X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                                      \
+    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")        \
+    X(SHS_IMAGE_NOT_FINITE, 60, "image: it holds NaN or infinity")                                                             \
     X(SHS_BAD_PATCHES, 61, "patches: never zeroed, larger than the image, a negative size or step, or a range beyond the set") \
     X(SHS_BAD_CUBE, 62, "cube: never zeroed, no pixels and no read_fn, no positive size, or an unknown type or interleave") \
     X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
@@ -367,7 +367,8 @@ extern "C" {
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
     X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")                          \
     X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
-    X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")
+    X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
+    X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -666,6 +667,16 @@ typedef struct shs_omp_options {
     shs_selection selection;        /* the rule that chooses atoms */
     int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; not for learning, where updates
                                        change signs (SHS_BAD_OPTIONS); no engine does it */
+    /* Values that are missing, or count more or less: min sum_l v_l (y - Dx)_l^2, the tolerance of that sum's root, errors2
+       that sum, the report's rmse sqrt(sum2 / sum of all v). Atoms are compared as if of unit norm in it, so their own lengths
+       do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms.
+       What is missing, or has weight 0, may be NaN. Of shs_omp_ex alone (elsewhere SHS_BAD_OPTIONS), not with nonnegative, and
+       no engine does it. Each signal has its own Gram matrix, so none is formed. */
+    const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
+    int ldm;
+    const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
+    int ldw;                 /* 0: all signals have those of the first column */
+    int skip_nan;            /* non-zero: values that are NaN are missing */
     uint32_t end_canary;
 } shs_omp_options;
 
@@ -6890,12 +6901,15 @@ SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *
 
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
+/* Whether values are missing, or weighted. */
+SHS__PRIVATE int shs__omp_weighted(const shs_omp_options *o) { return o->mask || o->weights || o->skip_nan; }
+
 /* What of the options all forms read. */
 SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
-    if (o->nonnegative && o->selection != SHS_SELECT_OMP) return SHS_BAD_OPTIONS;
+    if (o->nonnegative && (o->selection != SHS_SELECT_OMP || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
     return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
 }
 
@@ -7112,6 +7126,7 @@ typedef struct shs__omp_dictionary {
     int padded;
     shs_selection selection;
     int nonnegative;
+    int weighted;       /* signals have masks or weights; direct form */
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
 } shs__omp_dictionary;
 
@@ -7150,6 +7165,10 @@ typedef struct shs__omp_signal {
     shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
     int measured;
     shs__nn_equations equations; /* for nonnegative coefficients */
+    shs_real *root;        /* p: the square roots of the weights; NULL: there are none. Then y has zeros where that has, */
+    shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
+    const shs_real *clean; /* which is here, */
+    shs_real *residual;    /* and r, which is in this place, and the q_k are weighted */
 } shs__omp_signal;
 
 /* Whether a rule of choice asks for the distances of all atoms. */
@@ -7174,7 +7193,9 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
     w->measured = 0;
-    if (w->distance) memcpy(w->distance, w->over->diagonal, (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
+    if (w->distance)
+        memcpy(w->distance, w->over->weighted ? w->diagonal : w->over->diagonal,
+               (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
 }
 
 /* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. */
@@ -7254,15 +7275,49 @@ SHS__PRIVATE void shs__omp_deflate(shs__omp_signal *w, int k) {
     kernels->axpy(p, -w->t[k], q, w->r);
 }
 
+/* z = x times the roots of the weights (z may be x). */
+SHS__PRIVATE void shs__omp_weigh(const shs__omp_signal *w, const shs_real *x, shs_real *z) {
+    int i;
+    for (i = 0; i < w->over->p; i++) z[i] = w->root[i] * x[i];
+}
+
+/* Chooses where signals have weights: by alpha^2 / d^2 either way, where for OMP d^2 stays what it was at first. */
+SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
+    const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
+    const shs__omp_dictionary *over = w->over;
+    const int renewed = w->chosen == 0 || w->stable, append = shs__omp_distances(over->selection) && w->measured < w->chosen;
+    const shs_real most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
+    w->next = kernels->choose(SHS_SELECT_OLS, over->n, most > SHS__REAL_MIN ? 1 / most : 1, w->alpha, w->diagonal,
+                              append ? w->B : NULL, 1, 0, w->distance);
+    w->measured = w->chosen;
+    if (renewed && w->diagonal[w->next] > 0)
+        w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(w->diagonal[w->next]);
+}
+
+SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
+    shs__sum sum = SHS_ZERO;
+    int i;
+    for (i = 0; i < w->over->p; i++) {
+        const shs_wide value = (shs_wide)w->root[i] * (shs_wide)w->y[i];
+        shs__sum_add(&sum, value * value);
+    }
+    return shs__sum_value(&sum);
+}
+
 /* Appends the chosen atom by Gram and Schmidt, and takes it out of the residual. */
 SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
     shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
-    shs_real gjj = kernels->dot((size_t)p, atom, atom), inverse_d;
+    shs_real gjj = kernels->dot((size_t)p, atom, atom), alpha = w->alpha[j], inverse_d;
     memcpy(q, atom, (size_t)p * sizeof(shs_real));
-    if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
+    if (w->root) {
+        shs__omp_weigh(w, q, q);
+        gjj = kernels->dot((size_t)p, q, q);
+        alpha /= SHS__SQRT(gjj);
+    }
+    if (!shs__omp_take(w, j, alpha, shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
     for (i = 0; i < p; i++) q[i] *= inverse_d;
     shs__omp_deflate(w, k);
@@ -7372,9 +7427,20 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
+    if (w->root && w->chosen > 0) {
+        shs_wide largest = 1;
+        memset(&sum, 0, sizeof sum);
+        for (i = 0; i < over->p; i++) {
+            w->exact[i] *= (shs_wide)w->root[i];
+            shs__sum_add(&sum, w->exact[i] * w->exact[i]);
+            if ((shs_wide)w->root[i] > largest) largest = (shs_wide)w->root[i];
+        }
+        w->residual2 = shs__sum_value(&sum);
+        error = (error + SHS__WIDE_EPS * SHS__WSQRT(w->residual2)) * largest;
+    }
     for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
     w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
-    if (!w->reached && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
+    if (!w->reached && !w->root && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
     w->base2 = w->residual2;
     w->refreshes++;
     w->stable = 1;
@@ -7438,6 +7504,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed, k;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
+        if (w->root) shs__omp_weigh(w, w->r, w->r);
         for (k = 0; k < w->chosen; k++)
             w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
         shs__omp_project(w, w->alpha);
@@ -7644,6 +7711,7 @@ typedef struct shs__omp_group {
     shs_real *R;       /* direct form: the residuals of those still on their way; with distances then q_k of each */
     shs_wide *exact;   /* p */
     shs_real *scratch; /* for the product D'R */
+    shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
 } shs__omp_group;
 
 /* Columns of R and alpha in the direct form. */
@@ -7661,6 +7729,12 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
+    g->clean = g->roots = g->diagonals = NULL;
+    if (over->weighted) {
+        g->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
+        g->roots = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
+        g->diagonals = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__omp_padded(over->n), (size_t)count, 1));
+    }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
         w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact;
@@ -7670,8 +7744,15 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->B = direct || over->nonnegative ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
         w->Q = direct && !over->nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
         if (over->nonnegative) shs__nn_layout(l, &w->equations, limit);
-        w->distance = NULL;
-        if (shs__omp_distances(over->selection)) w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
+        w->distance = w->root = w->diagonal = w->residual = NULL;
+        if (over->weighted) {
+            w->root = g->roots ? g->roots + (size_t)i * p : NULL;
+            w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
+            w->diagonal = g->diagonals ? g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n) : NULL;
+            w->residual = SHS__CARVE(l, shs_real, (size_t)shs__imax(over->p, limit));
+        }
+        if (over->weighted || shs__omp_distances(over->selection))
+            w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
     }
 }
 
@@ -7702,7 +7783,7 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
 
 /* Gives a signal column `at` of R and alpha. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
-    w->r = g->R + (size_t)at * (size_t)g->over->p;
+    w->r = w->root ? w->residual : g->R + (size_t)at * (size_t)g->over->p;
     w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
 }
 
@@ -7716,25 +7797,30 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         shs__omp_signal *w = g->signals + a;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
-        memcpy(w->r, w->y, bytes);
+        if (w->root) shs__omp_weigh(w, w->y, w->r);
+        else memcpy(w->r, w->y, bytes);
         active[actives++] = w;
     }
     columns = actives;
     while (actives > 0) {
+        for (a = 0; a < actives; a++)
+            if (active[a]->root) shs__omp_weigh(active[a], active[a]->r, g->R + (size_t)a * p);
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
             shs_real *r = active[a]->r;
             if (nonnegative) shs__nn_choose(active[a]);
+            else if (active[a]->root) shs__omp_choose_weighted(active[a]);
             else shs__omp_choose(active[a]);
             if (!(nonnegative ? shs__nn_step(active[a], SHS__OMP_DIRECT) : shs__omp_step(active[a], SHS__OMP_DIRECT))) continue;
             shs__omp_seat(g, active[a], left); /* close up: the residuals of those that go on stay side by side */
-            if (left != a) memcpy(active[a]->r, r, bytes);
+            if (active[a]->r != r) memcpy(active[a]->r, r, bytes);
             active[left++] = active[a];
         }
         columns = actives = left;
         for (a = 0; distances && a < actives; a++, columns++) {
             int k = shs__imax(active[a]->chosen - 1, 0);
-            memcpy(g->R + (size_t)columns * p, active[a]->Q + (size_t)k * p, bytes);
+            if (active[a]->root) shs__omp_weigh(active[a], active[a]->Q + (size_t)k * p, g->R + (size_t)columns * p);
+            else memcpy(g->R + (size_t)columns * p, active[a]->Q + (size_t)k * p, bytes);
             active[a]->B = g->alpha + (size_t)columns * (size_t)g->over->n;
         }
     }
@@ -7762,7 +7848,7 @@ enum {
 };
 
 typedef struct shs__coder_sums {
-    shs__sum sum2;
+    shs__sum sum2, weight; /* weight: of all values, where they have some */
     size_t nonzeros, not_reached;
 } shs__coder_sums;
 
@@ -7776,6 +7862,7 @@ typedef struct shs__coder {
     const shs_omp_options *options;
     int use_gram;
     shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
+    shs_real *squares;  /* p x n: of the elements of D, for the lengths of weighted atoms */
     size_t group, chunks, first_chunk;
     shs__omp_group *groups; /* one a worker */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
@@ -7803,7 +7890,7 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
     shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
-    if (o->gram_mode == SHS_GRAM_NEVER) return 0;
+    if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
     if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
     return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
 }
@@ -7815,6 +7902,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     size_t columns, scratch;
     int i, count;
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
+    over->weighted = shs__omp_weighted(o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(n);
     c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : SHS__DIRECT_GROUP));
     c->chunks = shs__ctx_chunks(c->m, c->group);
@@ -7827,8 +7915,10 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
     scratch = p ? shs__la_gemm_scratch(n, (int)columns, p) : 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
+    c->squares = over->weighted ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, (size_t)n, 1)) : NULL;
     over->diagonal = NULL;
-    if (shs__omp_distances(o->selection)) over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
+    if (over->weighted || shs__omp_distances(o->selection))
+        over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
     c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
@@ -7856,6 +7946,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
 /* What follows from a new dictionary: the Gram matrix, where one is used and the caller gave none, and its diagonal. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
     shs__omp_dictionary *d = &c->over;
+    int i, j;
     d->D = D;
     d->ldd = ldd;
     d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
@@ -7863,6 +7954,8 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
         shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
     shs__omp_set_diagonal(d);
+    for (j = 0; c->squares && j < d->n; j++)
+        for (i = 0; i < d->p; i++) *SHS__AT(c->squares, d->p, i, j) = *SHS__AT(D, ldd, i, j) * *SHS__AT(D, ldd, i, j);
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -7875,13 +7968,65 @@ SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
     return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
 }
 
+SHS__PRIVATE int shs__omp_is_nan(shs_real x) {
+#ifdef SPARSEHS_DOUBLE
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits << 1 > (uint64_t)0x7ff << 53;
+#else
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits << 1 > (uint32_t)0xff << 24;
+#endif
+}
+
+/* The weight of element l of signal i. */
+SHS__PRIVATE shs_real shs__omp_weight(const shs__coder *c, int l, size_t i) {
+    const shs_omp_options *o = c->options;
+    if (o->mask && !*SHS__AT(o->mask, o->ldm, l, i)) return 0;
+    if (o->skip_nan && shs__omp_is_nan(*SHS__AT(c->Y, c->ldy, l, i))) return 0;
+    return o->weights ? *SHS__AT(o->weights, o->ldw, l, i) : 1;
+}
+
+/* Signals first .. end-1 without what is missing, the roots of their weights, and the lengths of the atoms under them. An atom
+   of which only rounding is left has none. */
+SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
+                                   shs__coder_sums *sums) {
+    const shs__omp_dictionary *d = g->over;
+    const int p = d->p, padded = shs__omp_padded(d->n);
+    size_t i;
+    int j, l;
+    for (i = 0; i < end - first; i++) {
+        shs_wide total = 0;
+        for (l = 0; l < p; l++) {
+            const shs_real weight = shs__omp_weight(c, l, first + i);
+            *SHS__AT(g->roots, p, l, i) = weight, total += (shs_wide)weight;
+            *SHS__AT(g->clean, p, l, i) = weight > 0 ? *SHS__AT(c->Y, c->ldy, l, first + i) : 0;
+        }
+        shs__sum_add(&sums->weight, total);
+    }
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), p, 1, c->squares, p, g->roots, p, 0,
+                        g->diagonals, padded, g->scratch);
+    for (i = 0; i < end - first; i++) {
+        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), most = 0;
+        for (l = 0; l < p; l++) {
+            shs_real *root = SHS__AT(g->roots, p, l, i);
+            if (*root > most) most = *root;
+            *root = SHS__SQRT(*root);
+        }
+        for (j = 0; j < padded; j++)
+            if (j >= d->n || !(lengths2[j] > SHS__OMP_GUARD * most * d->diagonal[j])) lengths2[j] = 0;
+    }
+}
+
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
-    w->y = c->over.p ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
+    w->y = w->root ? w->clean : c->over.p ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
     shs__omp_begin(w,
-                   w->y        ? shs__la_norm2(c->over.p, w->y)
+                   w->root     ? shs__omp_weighted_norm2(w)
+                   : w->y      ? shs__la_norm2(c->over.p, w->y)
                    : c->norms2 ? (shs_wide)c->norms2[i]
                                : 0,
                    shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
@@ -7945,6 +8090,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
 SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     const shs__omp_group *g = c->groups + worker;
     size_t i;
+    if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
     shs__omp_pursue_group(g, (int)(end - first), shs__omp_correlate_group);
     for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, sums);
@@ -7966,7 +8112,7 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
     shs_wide work = shs__ctx_product_work(c->over.n, c->over.p, 1) + (shs_wide)c->over.n; /* a signal */
-    shs__sum sum2 = SHS_ZERO;
+    shs__sum sum2 = SHS_ZERO, weight = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
     for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
@@ -7974,6 +8120,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, shs__sum_value(&c->sums[k].sum2));
+            shs__sum_add(&weight, shs__sum_value(&c->sums[k].weight));
             report->nonzeros += c->sums[k].nonzeros;
             report->not_reached += c->sums[k].not_reached;
         }
@@ -7983,6 +8130,10 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     }
     report->sum2 = shs__sum_value(&sum2);
     report->rmse = c->over.p && c->m ? SHS__WSQRT(report->sum2 / ((shs_wide)c->over.p * (shs_wide)c->m)) : 0;
+    if (c->over.weighted) {
+        const shs_wide total = shs__sum_value(&weight);
+        report->rmse = total > 0 ? SHS__WSQRT(report->sum2 / total) : 0;
+    }
     return status;
 }
 
@@ -7992,17 +8143,27 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(c->m - first, SHS__SIGNALS_A_CHUNK);
-    int rows = c->over.p ? c->over.p : c->over.n;
-    if (!shs__finite_columns(rows, count, SHS__AT(c->Y, c->ldy, 0, first), c->ldy)) c->flags[worker] = 1;
+    int rows = c->over.p ? c->over.p : c->over.n, l;
+    size_t i;
+    for (i = first; c->over.weighted && i < first + count; i++)
+        for (l = 0; l < rows; l++) {
+            const shs_real weight = shs__omp_weight(c, l, i);
+            if (!shs__finite(1, &weight) || weight < 0) c->flags[worker] |= 2;
+            else if (weight > 0 && !shs__finite(1, SHS__AT(c->Y, c->ldy, l, i))) c->flags[worker] |= 1;
+        }
+    if (!c->over.weighted && !shs__finite_columns(rows, count, SHS__AT(c->Y, c->ldy, 0, first), c->ldy)) c->flags[worker] = 1;
 }
 
-/* Whether all of what is to be coded is finite. */
-SHS__PRIVATE int shs__coder_finite(const shs_context *ctx, shs__coder *c) {
-    size_t workers = (size_t)shs__ctx_workers(ctx);
+/* Whether all of what is to be coded is finite, and what it is weighted with. */
+SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
+    size_t workers = (size_t)shs__ctx_workers(ctx), k;
+    int flags = 0;
     memset(c->flags, 0, workers);
     shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n),
                       shs__ctx_chunks(c->m, SHS__SIGNALS_A_CHUNK), shs__finite_chunk, c);
-    return !memchr(c->flags, 1, workers);
+    for (k = 0; k < workers; k++) flags |= c->flags[k];
+    if (flags & 2) return SHS_BAD_WEIGHTS;
+    return !flags ? SHS_OK : c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
 }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
@@ -8021,6 +8182,8 @@ SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs
     if (status != SHS_OK) return status;
     if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
     if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
+    if (shs__omp_weighted(o) && !p) return SHS_BAD_OPTIONS;
+    if ((o->mask && o->ldm < p) || (o->weights && o->ldw != 0 && o->ldw < p)) return SHS_BAD_WEIGHTS;
     for (i = 0; o->sparsity_each && i < m; i++) {
         if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
         limit = shs__imax(limit, shs__imin(o->sparsity_each[i], most));
@@ -8065,7 +8228,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
-    if (c->options->nonnegative) return SHS_UNSUPPORTED; /* of any engine */
+    if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options, job.learning = learning;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
@@ -8107,7 +8270,7 @@ SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs
     if (c->options->gram && !shs__finite_columns(d->n, (size_t)d->n, c->options->gram, c->options->ldg)) return SHS_BAD_GRAM;
     if (shs__codes_here(ctx, c, &own, &status)) {
         while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
-        if (status == SHS_OK && !shs__coder_finite(ctx, c)) status = d->p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+        if (status == SHS_OK) status = shs__coder_finite(ctx, c);
         if (status == SHS_OK) {
             shs__coder_dictionary(ctx, c, d->D, d->ldd);
             status = shs__coder_run(ctx, c, "coding", &own);
@@ -8174,7 +8337,7 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     shs_status status;
     memset(one, 0, sizeof *one);
     if (options) one->o = *options;
-    status = shs__omp_check_choice(&one->o);
+    status = shs__omp_weighted(&one->o) ? SHS_BAD_OPTIONS : shs__omp_check_choice(&one->o);
     if (status != SHS_OK) return status;
     one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
     one->over.p = p, one->over.n = one->over.padded = n, one->over.selection = one->o.selection;
@@ -9621,7 +9784,7 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
-    if (o->coding.nonnegative) return SHS_BAD_OPTIONS;
+    if (o->coding.nonnegative || shs__omp_weighted(&o->coding)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -9795,9 +9958,9 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     if (status != SHS_OK) return status;
     if (!own_codes) w->codes = *codes;
     shs__dl_session_begin(w, Y, ldy);
-    if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
+    if (shs__coder_finite(w->ctx, &w->coder) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
     w->test.Y = w->o->test, w->test.ldy = w->o->test_ld, w->test.codes = &w->test_codes;
-    if (w->test.m > 0 && !shs__coder_finite(w->ctx, &w->test)) return SHS_SIGNALS_NOT_FINITE;
+    if (w->test.m > 0 && shs__coder_finite(w->ctx, &w->test) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
 
@@ -9916,7 +10079,7 @@ SHS__PRIVATE shs_status shs__dl_part_code(void *session, shs_real *errors2, size
     shs__dl_learner *w = &((shs__dl_part *)session)->w;
     shs_status status;
     w->coder.errors2 = errors2;
-    if (!shs__coder_finite(w->ctx, &w->coder)) return SHS_SIGNALS_NOT_FINITE;
+    if (shs__coder_finite(w->ctx, &w->coder) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
     status = shs__dl_cpu_code(w, w->coded, report);
     if (usage) memcpy(usage, w->usage, (size_t)w->n * sizeof *usage);
     return status;
@@ -10629,7 +10792,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     if (ctx && ctx->engine) {
         w->coder.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
-        if (!shs__coder_finite(ctx, &w->coder)) return SHS_IMAGE_NOT_FINITE;
+        if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
@@ -10670,6 +10833,7 @@ SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels,
     shs_status status = shs__patch_grid_open(image, need_pixels, set, g);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
+    if (coding && shs__omp_weighted(coding)) return SHS_BAD_OPTIONS;
     status = shs__coder_open(&w->coder, g->p, n, g->set.count, shs__imin(g->p, n), coding);
     w->coding = *w->coder.options;
     w->coder.options = &w->coding;

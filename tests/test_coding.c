@@ -536,7 +536,7 @@ static void check_golden(const problem *q, const char *name, const char *leads_n
     assert_in_range(checked, least, m);
     snprintf(path, sizeof path, "variants/%s", name);
     f = open_or_skip(golden_path(path));
-    for (form = first_of(test_instance, 1); form < FORMS; form += every(1)) {
+    for (form = first_of(test_instance, 1); form < (o.mask ? 3 : FORMS); form += every(1)) {
         shs_codes codes;
         int signal, order, atom, k;
         double coefficient;
@@ -638,6 +638,178 @@ static void test_nonnegative(void **state) {
         free(errors2);
         problem_free(&q);
     }
+}
+
+/* Codes of signals with missing values, and what they leave of those that are there. */
+static void test_golden_mask(void **state) {
+    enum { m = 1024 };
+    shs_real *D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128), *tolerances;
+    problem q = problem_of(64, 128, m, D, read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * m));
+    unsigned char *mask = (unsigned char *)malloc(64 * m);
+    FILE *f = open_or_skip(golden_path("variants/mask_64x1024.u8"));
+    shs_codes codes = new_codes(m, 4);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    size_t i, l;
+    (void)state;
+    tolerances = (shs_real *)calloc(m, sizeof *tolerances);
+    assert_int_equal(fread(mask, 1, 64 * m, f), 64 * m);
+    fclose(f);
+    for (i = 0; i < m; i++) {
+        for (l = 0; l < 64; l++) tolerances[i] += mask[64 * i + l];
+        tolerances[i] = (shs_real)(0.02 * sqrt((double)tolerances[i]));
+    }
+    o.mask = mask, o.ldm = 64, o.sparsity = 4;
+    check_golden(&q, "omp_mask_s4.csv", "leads.csv", 6, 0, &o, 900, 0);
+    assert_ok(shs_omp_ex(NULL, 64, 128, D, 64, m, q.Y, 64, &o, &codes, NULL, &report));
+    assert_close(report.rmse, 0.035071068201183185, BY_TYPE(2e-5, 1e-12));
+    o.selection = SHS_SELECT_OLS;
+    check_golden(&q, "ols_mask_s4.csv", "leads.csv", 8, 0, &o, 900, 0);
+    assert_ok(shs_omp_ex(NULL, 64, 128, D, 64, m, q.Y, 64, &o, &codes, NULL, &report));
+    assert_close(report.rmse, 0.0342297803, BY_TYPE(2e-5, 1e-10));
+    o.sparsity = 16, o.tolerance_each = tolerances;
+    check_golden(&q, "ols_mask_err002.csv", "leads.csv", 9, 15, &o, 900, 0);
+    o.selection = SHS_SELECT_OMP;
+    check_golden(&q, "omp_mask_err002.csv", "leads.csv", 7, 14, &o, 900, 0);
+    shs_codes_free(NULL, &codes);
+    free(mask), free(tolerances);
+    problem_free(&q);
+}
+
+/* A pursuit under weights is one of signals and atoms times their roots, where the rule compares atoms as if of unit norm. */
+static shs_wide unit_omp(shs_wide alpha, shs_wide gjj, shs_wide d2) {
+    (void)d2;
+    return gjj > 0 ? alpha * alpha / gjj : 0;
+}
+
+static void check_weighted(const problem *q, const shs_omp_options *o, const shs_real *v) {
+    const size_t P = (size_t)q->p, N = (size_t)q->n;
+    const int most = q->p < q->n ? q->p : q->n;
+    shs_codes codes = new_codes(q->m, most), one = new_codes(1, most);
+    shs_real *D = (shs_real *)malloc(P * N * sizeof *D), *y = (shs_real *)malloc(P * sizeof *y);
+    shs_real *errors2 = (shs_real *)malloc(q->m * sizeof *errors2);
+    size_t i, j, l;
+    assert_ok(shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &codes, errors2, NULL));
+    check_unused_slots(&codes, q->m);
+    for (i = 0; i < q->m; i++) {
+        shs_codes mine = codes;
+        double error2, norm2 = 0, present = 0;
+        for (l = 0; l < P; l++) {
+            const double root = sqrt((double)v[i * P + l]);
+            for (j = 0; j < N; j++) D[j * P + l] = (shs_real)(root * (double)q->D[j * P + l]);
+            y[l] = root > 0 ? (shs_real)(root * (double)q->Y[i * P + l]) : 0;
+            norm2 += (double)y[l] * (double)y[l], present += root > 0;
+        }
+        if (o->sparsity >= present) continue; /* the last atom that fits leaves nothing: all tie */
+        one.used[0] = naive_pursuit(q->p, q->n, D, y, o->sparsity, o->tolerance,
+                                    o->selection == SHS_SELECT_OLS ? naive_ols : unit_omp, one.atoms, one.coefs, &error2);
+        mine.m = 1, mine.used += i, mine.atoms += i * (size_t)most, mine.coefs += i * (size_t)most;
+        assert_same_codes(&mine, &one, 1, SAME);
+        assert_close(errors2[i], error2, BY_TYPE(1e-5, 1e-12) * norm2);
+    }
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &one);
+    free(D), free(y), free(errors2);
+}
+
+static void test_weights(void **state) {
+    size_t k, i;
+    (void)state;
+    for (k = 5 + (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
+        problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 900 + k);
+        const size_t cells = (size_t)q.p * q.m;
+        shs_real *weights = (shs_real *)malloc(cells * sizeof *weights), *both = (shs_real *)malloc(cells * sizeof *both);
+        unsigned char *mask = (unsigned char *)malloc(cells);
+        shs_omp_options o = SHS_ZERO;
+        shs_random r;
+        int how;
+        shs_random_seed(&r, k);
+        o.sparsity = sizes[k].s < sizes[k].p / 2 ? sizes[k].s : sizes[k].p / 2;
+        for (how = 0; how < 8; how++) { /* a mask, weights, weights of all signals, mask and weights with NaN where none is */
+            const int kind = how % 4;
+            for (i = 0; i < cells; i++) {
+                mask[i] = kind == 1 || shs_random_uniform(&r) < (shs_wide)0.7 ? (unsigned char)(1 + i % 255) : 0;
+                weights[i] = kind == 2 && i >= (size_t)q.p ? weights[i % (size_t)q.p]
+                                                           : (shs_real)(0.1 + 4 * (double)shs_random_uniform(&r));
+                if (kind == 1 && i % 7 == 0) weights[i] = 0;
+                both[i] = (kind == 0 || mask[i] ? 1 : 0) * (kind == 0 ? (shs_real)(mask[i] != 0) : weights[i]);
+                if (kind == 2) both[i] = weights[i];
+                if (kind == 3 && !mask[i]) q.Y[i] = (shs_real)NAN;
+            }
+            o.mask = kind == 0 || (kind == 3 && how < 4) ? mask : NULL, o.ldm = q.p;
+            o.skip_nan = kind == 3 && how > 4;
+            o.weights = kind ? weights : NULL, o.ldw = kind == 2 ? 0 : q.p;
+            o.selection = how < 4 ? SHS_SELECT_OMP : SHS_SELECT_OLS;
+            o.tolerance = 0;
+            check_weighted(&q, &o, both);
+            o.tolerance = (shs_real)(0.6 * sqrt(sizes[k].p));
+            check_weighted(&q, &o, both);
+            if (kind == 3) fill_normal(cells, q.Y, 1900 + k);
+        }
+        free(weights), free(both), free(mask);
+        problem_free(&q);
+    }
+}
+
+/* What is not there does not count, and what nothing is there of is no error. */
+static void test_missing_values(void **state) {
+    enum { p = 9, n = 20, m = 40 };
+    problem q = random_problem(p, n, m, 77);
+    shs_codes codes = new_codes(m, 4), others = new_codes(m, 4);
+    unsigned char mask[p * m];
+    shs_real weights[p * m];
+    shs_omp_options o = SHS_ZERO, plain = SHS_ZERO;
+    shs_omp_report report;
+    shs_ksvd_options learning = SHS_ZERO;
+    size_t i;
+    (void)state;
+    for (i = 0; i < p * m; i++) mask[i] = 1, weights[i] = 1;
+    plain.sparsity = o.sparsity = 4, plain.gram_mode = SHS_GRAM_NEVER;
+    o.mask = mask, o.ldm = p;
+    assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, &report)); /* all there: as without a mask */
+    assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &plain, &others, NULL, NULL));
+    assert_same_codes(&codes, &others, m, SAME);
+    for (i = 0; i < p; i++) mask[3 * p + i] = 0, q.Y[3 * p + i] = (shs_real)NAN; /* nothing of signal 3 */
+    for (i = 0; i < n; i++) q.D[p * i] = i == 7;                                 /* nothing of atom 7 is there for signal 5 */
+    for (i = 1; i < p; i++) q.D[7 * p + i] = 0;
+    mask[5 * p] = 0, q.Y[5 * p] = (shs_real)INFINITY;
+    for (o.selection = SHS_SELECT_OMP; o.selection < SHS_SELECTION_COUNT; o.selection = (shs_selection)(o.selection + 1)) {
+        int k;
+        for (k = 0; k < 2; k++) {
+            o.tolerance = k ? (shs_real)0.5 : 0;
+            assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, &report));
+            assert_int_equal(codes.used[3], 0);
+            assert_true(codes.used[5] > 0 && is_finite((double)report.rmse));
+            for (i = 0; i < (size_t)codes.used[5]; i++) assert_int_not_equal(codes.atoms[5 * 4 + i], 7);
+        }
+    }
+    o.selection = SHS_SELECT_OMP;
+    spoil_codes(&codes), spoil_codes(&others);
+    mask[5 * p] = 1; /* infinity that nothing covers; NaN is not missing unless asked for */
+    assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
+    q.Y[5 * p] = (shs_real)NAN;
+    assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
+    o.weights = weights, o.ldw = p, o.skip_nan = 1;
+    for (i = 0; i < 3; i++) {
+        weights[p * m - 1] = i == 0 ? -1 : i == 1 ? (shs_real)NAN : (shs_real)INFINITY;
+        assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
+    }
+    weights[p * m - 1] = 1;
+    o.ldw = p - 1;
+    assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
+    o.ldw = p, o.ldm = p - 1;
+    assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
+    assert_true(shs_omp_workspace(NULL, p, n, m, 4, &o) == SIZE_MAX);
+    o.ldm = p, o.nonnegative = 1;
+    assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_OPTIONS);
+    o.nonnegative = 0;
+    assert_status(form_gram(&q, &o, &codes), SHS_BAD_OPTIONS);
+    assert_true(shs_omp_one_workspace(n, &o) == SIZE_MAX && shs_omp_one_direct_workspace(p, n, &o) == SIZE_MAX);
+    assert_memory_equal(codes.used, others.used, m * sizeof *codes.used);
+    assert_memory_equal(codes.coefs, others.coefs, m * 4 * sizeof *codes.coefs);
+    learning.coding.skip_nan = 1;
+    assert_status(shs_ksvd_ex(NULL, p, n, m, q.Y, p, &learning, q.D, p, NULL, NULL), SHS_BAD_OPTIONS);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &others);
+    problem_free(&q);
 }
 
 /* An atom that leaves: the first choice is the sum of two that come later, and nothing of it is left with them. */
@@ -2089,6 +2261,9 @@ int main(void) {
         cmocka_unit_test(test_golden_codes),
         cmocka_unit_test(test_golden_ols),
         cmocka_unit_test(test_golden_nonnegative),
+        cmocka_unit_test(test_golden_mask),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_nonnegative),
         cmocka_unit_test(test_atom_leaves),
         cmocka_unit_test(test_nonnegative_is_alone),

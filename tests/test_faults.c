@@ -125,6 +125,13 @@ static shs_status call_omp_nonnegative(const shs_context *ctx, scene *s) {
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 
+static shs_status call_omp_weights(const shs_context *ctx, scene *s) {
+    static const unsigned char mask[P * M] = {1, 1, 0, 1};
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = S, o.selection = SHS_SELECT_OLS, o.mask = mask, o.ldm = P, o.weights = s->norms2, o.ldw = 0;
+    return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
+}
+
 static shs_status call_omp_gram(const shs_context *ctx, scene *s) {
     shs_omp_options o = SHS_ZERO;
     o.sparsity = S;
@@ -366,6 +373,7 @@ static const struct {
     {BELOW, "shs_omp_ex, no Gram matrix", call_omp_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, tolerance", call_omp_tolerance, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, nonnegative", call_omp_nonnegative, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, weights", call_omp_weights, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_gram", call_omp_gram, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd", call_ksvd, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex", call_ksvd_ex, NULL, 1, 0, 0, NO_RESULT},

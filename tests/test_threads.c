@@ -112,10 +112,13 @@ static void code(task *t) {
     shs_real *Z = new_reals(P * M);
     shs_wide sum2;
     shs_codes codes = SHS_ZERO;
-    shs_omp_options nonnegative = SHS_ZERO;
-    nonnegative.sparsity = S, nonnegative.nonnegative = 1;
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = S, o.nonnegative = 1;
     STEP(t, shs_codes_create(&t->ctx, M, S, &codes));
-    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &nonnegative, &codes, NULL, NULL));
+    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    o.nonnegative = 0, o.skip_nan = 1; /* signals that each have their own weights */
+    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
