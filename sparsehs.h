@@ -7617,7 +7617,7 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, i
 }
 
 /* Appends the chosen atom: a row of H and of h, and all coefficients anew. With the signal and D both are formed from them. */
-SHS__PRIVATE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__omp_form form) {
+SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__omp_form form) {
     const shs__omp_dictionary *over = w->over;
     const int known = form != SHS__OMP_GRAM_ALONE && w->y, k = w->chosen, j = w->next;
     shs_wide *row = e->H + shs__omp_triangle(k);
@@ -7643,7 +7643,7 @@ SHS__PRIVATE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__o
 }
 
 /* Advances: alpha and x by what the coefficients have changed. */
-SHS__PRIVATE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e, shs__omp_form form) {
+SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e, shs__omp_form form) {
     const shs__omp_dictionary *over = w->over;
     int k;
     w->stable = 0;
@@ -7668,7 +7668,7 @@ SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_
 }
 
 /* One step, as shs__omp_step. */
-SHS__OUTLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
+SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
     shs__nn_equations *e = &w->equations;
     const int known = form != SHS__OMP_GRAM_ALONE && w->y;
     if (w->reached || w->chosen >= w->limit) return 0;
@@ -7694,7 +7694,7 @@ SHS__PRIVATE void shs__nn_refresh(shs__omp_signal *w) {
 }
 
 /* A signal whose alpha = D'y is in place. */
-SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
+SHS__INLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
     do {
         shs__nn_choose(w);
         if (form != SHS__OMP_GRAM_ALONE && w->y && w->chosen > 0) shs__nn_refresh(w);
