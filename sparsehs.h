@@ -57,7 +57,8 @@
        SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
                                        FastICA in double, _EXP and _TANH, for angles of spectra _ACOS (or _ACOSF) yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
-                                       _omp_one_direct with their workspace queries (5 KB on a Cortex-M4)
+                                       _omp_one_direct with their workspace queries (6 KB on a Cortex-M4)
+       SPARSEHS_NONNEGATIVE      impl  beside it: with the option `nonnegative`, which is SHS_UNSUPPORTED otherwise
        SPARSEHS_NO_CUBES         impl  without sections 9 to 13: half of the code and of the compiler's time. sparsehs_cl.h
        SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
        SPARSEHS_NO_MODELS        impl  without section 12
@@ -3933,6 +3934,10 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 
 /* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
+/* Several values at a time; where code is to be small, plain C takes them one by one. */
+#if defined(SHS__VECTOR_BYTES) || !defined(__OPTIMIZE_SIZE__)
+#define SHS__AT_A_TIME
+
 /* Lane by lane, the largest |value| so far and the offset of the vector it stood in. */
 typedef struct SHS__IN(champion) {
     shs__vec best;
@@ -4030,6 +4035,7 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
     return (int)index;
 }
 #endif
+#endif
 
 /* All kernels that choose begin with atom 0 at score 0 and take only what is larger: where no score is a number, the zeros
    behind the last atom do not win.
@@ -4038,11 +4044,13 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
     shs_real best = 0;
     int i = 0, index = 0;
+#ifdef SHS__AT_A_TIME
     if (n >= SHS__LANES) {
         SHS__IN(champion) c = {SHS__ALL(0), SHS__INDICES(0)};
         for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__CHALLENGE(c, SHS__LOAD(alpha + i), i);
         index = SHS__IN(champion_index)(&c, &best);
     }
+#endif
     for (; i < n; i++)
         if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
     return index;
@@ -4056,6 +4064,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     shs_real best = 0;
     const shs_real minus_t = -t;
     int i = 0, index = 0, q;
+#ifdef SHS__AT_A_TIME
     if (n >= SHS__LANES) {
         const shs__vec zero = SHS__ALL(0), step = SHS__SUB(zero, SHS__ALL(t)), scale = SHS__ALL(inverse_d);
         SHS__IN(champion) champion = {zero, SHS__INDICES(0)}, second = champion;
@@ -4102,6 +4111,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         }
         index = SHS__IN(champion_index)(&champion, &best);
     }
+#endif
     for (; i < n; i++) {
         shs_real v = g[i], *row = SHS__AT_B(B, n, rows, 0, i);
         ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
@@ -6901,6 +6911,20 @@ SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *
 
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
+/* Whether signals are of nonnegative coefficients, and whether of weights. Where single signals are all there is, the answer is
+   known to the compiler, and code that nothing asks for is not linked. */
+#if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
+#define SHS__OMP_NO_NONNEGATIVE
+#define SHS__OMP_IF_NONNEGATIVE(asked) 0
+#else
+#define SHS__OMP_IF_NONNEGATIVE(asked) (asked)
+#endif
+#ifndef SPARSEHS_ONLY_CODING
+#define SHS__OMP_IF_WEIGHTED(asked) (asked)
+#else
+#define SHS__OMP_IF_WEIGHTED(asked) 0
+#endif
+
 /* Whether values are missing, or weighted. */
 SHS__PRIVATE int shs__omp_weighted(const shs_omp_options *o) { return o->mask || o->weights || o->skip_nan; }
 
@@ -6910,6 +6934,9 @@ SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
     if (o->nonnegative && (o->selection != SHS_SELECT_OMP || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
+#ifdef SHS__OMP_NO_NONNEGATIVE
+    if (o->nonnegative) return SHS_UNSUPPORTED;
+#endif
     return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
 }
 
@@ -7194,7 +7221,7 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
     w->measured = 0;
     if (w->distance)
-        memcpy(w->distance, w->over->weighted ? w->diagonal : w->over->diagonal,
+        memcpy(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
                (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
 }
 
@@ -7312,7 +7339,7 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
     shs_real gjj = kernels->dot((size_t)p, atom, atom), alpha = w->alpha[j], inverse_d;
     memcpy(q, atom, (size_t)p * sizeof(shs_real));
-    if (w->root) {
+    if (SHS__OMP_IF_WEIGHTED(w->root)) {
         shs__omp_weigh(w, q, q);
         gjj = kernels->dot((size_t)p, q, q);
         alpha /= SHS__SQRT(gjj);
@@ -7427,7 +7454,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
-    if (w->root && w->chosen > 0) {
+    if (SHS__OMP_IF_WEIGHTED(w->root) && w->chosen > 0) {
         shs_wide largest = 1;
         memset(&sum, 0, sizeof sum);
         for (i = 0; i < over->p; i++) {
@@ -7440,7 +7467,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     }
     for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
     w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
-    if (!w->reached && !w->root && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
+    if (!w->reached && !SHS__OMP_IF_WEIGHTED(w->root) && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
     w->base2 = w->residual2;
     w->refreshes++;
     w->stable = 1;
@@ -7504,7 +7531,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed, k;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
-        if (w->root) shs__omp_weigh(w, w->r, w->r);
+        if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, w->r);
         for (k = 0; k < w->chosen; k++)
             w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
         shs__omp_project(w, w->alpha);
@@ -7722,6 +7749,7 @@ SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return c
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
                                         int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
     size_t p = (size_t)over->p, padded = (size_t)over->padded;
+    const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative);
     int i;
     g->over = over;
     g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)count);
@@ -7730,7 +7758,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     g->clean = g->roots = g->diagonals = NULL;
-    if (over->weighted) {
+    if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
         g->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
         g->roots = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
         g->diagonals = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__omp_padded(over->n), (size_t)count, 1));
@@ -7741,17 +7769,17 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
-        w->B = direct || over->nonnegative ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
-        w->Q = direct && !over->nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
-        if (over->nonnegative) shs__nn_layout(l, &w->equations, limit);
+        w->B = direct || nonnegative ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
+        w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
+        if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
-        if (over->weighted) {
+        if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
             w->root = g->roots ? g->roots + (size_t)i * p : NULL;
             w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
             w->diagonal = g->diagonals ? g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n) : NULL;
             w->residual = SHS__CARVE(l, shs_real, (size_t)shs__imax(over->p, limit));
         }
-        if (over->weighted || shs__omp_distances(over->selection))
+        if (SHS__OMP_IF_WEIGHTED(over->weighted) || shs__omp_distances(over->selection))
             w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
     }
 }
@@ -7783,33 +7811,33 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
 
 /* Gives a signal column `at` of R and alpha. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
-    w->r = w->root ? w->residual : g->R + (size_t)at * (size_t)g->over->p;
+    w->r = SHS__OMP_IF_WEIGHTED(w->root) ? w->residual : g->R + (size_t)at * (size_t)g->over->p;
     w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
 }
 
 /* Pursues `count` signals that have begun and know their y. */
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
-    const int distances = shs__omp_distances(g->over->selection), nonnegative = g->over->nonnegative;
+    const int distances = shs__omp_distances(g->over->selection), nonnegative = SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative);
     shs__omp_signal *active[SHS__DIRECT_GROUP];
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->signals + a;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
-        if (w->root) shs__omp_weigh(w, w->y, w->r);
+        if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->y, w->r);
         else memcpy(w->r, w->y, bytes);
         active[actives++] = w;
     }
     columns = actives;
     while (actives > 0) {
         for (a = 0; a < actives; a++)
-            if (active[a]->root) shs__omp_weigh(active[a], active[a]->r, g->R + (size_t)a * p);
+            if (SHS__OMP_IF_WEIGHTED(active[a]->root)) shs__omp_weigh(active[a], active[a]->r, g->R + (size_t)a * p);
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
             shs_real *r = active[a]->r;
             if (nonnegative) shs__nn_choose(active[a]);
-            else if (active[a]->root) shs__omp_choose_weighted(active[a]);
+            else if (SHS__OMP_IF_WEIGHTED(active[a]->root)) shs__omp_choose_weighted(active[a]);
             else shs__omp_choose(active[a]);
             if (!(nonnegative ? shs__nn_step(active[a], SHS__OMP_DIRECT) : shs__omp_step(active[a], SHS__OMP_DIRECT))) continue;
             shs__omp_seat(g, active[a], left); /* close up: the residuals of those that go on stay side by side */
@@ -7819,7 +7847,8 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         columns = actives = left;
         for (a = 0; distances && a < actives; a++, columns++) {
             int k = shs__imax(active[a]->chosen - 1, 0);
-            if (active[a]->root) shs__omp_weigh(active[a], active[a]->Q + (size_t)k * p, g->R + (size_t)columns * p);
+            if (SHS__OMP_IF_WEIGHTED(active[a]->root))
+                shs__omp_weigh(active[a], active[a]->Q + (size_t)k * p, g->R + (size_t)columns * p);
             else memcpy(g->R + (size_t)columns * p, active[a]->Q + (size_t)k * p, bytes);
             active[a]->B = g->alpha + (size_t)columns * (size_t)g->over->n;
         }
@@ -8390,7 +8419,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
-    if (one.o.nonnegative) shs__nn_pursue_gram(&one.w, SHS__OMP_GRAM_ALONE);
+    if (SHS__OMP_IF_NONNEGATIVE(one.o.nonnegative)) shs__nn_pursue_gram(&one.w, SHS__OMP_GRAM_ALONE);
     else {
         shs__omp_choose(&one.w);
         while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}

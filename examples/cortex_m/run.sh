@@ -6,7 +6,7 @@ LC_ALL=C
 export LC_ALL
 here=examples/cortex_m
 out=build/cortex_m
-most_code=5120
+most_code=6144
 arm=arm-none-eabi
 for tool in $arm-gcc $arm-nm qemu-system-arm; do
     command -v $tool >/dev/null || { echo "skipped: no $tool here; make portability-deps installs it"; exit 0; }

@@ -124,6 +124,17 @@ static void coding_one(void) {
     expect(ok, "coding: one signal");
     expect(with_gram > SIGNALS * 8 / 10, "coding: with a Gram matrix");
     expect(without == with_gram, "coding: without one");
+    o.nonnegative = 1;
+#if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
+    expect(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL) ==
+               SHS_UNSUPPORTED,
+           "coding: nonnegative coefficients that are left out");
+#else
+    expect_ok(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL),
+              "coding: nonnegative coefficients");
+    for (i = 0; i < (size_t)used; i++) ok &= coefs[i] >= 0;
+    expect(ok, "coding: no coefficient below 0");
+#endif
 }
 #endif
 
