@@ -74,6 +74,10 @@ static uint64_t imprint_of(cube_file *f) {
     return imprint(print, ends, sizeof ends);
 }
 
+static int read_share(void *user, int first, int lines, void *block) {
+    return read_lines((cube_file *)user, first, lines, block);
+}
+
 /* This rank's lines of the input as a cube, and their place in the files. */
 static shs_cube open_share(void) {
     shs_cube cube = SHS_ZERO;
@@ -82,7 +86,7 @@ static shs_cube open_share(void) {
     cube.type = in.type, cube.interleave = in.interleave, cube.swap_bytes = in.swap;
     cube.samples = in.samples, cube.lines = (int)share, cube.bands = in.bands;
     cube.has_nodata = in.has_nodata, cube.nodata = (shs_wide)in.nodata;
-    cube.read_fn = read_lines, cube.read_user = &in, cube.block_lines = given.block;
+    cube.read_fn = read_share, cube.read_user = &in, cube.block_lines = given.block;
     if (given.bbl && in.good) {
         int *list = ALLOCATE(int, in.bands), i;
         for (i = 0; i < in.bands; i++)
