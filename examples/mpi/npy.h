@@ -30,12 +30,14 @@ static inline const char *npy_value(const npy_file *f, const char *text, const c
 static inline npy_file npy_open(const char *name) {
     npy_file f = SHS_ZERO;
     unsigned char begin[12] = {0};
-    char text[4096] = "", order, *end;
+    static char text[4096]; /* too large for a small stack */
+    char order, *end;
     const char *at;
     uint64_t shape[2];
     MPI_Offset size;
     size_t length, most = sizeof text - 1;
     FILE *file = fopen(name, "rb");
+    memset(text, 0, sizeof text);
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     if (fread(begin, 1, 10, file) != 10 || memcmp(begin, "\x93NUMPY", 6)) fail(EXIT_ERROR, "%s: not a file of numpy's", name);
     f.name = name;

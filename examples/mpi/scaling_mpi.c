@@ -207,8 +207,8 @@ static void model(const network *nets, int count, const measured *m) {
 int main(int argc, char **argv) {
     int names = ranks_begin(argc, argv, "[options]", "Measures and models how the library scales with ranks.", options,
                             (int)(sizeof options / sizeof *options));
-    double rows[5 * MOST_STEPS][3];
-    measured alone[WORKS];
+    static double rows[5 * MOST_STEPS][3]; /* too large for a small stack, both of them */
+    static measured alone[WORKS];
     network nets[3] = {{"here", 0, 0}, {"25 Gbit/s", 0, 8 / 25e9}, {"200 Gbit/s", 0, 8 / 200e9}};
     shs_context ctx;
     shs_random random;
