@@ -46,25 +46,27 @@ static void check_signal(int n, int used, int most, int bounded, const int *atom
     }
 }
 
-static double residual2(const problem *q, int signal, int used, const int *atoms, const shs_real *coefs) {
+/* Weighted where weights are given: what errors are then reported of. */
+static double residual2(const problem *q, const shs_omp_options *o, int signal, int used, const int *atoms,
+                        const shs_real *coefs) {
     double sum = 0;
     int i, k;
     for (i = 0; i < q->p; i++) {
         double r = (double)q->Y[(size_t)signal * (size_t)q->ldy + (size_t)i];
         for (k = 0; k < used; k++) r -= (double)coefs[k] * (double)q->D[(size_t)atoms[k] * (size_t)q->ldd + (size_t)i];
-        sum += r * r;
+        sum += r * r * (o->weights ? (double)o->weights[(size_t)signal * (size_t)o->ldw + (size_t)i] : 1);
     }
     return sum;
 }
 
-static void check_codes(const problem *q, const shs_codes *codes, const shs_real *errors2) {
+static void check_codes(const problem *q, const shs_omp_options *o, const shs_codes *codes, const shs_real *errors2) {
     int i, most = codes->stride;
     for (i = 0; i < q->m; i++) {
         const int *atoms = codes->atoms + (size_t)i * (size_t)codes->stride;
         const shs_real *coefs = codes->coefs + (size_t)i * (size_t)codes->stride;
         check_signal(q->n, codes->used[i], most, within_reach(q), atoms, coefs);
         if (tame(&q->of_D) && tame(&q->of_Y) && q->of_D.most > 0 && q->of_Y.most > 0) {
-            double before = residual2(q, i, 0, NULL, NULL), after = residual2(q, i, codes->used[i], atoms, coefs);
+            double before = residual2(q, o, i, 0, NULL, NULL), after = residual2(q, o, i, codes->used[i], atoms, coefs);
             must(after <= before * 1.01); /* no atom makes it worse */
             /* the recurrence errs by 4 eps |y|^2 / min d^2, and d^2 is at least 1e-5 (1e-12) */
             if (errors2) must(fabs((double)errors2[i] - after) <= 0.06 * before);
@@ -107,7 +109,7 @@ static void code_many(input *in, world *w) {
                         &codes, (flags & 1) ? AS(shs_real, errors2) : NULL, (flags & 2) ? AS(shs_omp_report, report) : NULL);
     check_world(w, status, 0);
     if (status == SHS_OK) {
-        check_codes(&q, &codes, (flags & 1) ? AS(shs_real, errors2) : NULL);
+        check_codes(&q, &o, &codes, (flags & 1) ? AS(shs_real, errors2) : NULL);
         must(shs_codes_nonzeros(&codes) <= slots);
         if (flags & 2) must(AS(shs_omp_report, report)->nonzeros == shs_codes_nonzeros(&codes));
         if (flags & 2) must(AS(shs_omp_report, report)->not_reached <= m);
