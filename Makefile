@@ -37,7 +37,7 @@ TRACK = -MMD -MP -MF $@.d -MT $@
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 # Every target without a folder is a name, not a file.
-.PHONY: $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' Makefile)
+.PHONY: uninstall $(shell sed -n 's/^\([a-z][a-z-]*\)\( uninstall\)*:.*/\1/p' Makefile)
 .DELETE_ON_ERROR:
 
 .DEFAULT_GOAL := help
@@ -320,6 +320,11 @@ peers-deps: ; @sh tests/install_deps.sh peers
 test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
 		$(MAKE) $(MPI:%=build/mpi-test/%) && bash tests/test_mpi.sh build/mpi-test
+#: make install         the headers, a pkg-config file and a CMake package (PREFIX=/usr/local DESTDIR=); uninstall takes them away
+PREFIX ?= /usr/local
+install uninstall: ; @PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh tools/install.sh $@
+test-install: | build ; @CC="$(CC)" bash tests/test_install.sh
+install-deps: ; @sh tests/install_deps.sh install
 #: make clean           remove build/
 clean: ; rm -rf build
 deps: ; @sh tests/install_deps.sh

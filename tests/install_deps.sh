@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need, with `peers` only what `make test-peers` needs.
+# what `make papers` and the test of its page need, with `peers` or `install` what `make test-peers` or `make test-install` needs.
 set -eu
 
 as_root() {
@@ -14,6 +14,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core libclblast1"
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
+    [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
     [ $# -eq 0 ] || checkers=
