@@ -12,6 +12,7 @@ if command -v apt-get >/dev/null; then
     packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     # gnuplot draws the figures, the browser shows them.
     [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core libclblast1"
+    [ "${1:-}" != papers ] || packages="$packages grass-core"
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"

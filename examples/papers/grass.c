@@ -259,15 +259,17 @@ typedef struct analysis {
     const shs_context *ctx;
     double *pixels;
     unsigned char *bytes; /* all components from 0 to 255 */
+    double *unscaled;     /* all components as they are; made when they are asked for */
     shs_cube cube;
     shs_sink sink;
     shs_pca pca;
     shs_wide *mean, *covariance, *values, *vectors;
+    shs_real *ones; /* one for each pixel, of which the mean is a product */
 } analysis;
 
 static analysis open_analysis(int lines, int samples) {
     analysis a;
-    size_t count = (size_t)lines * (size_t)samples * BANDS;
+    size_t pixels = (size_t)lines * (size_t)samples, count = pixels * BANDS, i;
     memset(&a, 0, sizeof a);
     a.pixels = ALLOCATE(double, count);
     a.bytes = ALLOCATE(unsigned char, count);
@@ -280,13 +282,23 @@ static analysis open_analysis(int lines, int samples) {
     a.covariance = ALLOCATE(shs_wide, BANDS * BANDS);
     a.values = ALLOCATE(shs_wide, BANDS);
     a.vectors = ALLOCATE(shs_wide, BANDS * BANDS);
+    a.ones = ALLOCATE(shs_real, pixels);
+    for (i = 0; i < pixels; i++) a.ones[i] = 1;
     check(shs_pca_fit(NULL, &a.cube, NULL, &a.pca), "components");
     return a;
 }
 
 static void close_analysis(analysis *a) {
-    free(a->pixels), free(a->bytes), free(a->mean), free(a->covariance), free(a->values), free(a->vectors);
+    free(a->pixels), free(a->bytes), free(a->unscaled), free(a->ones), free(a->mean), free(a->covariance), free(a->values),
+        free(a->vectors);
     shs_pca_free(NULL, &a->pca);
+}
+
+/* By itself, as i.pca takes it: a product with ones over n. */
+static void mean_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    int m = (int)(a->cube.lines * a->cube.samples);
+    check(shs_gemv(SHS_TRANS_YES, m, BANDS, (shs_real)1 / m, a->pixels, m, a->ones, 1, 0, a->mean, 1), "means");
 }
 
 static void covariance_once(void *argument) {
@@ -305,7 +317,15 @@ static void eigen_once(void *argument) {
 
 static void projection_once(void *argument) {
     analysis *a = (analysis *)argument;
-    check(shs_pca_transform(a->ctx, &a->pca, &a->cube, &a->sink), "projection");
+    shs_sink sink = SHS_ZERO;
+    if (!a->unscaled) a->unscaled = ALLOCATE(double, (size_t)(a->cube.lines * a->cube.samples) * BANDS);
+    sink.pixels = a->unscaled, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BSQ;
+    check(shs_pca_transform(a->ctx, &a->pca, &a->cube, &sink), "projection");
+}
+
+static void scaled_once(void *argument) {
+    analysis *a = (analysis *)argument;
+    check(shs_pca_transform(a->ctx, &a->pca, &a->cube, &a->sink), "projection and scaling");
 }
 
 static void whole_once(void *argument) {
@@ -313,17 +333,40 @@ static void whole_once(void *argument) {
     check(shs_pca_run(a->ctx, &a->cube, NULL, &a->sink, NULL), "components");
 }
 
-enum { STAGES = 4 };
-static const char *const stage_names[STAGES] = {"covariance", "eigenproblem", "projection", "whole"};
-static const work_fn stage_work[STAGES] = {covariance_once, eigen_once, projection_once, whole_once};
+typedef enum stage { MEAN, COVARIANCE, EIGENPROBLEM, PROJECTION, SCALED, WHOLE, STAGES } stage;
+static const char *const stage_names[STAGES] = {"mean", "covariance", "eigenproblem", "projection", "projection and scaling",
+                                                "whole"};
+static const work_fn stage_work[STAGES] = {mean_once, covariance_once, eigen_once, projection_once, scaled_once, whole_once};
 /* Multiplications and additions, projection twice where it rescales. */
-static double stage_operations(int k) {
+static double stage_operations(stage k) {
     double m = (double)pixels_of();
-    return k == 0 ? m * BANDS * (BANDS + 1.0) : k == 2 ? 4.0 * m * BANDS * BANDS : 0;
+    return k == MEAN         ? 2 * m * BANDS
+           : k == COVARIANCE ? m * BANDS * (BANDS + 1.0)
+           : k == PROJECTION ? 2.0 * m * BANDS * BANDS
+           : k == SCALED     ? 4.0 * m * BANDS * BANDS
+                             : 0;
 }
 
 /* Seconds of all stages on one thread, all threads and the device: measured once, kept for three items. */
 static double stage_seconds[STAGES][3];
+static double transfer_seconds[STAGES] = {NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN}; /* of the device's */
+
+/* What the device's own clock gives its transfers in one run of a stage. */
+static double transfers(work_fn work, analysis *a) {
+    double sum = NOT_RUN;
+#ifdef EXAMPLE_OPENCL
+    static shs_cl_stage stages[64]; /* too large for a small stack */
+    int count = 0, k;
+    check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
+    work(a);
+    check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
+    for (sum = 0, k = 0; k < count && k < 64; k++)
+        if (!strcmp(stages[k].name, "upload") || !strcmp(stages[k].name, "download")) sum += (double)stages[k].seconds;
+#else
+    (void)work, (void)a;
+#endif
+    return sum;
+}
 
 static void measure_stages(void) {
     static int done = 0;
@@ -339,17 +382,60 @@ static void measure_stages(void) {
             step_of(3 * k + w, 3 * STAGES, text_of("i.pca's stages: %s", stage_names[k]));
             stage_seconds[k][w] = NOT_RUN;
             a.ctx = where[w];
-            if (w == 2 && (!run.has_device || k == 1)) continue;
+            if (k == MEAN && w > 0) continue; /* shs_gemv takes no context */
+            if (w == 2 && (!run.has_device || k == EIGENPROBLEM)) continue;
             stage_seconds[k][w] = median_seconds(stage_work[k], &a);
+            if (w == 2) transfer_seconds[k] = transfers(stage_work[k], &a);
         }
     close_analysis(&a);
 }
 
-static void stage_row(const char *setting, const char *paper, int k, int device, const char *note) {
+static void stage_row(const char *setting, const char *paper, stage k, int device, const char *note) {
     const double *t = stage_seconds[k];
     double work = stage_operations(k);
     row(setting, paper, device ? NOT_RUN : t[0], device ? NOT_RUN : t[1], device ? t[2] : NOT_RUN,
         device || work <= 0 ? note : text_of("%s; one thread: %s", note, share_of_peak(work, t[0], 1)));
+}
+
+/* The serial baseline of a stage. */
+static void plain_row(const char *what, stage k) {
+    double plain = serial_seconds("O2", stage_names[k]);
+    row(text_of("%s; plain C at -O2", what), "", plain, NOT_RUN, NOT_RUN,
+        plain > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(k), plain, 1)) : "not run: no serial build");
+}
+
+/* Seconds of GRASS's own i.pca on the same scene, from its maps to its maps: measured once, kept for two items. */
+static double ipca_seconds(void) {
+    static double seconds = 0;
+    char *scene = out_name("grass_scene", ".f64"), *answer = out_name("grass_ipca", ".txt");
+    FILE *file;
+    analysis a;
+    if (seconds != 0) return seconds;
+    seconds = NOT_RUN;
+    if (!program_is_there("grass")) return seconds;
+    if (!is_there(answer)) {
+        step_of(0, 1, "GRASS i.pca on the same scene");
+        a = open_analysis(side(), side());
+        file = open_for_writing(scene);
+        if (fwrite(a.pixels, sizeof(double), pixels_of() * BANDS, file) != pixels_of() * BANDS)
+            fail(EXIT_ERROR, "%s: cannot write it: %s", scene, strerror(errno));
+        close_written(file, scene);
+        close_analysis(&a);
+        if (system(text_of("sh examples/papers/ipca.sh '%s' %d %d '%s'", scene, BANDS, side(), answer)) != 0) remove(answer);
+        remove(scene);
+    }
+    file = fopen(answer, "r");
+    if (file && fscanf(file, "%lf", &seconds) != 1) seconds = NOT_RUN;
+    if (file) fclose(file);
+    return seconds;
+}
+
+static void ipca_row(const char *setting) {
+    double seconds = ipca_seconds();
+    row(setting, "", seconds, NOT_RUN, NOT_RUN,
+        seconds > 0                 ? "GRASS, rescale=0,255; one thread; reads its maps and writes its maps, ours does not"
+        : program_is_there("grass") ? "GRASS is here, but its i.pca did not run"
+                                    : "GRASS i.pca: not installed; make papers-deps installs it");
 }
 
 /* The textbook twins on fewer pixels, and ours on the same. */
@@ -366,30 +452,37 @@ static void twin_once(void *argument) {
 
 static void table5(void) {
     twin t;
-    double textbook, one, plain = serial_seconds("O2", "covariance"), map = serial_seconds("O2", "projection"), m;
+    double textbook, one, m;
     int few = sized(32, 64, 128), b;
     ptrdiff_t i;
-    const char *grass =
-        program_is_there("grass") ? "GRASS is installed but not run by this program" : "GRASS i.pca: not installed";
+    const char *grass = "i.pca tells no times of its stages; the whole of it is below";
     if (!item_begin("table5", "table", "Table 5 (the paper has two of that number): seconds of each stage")) return;
     measure_stages();
     put_line("unit", "seconds; in the row of a speed-up: times");
     rows_begin(NULL);
     row("mean; original i.pca", "1.719453", NOT_RUN, NOT_RUN, NOT_RUN, grass);
-    row("mean; CPU version", "1.675", NOT_RUN, NOT_RUN, NOT_RUN, "not by itself: ours takes means in the covariance's pass");
-    row("mean; hybrid", ".120235", NOT_RUN, NOT_RUN, NOT_RUN, "likewise");
+    stage_row("mean; CPU version", "1.675", MEAN, 0,
+              "shs_gemv with ones, one thread; our components take it in the covariance's pass");
+    row("mean; hybrid", ".120235", NOT_RUN, NOT_RUN, NOT_RUN, "not by itself: ours takes means in the covariance's pass");
+    plain_row("mean", MEAN);
     row("centring and covariance; original i.pca", "277.9111", NOT_RUN, NOT_RUN, NOT_RUN, grass);
-    stage_row("centring and covariance; CPU version", "2.562", 0, 0, "ours with the means");
-    stage_row("centring and covariance; hybrid", ".173531", 0, 1, "ours with the means and the transfer");
-    row("centring and covariance; plain C at -O2", "", plain, NOT_RUN, NOT_RUN,
-        plain > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(0), plain, 1)) : "not run: no serial build");
-    stage_row("eigenproblem; CPU version", "", 1, 0,
+    stage_row("centring and covariance; CPU version", "2.562", COVARIANCE, 0, "ours with the means");
+    stage_row("centring and covariance; hybrid", ".173531", COVARIANCE, 1, "ours with the means and the transfer");
+    plain_row("centring and covariance", COVARIANCE);
+    stage_row("eigenproblem; CPU version", "", EIGENPROBLEM, 0,
               "not in the paper's table; one thread whatever is asked for; on the CPU in every version");
     row("projection and scaling; original i.pca", "842.036", NOT_RUN, NOT_RUN, NOT_RUN, grass);
-    stage_row("projection and scaling; CPU version", "6.940708", 2, 0, "all 224 components to bytes; projected twice");
-    stage_row("projection and scaling; hybrid", ".429601", 2, 1, "likewise; with the transfers");
-    row("projection and scaling; plain C at -O2", "", map, NOT_RUN, NOT_RUN,
-        map > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(2), map, 1)) : "not run: no serial build");
+    stage_row("projection and scaling; CPU version", "6.940708", SCALED, 0, "all 224 components to bytes; projected twice");
+    stage_row("projection and scaling; hybrid", ".429601", SCALED, 1, "likewise; with the transfers");
+    stage_row("projection alone; CPU version", "", PROJECTION, 0, "to doubles; not in the paper's table");
+    stage_row("projection alone; hybrid", "", PROJECTION, 1, "likewise; doubles come back, eight times the bytes");
+    plain_row("projection and scaling", SCALED);
+    row("transfer; within centring and covariance", "", NOT_RUN, NOT_RUN, transfer_seconds[COVARIANCE],
+        "by the device's own clock");
+    row("transfer; within projection and scaling", "", NOT_RUN, NOT_RUN, transfer_seconds[SCALED], "likewise");
+    row("the whole", "", stage_seconds[WHOLE][0], stage_seconds[WHOLE][1], stage_seconds[WHOLE][2],
+        "shs_pca_run, from memory to memory");
+    ipca_row("the whole; original i.pca of today");
     t.a = open_analysis(few, few);
     t.m = (ptrdiff_t)few * few;
     t.X = ALLOCATE(double, (size_t)t.m *BANDS);
@@ -496,16 +589,17 @@ static void figure14(void) {
 
 static void figure15(void) {
     static const char *const names[] = {"mean and covariance", "eigenproblem", "projection and scaling"};
+    static const stage which[] = {COVARIANCE, EIGENPROBLEM, SCALED};
     int k;
     double sum[2] = {0, 0};
     if (!item_begin("figure15", "bars", "Fig. 15: shares of the time, on the CPU")) return;
     measure_stages();
-    for (k = 0; k < 3; k++) sum[0] += stage_seconds[k][0], sum[1] += stage_seconds[k][1];
+    for (k = 0; k < 3; k++) sum[0] += stage_seconds[which[k]][0], sum[1] += stage_seconds[which[k]][1];
     put_line("x", "stage");
     put_line("y", "%% of the time");
     rows_begin("cpu");
     for (k = 0; k < 3; k++)
-        row(names[k], "", 100 * stage_seconds[k][0] / sum[0], 100 * stage_seconds[k][1] / sum[1], NOT_RUN,
+        row(names[k], "", 100 * stage_seconds[which[k]][0] / sum[0], 100 * stage_seconds[which[k]][1] / sum[1], NOT_RUN,
             "device: by its kernels below");
     rows_end();
     curve("cpu", 3, "one thread");
@@ -562,9 +656,8 @@ static void figure16(void) {
     rows_begin("whole");
     row("plain C at -O2", "", plain, NOT_RUN, NOT_RUN,
         plain > 0 ? "SPARSEHS_NO_SIMD; for one thread; see Table 5 for its share of the peak" : "not run: no serial build");
-    row("this library", "", stage_seconds[3][0], stage_seconds[3][1], stage_seconds[3][2], NULL);
-    row("GRASS i.pca", "", NOT_RUN, NOT_RUN, NOT_RUN,
-        program_is_there("grass") ? "installed but not run by this program" : "not installed");
+    row("this library", "", stage_seconds[WHOLE][0], stage_seconds[WHOLE][1], stage_seconds[WHOLE][2], NULL);
+    ipca_row("GRASS i.pca");
     rows_end();
     curve("whole", 3, "one thread");
     curve("whole", 4, "all threads");
@@ -572,9 +665,9 @@ static void figure16(void) {
     remark("Paper: its CPU version takes 99 %% off the original's time, its GPU version a further 50 %%; the bars are not in "
            "our copy.");
     if (plain > 0)
-        remark("Ours on one thread takes %.3g %% off the time of plain C at -O2.", 100 * (1 - stage_seconds[3][0] / plain));
+        remark("Ours on one thread takes %.3g %% off the time of plain C at -O2.", 100 * (1 - stage_seconds[WHOLE][0] / plain));
     if (run.has_device)
-        remark("The device takes %.3g times as long as all threads.", stage_seconds[3][2] / stage_seconds[3][1]);
+        remark("The device takes %.3g times as long as all threads.", stage_seconds[WHOLE][2] / stage_seconds[WHOLE][1]);
     item_end();
 }
 
@@ -596,7 +689,7 @@ int main(int argc, char **argv) {
     substituted(
         "Q6600 and GTX 470: this machine and its OpenCL device, named above. CUBLAS, MAGMA and the authors' code: not here.");
     substituted("The original i.pca: %s; its stored result on a real cube is compared in Fig. 14.",
-                program_is_there("grass") ? "installed here but not run" : "GRASS is not installed here");
+                program_is_there("grass") ? "that of today's GRASS" : "GRASS is not installed here");
     table1();
     tables34();
     figure13();
