@@ -348,7 +348,7 @@ extern "C" {
     X(SHS_BAD_PATCHES, 61, "patches: never zeroed, larger than the image, a negative size or step, or a range beyond the set") \
     X(SHS_BAD_CUBE, 62, "cube: never zeroed, no pixels and no read_fn, no positive size, or an unknown type or interleave") \
     X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
-    X(SHS_READ_FAILED, 64, "read_fn: it returned non-zero; the stream could not be read")                              \
+    X(SHS_READ_FAILED, 64, "read_fn or mask_fn: it returned non-zero; the stream could not be read")                   \
     X(SHS_WRITE_FAILED, 65, "write_fn: it returned non-zero; the output is incomplete")                                \
     X(SHS_BAD_SINK, 66, "sink: never zeroed, no pixels and no write_fn, an unknown type or interleave, or low > high") \
     X(SHS_BAD_MAP, 67, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                   \
@@ -1037,6 +1037,10 @@ typedef struct shs_cube {
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
+    /* The stream's mask, block by block: fills marks (lines x samples, 0 = leave out) for the lines that read_fn filled just
+       before; shs_rx_classes also asks for marks alone. NULL = mask. Not with pixels, nor beside mask. */
+    int (*mask_fn)(void *user, int first_line, int lines, unsigned char *marks);
+    void *mask_user;
     uint32_t end_canary;
 } shs_cube;
 
@@ -11121,6 +11125,7 @@ typedef struct shs__view {
     shs_wide nodata;         /* as a value of the cube's type */
     ptrdiff_t ss, ls, bs;    /* strides of the block at hand, in values */
     const unsigned char *base;
+    const unsigned char *mask;   /* of the block at hand; NULL: all pixels are used */
     int first_line, count_lines; /* the block at hand */
 } shs__view;
 
@@ -11136,7 +11141,9 @@ SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
 SHS__PRIVATE int shs__is_wide(shs_precision precise) {
     return precise != SHS_PRECISION_NEVER && sizeof(shs_wide) > sizeof(shs_real);
 }
-SHS__PRIVATE int shs__px_may_miss(const shs__view *v) { return v->floating || v->cube->mask || v->cube->has_nodata; }
+SHS__PRIVATE int shs__px_may_miss(const shs__view *v) {
+    return v->floating || v->cube->mask || v->cube->mask_fn || v->cube->has_nodata;
+}
 
 /* Strides of a contiguous block of `lines` lines. */
 SHS__PRIVATE void shs__px_interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
@@ -11151,6 +11158,7 @@ SHS__PRIVATE void shs__px_view_block(shs__view *v, int first_line, int lines) {
     const shs_cube *c = v->cube;
     v->first_line = first_line;
     v->count_lines = lines;
+    v->mask = c->mask ? c->mask + (size_t)first_line * (size_t)v->samples : NULL;
     if (c->sample_stride || c->line_stride || c->band_stride) {
         v->ss = c->sample_stride;
         v->ls = c->line_stride;
@@ -11167,6 +11175,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     if (c->samples < (c->lines != 0) || c->lines < 0 || c->bands < 1 || c->block_lines < 0) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && !c->read_fn) return SHS_BAD_CUBE;
     if (c->lines > 0 && !c->pixels && (c->sample_stride || c->line_stride || c->band_stride)) return SHS_BAD_CUBE;
+    if (c->mask_fn && (c->pixels || c->mask)) return SHS_BAD_CUBE;
     if (c->band_list && c->band_count < 1) return SHS_BAD_BANDS;
     for (i = 0; c->band_list && i < c->band_count; i++)
         if (c->band_list[i] < 0 || c->band_list[i] >= c->bands) return SHS_BAD_BANDS;
@@ -11444,6 +11453,7 @@ typedef struct shs__reader {
     const ptrdiff_t *offset;   /* used: where each band begins, from the first on; NULL: neighbours, in order */
     ptrdiff_t *offsets;        /* room for them */
     unsigned char *block;      /* a stream's lines */
+    unsigned char *marks;      /* and what its mask_fn says of them */
     int next_line;             /* after the block at hand */
     size_t block_pixels;
     shs__panel *panels;        /* one a worker */
@@ -11462,6 +11472,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     size_t used = (size_t)v->used, line = shs__layout_product((size_t)v->samples, (size_t)v->bands, v->size);
     int i;
     r->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
+    r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? (size_t)v->samples * (size_t)v->block_lines : 0);
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
@@ -11498,15 +11509,22 @@ SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base
     r->block_pixels = (size_t)lines * (size_t)v->samples;
 }
 
+/* A stream's lines, and their marks where mask_fn makes them. */
+SHS__PRIVATE shs_status shs__px_fetch(const shs_cube *c, int first_line, int lines, void *block, unsigned char *marks) {
+    if (c->read_fn(c->read_user, first_line, lines, block)) return SHS_READ_FAILED;
+    return c->mask_fn && c->mask_fn(c->mask_user, first_line, lines, marks) ? SHS_READ_FAILED : SHS_OK;
+}
+
 /* Goes on to the next block. Returns 0 after the last, where one could not be read, and where *status was bad before. */
 SHS__PRIVATE int shs__px_next_block(shs__reader *r, shs_status *status) {
     const shs_cube *c = r->view.cube;
     const unsigned char *base = (const unsigned char *)c->pixels;
     int first = r->next_line, lines = shs__imin(r->view.block_lines, r->view.lines - first);
     if (*status != SHS_OK || lines <= 0) return 0;
-    if (!base && c->read_fn(c->read_user, first, lines, r->block)) *status = SHS_READ_FAILED;
+    if (!base) *status = shs__px_fetch(c, first, lines, r->block, r->marks);
     if (*status != SHS_OK) return 0;
     shs__px_reader_block(r, base ? base : r->block, first, lines);
+    if (c->mask_fn) r->view.mask = r->marks;
     r->next_line = first + lines;
     return 1;
 }
@@ -11924,7 +11942,7 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
 /* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
     const shs__view *v = &r->view;
-    const unsigned char *mask = v->cube->mask ? v->cube->mask + (size_t)v->first_line * (size_t)v->samples + first : NULL;
+    const unsigned char *mask = v->mask ? v->mask + first : NULL;
     const shs__white *w = r->white;
     int k;
     panel->X = panel->own;
@@ -13925,6 +13943,17 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
 
 /* ---- anomalies, class by class ---------------------------------------------------------------------- >>rx_classes */
 
+/* A stream's marks of all lines, asked for alone. */
+SHS__PRIVATE shs_status shs__rx_marks(const shs__view *v, unsigned char *marks) {
+    const shs_cube *c = v->cube;
+    int at, lines;
+    for (at = 0; at < v->lines; at += lines) {
+        lines = shs__imin(v->block_lines, v->lines - at);
+        if (c->mask_fn(c->mask_user, at, lines, marks + (size_t)at * (size_t)v->samples)) return SHS_READ_FAILED;
+    }
+    return SHS_OK;
+}
+
 /* Pixels of class k: their marks go to `mask`; k below 0: of every class that has a fit. */
 SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, int classes, const shs_pca *fits,
                                unsigned char *mask) {
@@ -14018,8 +14047,8 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     shs__pixels px = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_pca *fits = NULL;
-    unsigned char *mask = NULL;
-    shs_cube scored;
+    unsigned char *mask = NULL, *marks = NULL;
+    shs_cube given = SHS_ZERO, scored;
     int k;
     shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx classes");
     shs_status status = shs__ctx_check(ctx);
@@ -14029,18 +14058,24 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     if (status == SHS_OK && (classes < 1 || (!labels && cube->lines > 0))) status = SHS_BAD_LABELS;
     if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
     while (shs__layout_next(ctx, &l, &status)) {
+        size_t pixels = shs__layout_product((size_t)cube->samples, (size_t)cube->lines, 1);
         fits = SHS__CARVE(&l, shs_pca, (size_t)classes);
-        mask = SHS__CARVE(&l, unsigned char, shs__layout_product((size_t)cube->samples, (size_t)cube->lines, 1));
+        mask = SHS__CARVE(&l, unsigned char, pixels);
+        marks = SHS__CARVE(&l, unsigned char, cube->mask_fn ? pixels : 0);
     }
-    if (status == SHS_OK) memset(fits, 0, (size_t)classes * sizeof *fits);
+    if (status == SHS_OK) {
+        memset(fits, 0, (size_t)classes * sizeof *fits);
+        given = *cube;
+        if (cube->mask_fn) status = shs__rx_marks(&px.view, marks), given.mask = marks, given.mask_fn = NULL;
+    }
     meeting.all = shs__ctx_imprint(meeting.all, &classes, sizeof classes);
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pca_meet(&px, status, "rx classes", o, sink);
-    if (status == SHS_OK) status = shs__rx_fit_classes(ctx, cube, labels, classes, o, mask, fits);
+    if (status == SHS_OK) status = shs__rx_fit_classes(ctx, &given, labels, classes, o, mask, fits);
     for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
-        shs__rx_mask(cube, labels, -1, classes, fits, mask);
-        scored = *cube, scored.mask = mask;
+        shs__rx_mask(&given, labels, -1, classes, fits, mask);
+        scored = given, scored.mask = mask;
         status = shs__rx_score_classes(ctx, &scored, labels, classes, fits, sink);
     }
     for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);

@@ -6082,6 +6082,7 @@ typedef struct shs__cl_pixels {
     size_t slice_bytes;
     cl_mem slot[2];
     unsigned char *staging[2];
+    unsigned char *marks[2]; /* of the lines in staging, where mask_fn makes them */
     cl_event arrived[2], done[2], fetched[2];
     cl_event risen[2][SHS__CL_BAND_GROUPS]; /* band groups of a slice in BSQ; NULL: it did not come up in groups */
     int group_bands;
@@ -6435,9 +6436,9 @@ SHS__PRIVATE shs_status shs__cl_write_shift(shs__cl_pixels *px, const shs_real *
     return status == SHS_OK ? shs__cl_write(px->cl, 0, buffer, 0, bytes, shift) : status;
 }
 
-/* The CPU's choice of the shift, from lines at base (NULL: the cube in memory). */
-SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned char *base, int first_line, int lines,
-                                             shs_real *shift) {
+/* The CPU's choice of the shift, from lines at base with the marks of mask_fn (NULL: the cube in memory). */
+SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned char *base, const unsigned char *marks,
+                                             int first_line, int lines, shs_real *shift) {
     shs__reader reader;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -6445,6 +6446,7 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_reader_layout(&l, &reader, 1);
     if (status != SHS_OK) return status;
     shs__px_reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
+    if (marks) reader.view.mask = marks;
     if (shs__px_find_shift(&reader, shift)) px->find_shift = NULL;
     shs__layout_release(px->ctx, &l);
     return SHS_OK;
@@ -6457,10 +6459,10 @@ SHS__PRIVATE shs_status shs__cl_stage(shs__cl_pixels *px, shs__cl_slice *s, int 
     if (status != SHS_OK) return status;
     shs__cl_forget(px->cl, px->arrived + slot);
     if (px->packed) shs__cl_pack(px, s, px->staging[slot]);
-    else if (c->read_fn(c->read_user, s->first_line, s->lines, px->staging[slot])) return SHS_READ_FAILED;
-    if (px->find_shift) {
+    else status = shs__px_fetch(c, s->first_line, s->lines, px->staging[slot], px->marks[slot]);
+    if (status == SHS_OK && px->find_shift) {
         shs_real *shift = px->find_shift;
-        status = shs__cl_choose_shift(px, px->staging[slot], s->first_line, s->lines, shift);
+        status = shs__cl_choose_shift(px, px->staging[slot], px->marks[slot], s->first_line, s->lines, shift);
         if (status == SHS_OK && !px->find_shift) status = shs__cl_write_shift(px, shift);
     }
     if (status != SHS_OK) return status;
@@ -6535,9 +6537,7 @@ SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_
     return shs__zmin(shs__cl_pad(pixels), shs__zmax(most, SHS__CL_CHUNK_PIXELS));
 }
 
-SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) {
-    return px->view.floating || px->cube->mask || px->cube->has_nodata;
-}
+SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) { return shs__px_may_miss(&px->view); }
 
 /* What cube.h wants to know. */
 SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b) {
@@ -6564,11 +6564,11 @@ SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const sh
 SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s) {
     shs_cl *cl = px->cl;
     const cl_uint ones = 0x01010101u;
+    const unsigned char *mask = px->marks[pass->index & 1];
     shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_VALID, shs__cl_pad(px->slices[0].pixels), &pass->valid);
-    if (status == SHS_OK && px->cube->mask)
-        status = shs__cl_write(cl, 0, pass->valid, 0, s->pixels,
-                               px->cube->mask + (size_t)s->first_line * (size_t)px->view.samples);
+    if (px->cube->mask) mask = px->cube->mask + (size_t)s->first_line * (size_t)px->view.samples;
+    if (status == SHS_OK && mask) status = shs__cl_write(cl, 0, pass->valid, 0, s->pixels, mask);
     else if (status == SHS_OK)
         status = shs__cl_check(cl, SHS__CL(clEnqueueFillBuffer)(cl->queue[0], pass->valid, &ones, sizeof ones, 0,
                                                                 s->padded, 0, NULL, NULL));
@@ -6685,6 +6685,7 @@ SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     for (i = 0; i < 2; i++) {
         shs__cl_release(cl, px->slot + i);
         if (px->staging[i]) shs_cl_host_free(cl, px->staging[i]);
+        shs__cl_free(cl, px->marks[i]);
         shs__cl_forget(cl, px->arrived + i);
         shs__cl_forget(cl, px->done + i);
         shs__cl_forget(cl, px->fetched + i);
@@ -6779,7 +6780,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
         if (!px->kept) status = shs__cl_buffer(cl, px->slice_bytes, px->slot + i);
         if (!px->packed && px->cube->pixels) continue;
         px->staging[i] = (unsigned char *)shs_cl_host_alloc(cl, px->slice_bytes);
-        if (!px->staging[i]) status = SHS_NO_MEMORY;
+        if (px->cube->mask_fn) px->marks[i] = (unsigned char *)shs__cl_alloc(cl, px->slices[0].pixels);
+        if (!px->staging[i] || (px->cube->mask_fn && !px->marks[i])) status = SHS_NO_MEMORY;
     }
     return status;
 }
@@ -6943,7 +6945,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int k
     if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
     px->find_shift = NULL;
     if (px->kept) status = shs__cl_bring(px, 0); /* on its way while the shift is found */
-    if (status == SHS_OK && !known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, 0, px->view.lines, shift);
+    if (status == SHS_OK && !known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, NULL, 0, px->view.lines, shift);
     else if (!known) px->find_shift = shift;
     if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
     if (status == SHS_OK) status = shs__cl_by_bytes(px, &by_bytes);

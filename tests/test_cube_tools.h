@@ -273,6 +273,7 @@ typedef struct stream {
     const shs_cube *cube;
     int fail_at; /* the call that fails, from 0; negative: none */
     int calls, passes, next_line, most_lines, wrong;
+    int marks_fail_at, marked, next_marks, marks_alone; /* the same of the mask */
 } stream;
 
 static inline int stream_read(void *user, int first_line, int lines, void *block) {
@@ -294,13 +295,32 @@ static inline int stream_read(void *user, int first_line, int lines, void *block
     return 0;
 }
 
-/* The cube as a stream; cube must stay where it is and be contiguous. */
+/* Its mask (NULL: all pixels): of the lines just read, or in a pass of its own. */
+static inline int stream_marks(void *user, int first_line, int lines, unsigned char *marks) {
+    stream *s = (stream *)user;
+    const shs_cube *c = s->cube;
+    size_t line = (size_t)c->samples;
+    if (s->marked++ == s->marks_fail_at) return 1;
+    if (first_line == 0) s->marks_alone = lines != s->next_line;
+    if (s->marks_alone ? first_line && first_line != s->next_marks : first_line + lines != s->next_line) s->wrong = 1;
+    s->next_marks = first_line + lines;
+    if (lines < 1 || first_line < 0 || first_line + lines > c->lines) {
+        s->wrong = 1;
+        return 1;
+    }
+    if (c->mask) memcpy(marks, c->mask + (size_t)first_line * line, (size_t)lines * line);
+    else memset(marks, 1, (size_t)lines * line);
+    return 0;
+}
+
+/* The cube as a stream; cube must stay where it is and be contiguous. Blocks of an odd number of lines bring the mask along. */
 static inline shs_cube streamed(const shs_cube *cube, int block_lines, stream *s) {
     shs_cube t = *cube;
     memset(s, 0, sizeof *s);
-    s->cube = cube, s->fail_at = -1;
+    s->cube = cube, s->fail_at = s->marks_fail_at = -1;
     t.pixels = NULL;
     t.read_fn = stream_read, t.read_user = s, t.block_lines = block_lines;
+    if (cube->mask && block_lines % 2) t.mask = NULL, t.mask_fn = stream_marks, t.mask_user = s;
     return t;
 }
 

@@ -553,7 +553,7 @@ static shs_status ica_made(const shs_context *ctx, scene *s, shs_status status) 
 
 /* ---- one fault --------------------------------------------------------------------------------------------------- */
 
-enum { ALLOCATION = 0, READ, WRITE, STEP, REDUCTION, FAULTS };
+enum { ALLOCATION = 0, READ, WRITE, STEP, REDUCTION, MARKS, FAULTS };
 enum { ALONE = 0, OF_OPENMP, OF_THE_CALLER, LOOPS = BY_ENGINE(3, 1) };
 
 typedef struct world {
@@ -593,6 +593,7 @@ static void world_create(world *w, scene *s, int loop, int fault, int k) {
     if (fault == REDUCTION) w->ctx.reduce_fn = count_reduction, w->ctx.reduce_user = w, w->ctx.ranks = 1;
     if (fault == READ) s->read.fail_at = k;
     if (fault == WRITE) s->written.fail_at = k;
+    if (fault == MARKS) s->lines.mask_fn = stream_marks, s->lines.mask_user = &s->read, s->read.marks_fail_at = k;
 }
 
 /* What holds after every call. */
@@ -608,8 +609,8 @@ static void check_world(const world *w, const scene *s, size_t c, shs_status sta
 static int fault_happened(const world *w, const scene *s, int fault, int k, int *more) {
     int happened[FAULTS];
     happened[ALLOCATION] = w->memory.refused, happened[READ] = s->read.calls - k, happened[WRITE] = s->written.calls - k;
-    happened[STEP] = w->progress.calls - k, happened[REDUCTION] = w->reductions - k;
-    *more = (fault == READ || fault == WRITE || fault == STEP) && happened[fault] > 1; /* ranks still tell each other */
+    happened[STEP] = w->progress.calls - k, happened[REDUCTION] = w->reductions - k, happened[MARKS] = s->read.marked - k;
+    *more = fault != ALLOCATION && fault != REDUCTION && happened[fault] > 1; /* ranks still tell each other */
     return happened[fault] > 0;
 }
 
@@ -630,8 +631,8 @@ static int teardown(void **state) {
 
 /* The k-th allocation, read, write, step or reduction of every call fails, for every k until the call goes through. */
 static void check_faults(scene *s, int fault) {
-    static const shs_status expected[FAULTS] = {SHS_NO_MEMORY, SHS_READ_FAILED, SHS_WRITE_FAILED, SHS_CANCELLED,
-                                                SHS_REDUCE_FAILED};
+    static const shs_status expected[FAULTS] = {SHS_NO_MEMORY, SHS_READ_FAILED,   SHS_WRITE_FAILED,
+                                                SHS_CANCELLED, SHS_REDUCE_FAILED, SHS_READ_FAILED};
     size_t c;
     int loop, k, more;
     for (c = 0; c < CALLS; c++)
@@ -645,8 +646,9 @@ static void check_faults(scene *s, int fault) {
                 check_world(&w, s, c, status);
                 if (!fault_happened(&w, s, fault, k, &more)) {
                     if (status != SHS_OK) fail_msg("%s: %s without a cause", calls[c].name, shs_status_name(status));
-                    if (k == 0 && ((fault == READ && calls[c].reads) || (fault == WRITE && calls[c].writes) ||
-                                   (fault == STEP && calls[c].reads) || (fault == ALLOCATION && calls[c].family != BELOW)))
+                    if (k == 0 && (fault == WRITE        ? calls[c].writes
+                                   : fault == ALLOCATION ? calls[c].family != BELOW
+                                                         : fault != REDUCTION && calls[c].reads))
                         fail_msg("%s has nothing that could fail", calls[c].name);
                     break;
                 }
@@ -665,6 +667,44 @@ static void test_each_read_fails(void **state) { check_faults((scene *)*state, R
 static void test_each_write_fails(void **state) { check_faults((scene *)*state, WRITE); }
 static void test_cancelled_at_each_step(void **state) { check_faults((scene *)*state, STEP); }
 static void test_each_reduction_fails(void **state) { check_faults((scene *)*state, REDUCTION); }
+static void test_each_mask_fails(void **state) { check_faults((scene *)*state, MARKS); }
+
+/* A mask that comes with the blocks is the mask in memory: every call that reads gives the same, to the bit. */
+static void test_masks_of_streams(void **state) {
+    scene *s = (scene *)*state;
+    unsigned char *mask = NEW(unsigned char, LINES *SAMPLES), *plain = NEW(unsigned char, SLOTS *SLOT);
+    shs_cube masked = s->cube;
+    size_t c, i;
+    int how;
+    for (i = 0; i < LINES * SAMPLES; i++) mask[i] = i >= 3 * SAMPLES && i % 5 != 2 && i / SAMPLES != 7; /* whole lines, too */
+    masked.mask = mask;
+    s->keeps = 1;
+    for (c = 0; c < CALLS; c++) {
+        shs_pca pca[2];
+        shs_ica ica[2];
+        if (!calls[c].reads || calls[c].family != s->family) continue;
+        for (how = 0; how < 2; how++) {
+            prepare(s, c);
+            s->read.cube = &masked;
+            if (how) s->lines.mask_fn = stream_marks, s->lines.mask_user = &s->read;
+            else s->lines.mask = mask;
+            assert_ok(calls[c].call(NULL, s));
+            assert_int_equal(s->read.wrong, 0);
+            assert_int_equal(s->read.marked, how ? s->read.calls : 0);
+            pca[how] = *OUT(s, 1, shs_pca), ica[how] = *OUT(s, 1, shs_ica);
+            if (calls[c].makes) memset(OUT(s, 1, char), 0, SLOT); /* it has pointers */
+            if (!how) memcpy(plain, s->out, SLOTS * SLOT);
+        }
+        if (memcmp(plain, s->out, SLOTS * SLOT)) fail_msg("%s: another output", calls[c].name);
+        if (calls[c].makes == A_PCA && !same_pca(pca, pca + 1)) fail_msg("%s: another result", calls[c].name);
+        if (calls[c].makes == AN_ICA && !same_ica(ica, ica + 1)) fail_msg("%s: another result", calls[c].name);
+        for (how = 0; how < 2; how++)
+            if (calls[c].makes == A_PCA) shs_pca_free(NULL, pca + how);
+            else if (calls[c].makes == AN_ICA) shs_ica_free(NULL, ica + how);
+    }
+    s->keeps = 0;
+    free(mask), free(plain);
+}
 
 /* One call, one block: that is what the workspace queries promise. shs_codes_create makes what outlives it. */
 static void test_one_block_a_call(void **state) {
@@ -890,16 +930,12 @@ static int families[] = {BELOW, COMPONENTS, SOURCES};
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        OF_EACH(test_each_allocation_fails),
-        OF_EACH(test_each_read_fails),
-        OF_EACH(test_each_write_fails),
-        OF_EACH(test_cancelled_at_each_step),
-        OF_EACH(test_each_reduction_fails),
-        OF_EACH(test_streams_of_anything),
-        OF_EACH(test_one_block_a_call),
-        OF_EACH(test_arena_exhaustion),
-        OF_RESULTS(test_results_in_an_arena),
-        OF(BELOW, "test_engine_does_not_open", test_engine_does_not_open),
+        OF_EACH(test_each_allocation_fails),  OF_EACH(test_each_read_fails),
+        OF_EACH(test_each_write_fails),       OF_EACH(test_cancelled_at_each_step),
+        OF_EACH(test_each_reduction_fails),   OF_EACH(test_each_mask_fails),
+        OF_EACH(test_masks_of_streams),       OF_EACH(test_streams_of_anything),
+        OF_EACH(test_one_block_a_call),       OF_EACH(test_arena_exhaustion),
+        OF_RESULTS(test_results_in_an_arena), OF(BELOW, "test_engine_does_not_open", test_engine_does_not_open),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -1631,6 +1631,71 @@ static void test_textbook(void **state) {
     cube_free(&cube);
 }
 
+/* ---- masks that come with the blocks ------------------------------------------------------------------------------ */
+
+/* The outputs of each call one after another: components, noise fractions, scores, scores by class. */
+static double *masked_outputs(const shs_cube *cube, const int *labels) {
+    enum { EACH = 23 * 29 * 5 };
+    shs_pca_options o = options_of(5, 0, 0, 0);
+    double *all = NEW(double, 4 * EACH);
+    int k;
+    for (k = 0; k < 4; k++) {
+        shs_sink sink = SHS_ZERO;
+        shs_pca mnf;
+        sink.pixels = all + k * EACH, sink.type = SHS_TYPE_F64;
+        if (k == 0) assert_ok(shs_pca_run(NULL, cube, &o, &sink, NULL));
+        if (k == 1) assert_ok(shs_mnf_fit(NULL, cube, &o, &mnf));
+        if (k == 1) assert_ok(shs_pca_transform(NULL, &mnf, cube, &sink));
+        if (k == 1) shs_pca_free(NULL, &mnf);
+        if (k == 2) assert_ok(shs_rx(NULL, cube, NULL, &sink, NULL));
+        if (k == 3) assert_ok(shs_rx_classes(NULL, cube, labels, 2, NULL, &sink, NULL));
+    }
+    return all;
+}
+
+/* The same bits as by a mask in memory, of a stream and, in one block, of the pixels in memory. */
+static void test_masks_of_streams(void **state) {
+    plain_cube p = smooth_cube(23, 29, 5, 3, 21);
+    unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+    int *labels = NEW(int, pixels_of(&p)), block;
+    shs_cube cube, lines;
+    double *whole, *given, *brought;
+    stream s;
+    size_t i, bytes = 4 * values_of(&p) * sizeof(double);
+    (void)state;
+    for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * 29 && i % 7 != 1, labels[i] = i % 3 == 0;
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
+    cube.mask = mask;
+    whole = masked_outputs(&cube, labels);
+    for (block = 1; block <= 23; block += 11) {
+        lines = streamed(&cube, block, &s);
+        if (!lines.mask_fn) lines.mask = NULL, lines.mask_fn = stream_marks, lines.mask_user = &s;
+        brought = masked_outputs(&lines, labels);
+        assert_int_equal(s.wrong, 0);
+        lines.mask = mask, lines.mask_fn = NULL;
+        given = masked_outputs(&lines, labels);
+        assert_memory_equal(brought, given, bytes);
+        if (block == 23) assert_memory_equal(brought, whole, bytes);
+        free(given), free(brought);
+    }
+    for (block = 0; block < 40; block++) { /* each that fails is said */
+        shs_sink sink = SHS_ZERO;
+        double *scores = NEW(double, pixels_of(&p));
+        shs_status status;
+        lines = streamed(&cube, 5, &s);
+        s.marks_fail_at = block;
+        sink.pixels = scores, sink.type = SHS_TYPE_F64;
+        status = shs_rx_classes(NULL, &lines, labels, 2, NULL, &sink, NULL);
+        assert_status(status, block < 5 ? SHS_READ_FAILED : SHS_OK); /* they are asked for once */
+        free(scores);
+    }
+    lines = streamed(&cube, 5, &s), lines.mask = mask;
+    assert_int_equal(shs_cube_bands(&lines), 0); /* one of them */
+    lines = cube, lines.mask = NULL, lines.mask_fn = stream_marks, lines.mask_user = &s;
+    assert_int_equal(shs_cube_bands(&lines), 0); /* pixels have their mask beside them */
+    free(whole), free(mask), free(labels), free(p.x), cube_free(&cube);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sandiego),
@@ -1675,6 +1740,7 @@ int main(void) {
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_a_rank_that_cannot_map),
         cmocka_unit_test(test_rx_rescaled),
+        cmocka_unit_test(test_masks_of_streams),
     };
     return cmocka_run_group_tests_name("pca", tests, NULL, NULL);
 }

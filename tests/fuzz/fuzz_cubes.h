@@ -54,6 +54,15 @@ static inline int scene_read(void *user, int first_line, int lines, void *block)
     return 0;
 }
 
+static inline int scene_marks(void *user, int first_line, int lines, unsigned char *marks) {
+    scene *s = (scene *)user;
+    size_t samples = (size_t)s->cube.samples;
+    must(marks != NULL && lines > 0 && first_line + lines <= s->cube.lines && (s->next == 0 || first_line + lines == s->next));
+    if (s->reads_left == 0) return s->read_failed = 1;
+    memcpy(marks, s->mask + (size_t)first_line * samples, (size_t)lines * samples);
+    return 0;
+}
+
 static inline int scene_write(void *user, int first_line, int lines, const void *block) {
     scene *s = (scene *)user;
     must(block != NULL && lines > 0 && first_line == s->written && first_line + lines <= s->cube.lines);
@@ -111,6 +120,7 @@ static inline void scene_of(input *in, scene *s) {
         s->line_bytes = positive(c->samples) * positive(c->bands) * (int)size;
         if (fault >> 6 == 3) s->reads_left = fault & 7;
         if (!s->bytes) s->bytes = 1;
+        if (s->mask && (fault & 32)) c->mask = NULL, c->mask_fn = scene_marks, c->mask_user = s;
     } else if (fault == 255) c->pixels = NULL;
     else if (fault == 254) c->type = (shs_type)99;
     else if (fault == 253) c->interleave = (shs_interleave)-1;
