@@ -320,6 +320,9 @@ peers-deps: ; @sh tests/install_deps.sh peers
 test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
 		$(MAKE) $(MPI:%=build/mpi-test/%) && bash tests/test_mpi.sh build/mpi-test
+#: make test-python     examples/python against scikit-learn, MDP and Spectral Python, its notebook too; python-deps installs them
+test-python: build/denoise build/hypercube ; @CC="$(CC)" sh tests/test_python.sh
+python-deps: ; @sh tests/install_deps.sh python
 #: make install         the headers, a pkg-config file and a CMake package (PREFIX=/usr/local DESTDIR=); uninstall takes them away
 PREFIX ?= /usr/local
 install uninstall: ; @PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh tools/install.sh $@

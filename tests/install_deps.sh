@@ -16,6 +16,10 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
+    if [ "${1:-}" = python ]; then
+        packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"
+        packages="$packages python3-tqdm python3-matplotlib python3-nbclient python3-ipykernel python3-pip python3-venv"
+    fi
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"
     [ $# -eq 0 ] || checkers=

@@ -1,0 +1,453 @@
+/* shim.c - what sparsehs.py calls: each function of the library with plain numbers and arrays in place of structs, compiled
+   once for float and once for double.
+
+   No struct crosses the border, and no number of an enumeration is written down twice. Each function that ENTRY makes has a
+   text beside it with its own parameters, made by the preprocessor from the very line that is compiled; sparsehs.py reads it,
+   passes arguments by these names and types, and 0 or NULL for those that it was not given: the library's own defaults. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifndef SHIM_HEADER
+#define SHIM_HEADER "../../sparsehs.h"
+#define SHIM_HEADER_CL "../../sparsehs_cl.h"
+#endif
+#define SPARSEHS_STATIC
+#define SPARSEHS_IMPLEMENTATION
+#include SHIM_HEADER
+/* OpenCL's headers are enough: its library is opened when a device is asked for. */
+#if defined(__has_include)
+#if __has_include(<CL/cl.h>)
+#define SHIM_OPENCL
+#define SPARSEHS_CL_DYNAMIC
+#define SPARSEHS_CL_IMPLEMENTATION
+#include SHIM_HEADER_CL
+#endif
+#endif
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* The parameters that many share. */
+#define CALL shim_progress progress, int threads, void *device
+#define SIGNALS int p, size_t m, const shs_real *Y, int ldy
+#define CODING                                                                                                                 \
+    int sparsity, double tolerance, int selection, int nonnegative, const unsigned char *mask, int ldm,                        \
+        const shs_real *weights, int ldw, int skip_nan, const int *sparsity_each, const shs_real *tolerance_each,              \
+        int gram_mode, size_t signals_per_group
+#define CODES int stride, int *used, int *atoms, shs_real *coefs
+#define IMAGE const void *pixels, int type, int width, int height, int channels, size_t row_stride
+#define PATCHES                                                                                                                \
+    int patch_width, int patch_height, int mode, int step_x, int step_y, size_t count, uint64_t seed, int keep_mean,           \
+        int unit_norm
+#define CUBE                                                                                                                   \
+    const void *pixels, int type, int samples, int lines, int bands, ptrdiff_t sample_stride, ptrdiff_t line_stride,           \
+        ptrdiff_t band_stride, int swap_bytes, const unsigned char *valid, int has_nodata, double nodata
+
+#define TEXT(...) #__VA_ARGS__
+#define ENTRY(name, parameters)                                                                                                \
+    EXPORT const char *shim_##name##_parameters(void);                                                                         \
+    EXPORT const char *shim_##name##_parameters(void) { return TEXT parameters; }                                              \
+    EXPORT shs_status shim_##name parameters;                                                                                  \
+    EXPORT shs_status shim_##name parameters
+typedef char shim_status_is_an_int[sizeof(shs_status) == sizeof(int) ? 1 : -1];
+
+/* ---- the context ------------------------------------------------------------------------------------------------- */
+
+typedef int (*shim_progress)(const char *phase, size_t step, size_t steps, double error);
+
+/* Python is asked thirty times a second of processor time, so that short steps cost nothing. */
+typedef struct shim_call {
+    shim_progress progress;
+    clock_t last;
+    int asked;
+} shim_call;
+
+static int ask(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    shim_call *c = (shim_call *)user;
+    const clock_t now = clock();
+    if (c->asked && now - c->last < CLOCKS_PER_SEC / 30) return 0;
+    c->asked = 1;
+    c->last = now;
+    return c->progress(phase, step, steps, (double)error);
+}
+
+static shs_context context(shim_call *c, shim_progress progress, int threads, void *device) {
+    shs_context ctx = SHS_ZERO;
+    memset(c, 0, sizeof *c);
+    c->progress = progress;
+    if (progress) ctx.progress_fn = ask, ctx.progress_user = c;
+    ctx.threads = threads;
+#ifdef SHIM_OPENCL
+    if (device) ctx.engine = shs_cl_engine((shs_cl *)device);
+#else
+    (void)device;
+#endif
+    return ctx;
+}
+#define CONTEXT                                                                                                                \
+    shim_call call;                                                                                                            \
+    const shs_context ctx = context(&call, progress, threads, device)
+
+EXPORT const char *shim_text(int status);
+EXPORT const char *shim_text(int status) { return shs_status_text((shs_status)status); }
+EXPORT const char *shim_name(int status);
+EXPORT const char *shim_name(int status) { return shs_status_name((shs_status)status); }
+EXPORT const char *shim_build_info(void);
+EXPORT const char *shim_build_info(void) { return shs_build_info(); }
+EXPORT void shim_free(void *block);
+EXPORT void shim_free(void *block) { free(block); }
+
+/* Names of options' values, "option=value"; NULL behind the last. */
+static const struct {
+    const char *name;
+    int value;
+} values[] = {
+#define ROW(name, distances) {"selection=" #name, SHS_SELECT_##name},
+    SHS_SELECTION_LIST(ROW)
+#undef ROW
+#define ROW(code, name, codes) {"update=" #name, code},
+    SHS_UPDATE_LIST(ROW)
+#undef ROW
+#define ROW(code, name) {"contrast=" #name, code},
+    SHS_CONTRAST_LIST(ROW)
+#undef ROW
+    {"gram_mode=auto", SHS_GRAM_AUTO}, {"gram_mode=always", SHS_GRAM_ALWAYS}, {"gram_mode=never", SHS_GRAM_NEVER},
+    {"start=signals", SHS_START_SIGNALS}, {"start=random", SHS_START_RANDOM}, {"start=dct", SHS_START_DCT},
+    {"start=given", SHS_START_GIVEN}, {"replace=worst", SHS_REPLACE_WORST}, {"replace=leave", SHS_REPLACE_LEAVE},
+    {"replace=random", SHS_REPLACE_RANDOM}, {"keep=best", SHS_KEEP_BEST}, {"keep=last", SHS_KEEP_LAST},
+    {"mode=grid", SHS_PATCH_MODE_GRID}, {"mode=distinct", SHS_PATCH_MODE_DISTINCT}, {"mode=random", SHS_PATCH_MODE_RANDOM},
+    {"precise=auto", SHS_PRECISION_AUTO}, {"precise=always", SHS_PRECISION_ALWAYS}, {"precise=never", SHS_PRECISION_NEVER},
+    {"neighbours=right", SHS_NEIGHBOURS_RIGHT}, {"neighbours=lower", SHS_NEIGHBOURS_LOWER},
+    {"neighbours=diagonal", SHS_NEIGHBOURS_DIAGONAL}, {"neighbours=mean", SHS_NEIGHBOURS_MEAN},
+    {"divisor=n", SHS_DIVISOR_N}, {"divisor=n-1", SHS_DIVISOR_N_LESS_1},
+    {"approach=deflation", SHS_APPROACH_DEFLATION}, {"approach=symmetric", SHS_APPROACH_SYMMETRIC},
+    {"route=auto", SHS_ROUTE_AUTO}, {"route=moments", SHS_ROUTE_MOMENTS}, {"route=sweep", SHS_ROUTE_SWEEP},
+    {"order=kurtosis", SHS_ORDER_KURTOSIS}, {"order=negentropy", SHS_ORDER_NEGENTROPY},
+    {"order=extraction", SHS_ORDER_EXTRACTION},
+    {"kind=pca", SHS_MODEL_PCA}, {"kind=mnf", SHS_MODEL_MNF}, {"kind=ica", SHS_MODEL_ICA}, {"kind=rx", SHS_MODEL_RX},
+    {"type=uint8", SHS_TYPE_U8}, {"type=int16", SHS_TYPE_I16}, {"type=uint16", SHS_TYPE_U16}, {"type=int32", SHS_TYPE_I32},
+    {"type=uint32", SHS_TYPE_U32}, {"type=float32", SHS_TYPE_F32}, {"type=float64", SHS_TYPE_F64},
+};
+EXPORT const char *shim_value(int index, int *value);
+EXPORT const char *shim_value(int index, int *value) {
+    if ((size_t)index >= sizeof values / sizeof *values) return NULL;
+    *value = values[index].value;
+    return values[index].name;
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+/* A device whose name or platform has `name` in it, "gpu", or "" for the first. What it cannot do the CPU does. */
+ENTRY(device_open, (const char *name, void **device, char *reason, size_t reason_size)) {
+#ifdef SHIM_OPENCL
+    shs_cl *cl = NULL;
+    shs_cl_options options = SHS_ZERO;
+    shs_status status;
+    options.fallback = 1;
+    options.reason = reason;
+    options.reason_size = reason_size;
+    if (!strcmp(name, "gpu")) options.kind = SHS_CL_GPU;
+    else if (*name) options.name = name;
+    status = shs_cl_create(NULL, &options, &cl);
+    if (status == SHS_NO_DEVICE && options.name) {
+        options.name = NULL, options.platform = name;
+        status = shs_cl_create(NULL, &options, &cl);
+    }
+    *device = cl;
+    return status;
+#else
+    static const char why[] = "OpenCL's headers were not here when sparsehs was compiled";
+    (void)name;
+    *device = NULL;
+    if (reason_size >= sizeof why) memcpy(reason, why, sizeof why);
+    return SHS_NO_DEVICE;
+#endif
+}
+EXPORT void shim_device_close(void *device);
+EXPORT void shim_device_close(void *device) {
+#ifdef SHIM_OPENCL
+    shs_cl_destroy((shs_cl *)device);
+#else
+    (void)device;
+#endif
+}
+EXPORT const char *shim_device_name(const void *device);
+EXPORT const char *shim_device_name(const void *device) {
+#ifdef SHIM_OPENCL
+    return shs_cl_device_name((const shs_cl *)device);
+#else
+    (void)device;
+    return "";
+#endif
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static shs_omp_options coding_of(CODING) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = sparsity;
+    o.tolerance = (shs_real)tolerance;
+    o.selection = (shs_selection)selection;
+    o.nonnegative = nonnegative;
+    o.mask = mask, o.ldm = ldm;
+    o.weights = weights, o.ldw = ldw;
+    o.skip_nan = skip_nan;
+    o.sparsity_each = sparsity_each;
+    o.tolerance_each = tolerance_each;
+    o.gram_mode = (shs_gram_mode)gram_mode;
+    o.signals_per_group = signals_per_group;
+    return o;
+}
+#define CODING_OPTIONS                                                                                                         \
+    coding_of(sparsity, tolerance, selection, nonnegative, mask, ldm, weights, ldw, skip_nan, sparsity_each, tolerance_each,   \
+              gram_mode, signals_per_group)
+
+static shs_codes codes_of(size_t m, CODES) {
+    shs_codes codes = SHS_ZERO;
+    codes.m = m, codes.stride = stride;
+    codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    return codes;
+}
+
+/* report, of 4: nonzeros, not_reached, sum2, rmse */
+ENTRY(omp, (CALL, SIGNALS, int n, const shs_real *D, int ldd, CODING, CODES, shs_real *errors2, double *report)) {
+    CONTEXT;
+    const shs_omp_options options = CODING_OPTIONS;
+    shs_codes codes = codes_of(m, stride, used, atoms, coefs);
+    shs_omp_report r;
+    shs_status status = shs_omp_ex(&ctx, p, n, D, ldd, m, Y, ldy, &options, &codes, errors2, report ? &r : NULL);
+    if (report && status == SHS_OK) {
+        report[0] = (double)r.nonzeros, report[1] = (double)r.not_reached;
+        report[2] = (double)r.sum2, report[3] = (double)r.rmse;
+    }
+    return status;
+}
+
+ENTRY(synthesize, (CALL, int p, int n, const shs_real *D, int ldd, size_t m, CODES, shs_real *Z)) {
+    CONTEXT;
+    const shs_codes codes = codes_of(m, stride, used, atoms, coefs);
+    return shs_codes_synthesize(&ctx, p, n, D, ldd, &codes, 0, m, Z, p);
+}
+
+/* history: rmse_coding, mean_atoms, atoms_used, replaced, pruned of each iteration. result, of 4: iterations, best_iteration,
+   rmse, mean_atoms. */
+ENTRY(ksvd,
+      (CALL, SIGNALS, int n, CODING, int iterations, int update, int parallel_atoms, int rounds, int start, int patch_width,
+       int patch_height, int patch_channels, uint64_t seed, int first_iteration, int replace, double prune_coherence,
+       int prune_uses, int keep, double stop_improvement, int stop_patience, double regularisation, double regularisation_decay,
+       int regularised_iterations, double incoherence, double coherence, int coherence_rounds, shs_real *D, CODES,
+       double *history, double *result)) {
+    CONTEXT;
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_codes codes = codes_of(m, stride, used, atoms, coefs);
+    shs_status status;
+    int i;
+    o.iterations = iterations;
+    o.coding = CODING_OPTIONS;
+    o.update = (shs_update)update;
+    o.parallel_atoms = parallel_atoms;
+    o.rounds = rounds;
+    o.start = (shs_start)start;
+    o.patch_width = patch_width, o.patch_height = patch_height, o.patch_channels = patch_channels;
+    o.seed = seed;
+    o.first_iteration = first_iteration;
+    o.replace = (shs_replace)replace;
+    o.prune_coherence = (shs_real)prune_coherence;
+    o.prune_uses = prune_uses;
+    o.keep = (shs_keep)keep;
+    o.stop_improvement = stop_improvement, o.stop_patience = stop_patience;
+    o.regularisation = (shs_real)regularisation, o.regularisation_decay = (shs_real)regularisation_decay;
+    o.regularised_iterations = regularised_iterations;
+    o.incoherence = (shs_real)incoherence;
+    o.coherence = (shs_real)coherence, o.coherence_rounds = coherence_rounds;
+    if (iterations > 0) {
+        report.history = (shs_ksvd_record *)calloc((size_t)iterations, sizeof *report.history);
+        if (!report.history) return SHS_NO_MEMORY;
+    }
+    status = shs_ksvd_ex(&ctx, p, n, m, Y, ldy, &o, D, p, used ? &codes : NULL, &report);
+    for (i = 0; (status == SHS_OK || status == SHS_CANCELLED) && i < report.iterations && i < iterations; i++) {
+        const shs_ksvd_record *r = &report.history[i];
+        history[5 * i] = (double)r->rmse_coding, history[5 * i + 1] = (double)r->mean_atoms;
+        history[5 * i + 2] = r->atoms_used, history[5 * i + 3] = r->replaced, history[5 * i + 4] = r->pruned;
+    }
+    result[0] = report.iterations, result[1] = report.best_iteration;
+    result[2] = (double)report.rmse, result[3] = (double)report.mean_atoms;
+    free(report.history);
+    return status;
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+static shs_image image_of(IMAGE) {
+    shs_image image = SHS_ZERO;
+    image.pixels = pixels, image.type = (shs_type)type;
+    image.width = width, image.height = height, image.channels = channels;
+    image.row_stride = row_stride;
+    return image;
+}
+#define THE_IMAGE const shs_image image = image_of(pixels, type, width, height, channels, row_stride)
+
+static shs_patches patches_of(PATCHES) {
+    shs_patches set = SHS_ZERO;
+    set.width = patch_width, set.height = patch_height;
+    set.mode = (shs_patch_mode)mode;
+    set.step_x = step_x, set.step_y = step_y;
+    set.count = count, set.seed = seed;
+    set.keep_mean = keep_mean, set.unit_norm = unit_norm;
+    return set;
+}
+#define THE_PATCHES                                                                                                            \
+    const shs_patches set = patches_of(patch_width, patch_height, mode, step_x, step_y, count, seed, keep_mean, unit_norm)
+
+ENTRY(patches_count, (IMAGE, PATCHES, size_t *m, int *p)) {
+    THE_IMAGE;
+    THE_PATCHES;
+    *m = shs_patches_count(&image, &set, p);
+    return *m ? SHS_OK : SHS_BAD_PATCHES;
+}
+
+ENTRY(patches_get, (CALL, IMAGE, PATCHES, size_t m, int p, shs_real *Y, shs_real *means)) {
+    CONTEXT;
+    THE_IMAGE;
+    THE_PATCHES;
+    return shs_patches_get(&ctx, &image, &set, 0, m, Y, p, means, NULL);
+}
+
+ENTRY(approximate, (CALL, IMAGE, PATCHES, int p, int n, const shs_real *D, CODING, double lambda, shs_real *out)) {
+    CONTEXT;
+    THE_IMAGE;
+    THE_PATCHES;
+    const shs_omp_options options = CODING_OPTIONS;
+    return shs_patches_approximate(&ctx, &image, &set, n, D, p, &options, (shs_real)lambda, out, NULL);
+}
+
+ENTRY(noise_sigma, (CALL, IMAGE, double *sigma, int *guess)) {
+    CONTEXT;
+    THE_IMAGE;
+    shs_noise noise;
+    shs_status status = shs_noise_sigma(&ctx, &image, &noise);
+    if (status == SHS_OK) *sigma = (double)noise.sigma, *guess = noise.guess;
+    return status;
+}
+
+/* ---- cubes ------------------------------------------------------------------------------------------------------- */
+
+static shs_cube cube_of(CUBE) {
+    shs_cube cube = SHS_ZERO;
+    cube.pixels = pixels, cube.type = (shs_type)type;
+    cube.samples = samples, cube.lines = lines, cube.bands = bands;
+    cube.sample_stride = sample_stride, cube.line_stride = line_stride, cube.band_stride = band_stride;
+    cube.swap_bytes = swap_bytes;
+    cube.mask = valid;
+    cube.has_nodata = has_nodata, cube.nodata = nodata;
+    return cube;
+}
+#define THE_CUBE                                                                                                               \
+    const shs_cube cube = cube_of(pixels, type, samples, lines, bands, sample_stride, line_stride, band_stride, swap_bytes,    \
+                                  valid, has_nodata, nodata)
+
+/* A model as a file in memory, which is what Python keeps of it. */
+typedef struct shim_bytes {
+    unsigned char *bytes;
+    size_t size, at;
+} shim_bytes;
+
+static int append(void *user, const void *bytes, size_t count) {
+    shim_bytes *b = (shim_bytes *)user;
+    unsigned char *more = (unsigned char *)realloc(b->bytes, b->size + count + 1);
+    if (!more) return 1;
+    memcpy(more + b->size, bytes, count);
+    b->bytes = more;
+    b->size += count;
+    return 0;
+}
+
+static int fetch(void *user, void *bytes, size_t count) {
+    shim_bytes *b = (shim_bytes *)user;
+    if (count > b->size - b->at) return 1;
+    memcpy(bytes, b->bytes + b->at, count);
+    b->at += count;
+    return 0;
+}
+
+/* *file is to be given back by shim_free. */
+ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenvalue_at_least, int correlation, int divisor,
+            int precise, int neighbours, int noise_residual, const double *noise, int skip, int contrast, int approach,
+            int route, int iterations, double tolerance, int plain_steps, int restarts, int random_start, const double *start,
+            uint64_t seed, int order, void **file, size_t *size)) {
+    CONTEXT;
+    THE_CUBE;
+    shs_model model = SHS_ZERO;
+    shim_bytes made = SHS_ZERO;
+    shs_pca_options o = SHS_ZERO;
+    shs_ica_options i = SHS_ZERO;
+    shs_status status;
+    model.kind = (shs_model_kind)kind;
+    o.components = i.components = components;
+    o.variance = variance;
+    o.eigenvalue_at_least = i.eigenvalue_at_least = eigenvalue_at_least;
+    o.correlation = correlation;
+    o.divisor = i.divisor = (shs_divisor)divisor;
+    o.precise = i.precise = (shs_precision)precise;
+    o.neighbours = (shs_neighbours)neighbours;
+    o.noise_residual = noise_residual;
+    o.noise = noise;
+    o.skip = skip;
+    i.contrast = (shs_contrast)contrast;
+    i.approach = (shs_ica_approach)approach;
+    i.route = (shs_ica_route)route;
+    i.iterations = iterations, i.tolerance = tolerance;
+    i.plain_steps = plain_steps;
+    i.restarts = restarts;
+    i.random_start = random_start;
+    i.start = start;
+    i.seed = seed;
+    i.order = (shs_ica_order)order;
+    status = kind == SHS_MODEL_ICA   ? shs_ica_fit(&ctx, &cube, &i, &model.ica)
+             : kind == SHS_MODEL_MNF ? shs_mnf_fit(&ctx, &cube, &o, &model.pca)
+             : kind == SHS_MODEL_RX  ? shs_rx_fit(&ctx, &cube, &o, &model.pca)
+                                     : shs_pca_fit(&ctx, &cube, &o, &model.pca);
+    if (status == SHS_OK) {
+        status = shs_model_save(&model, append, &made);
+        if (status == SHS_WRITE_FAILED) status = SHS_NO_MEMORY;
+        shs_pca_free(&ctx, &model.pca);
+        shs_ica_free(&ctx, &model.ica);
+    }
+    if (status != SHS_OK) free(made.bytes), memset(&made, 0, sizeof made);
+    *file = made.bytes;
+    *size = made.size;
+    return status;
+}
+
+/* way: 0 = to components or scores, 1 = the way back, 2 = rebuilt from `components` of them. */
+ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components, void *out, int out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    shs_model model = SHS_ZERO;
+    shim_bytes from = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_status status;
+    from.bytes = (unsigned char *)malloc(size ? size : 1);
+    if (!from.bytes) return SHS_NO_MEMORY;
+    memcpy(from.bytes, file, size);
+    from.size = size;
+    status = shs_model_load(&ctx, fetch, &from, &model);
+    free(from.bytes);
+    if (status != SHS_OK) return status;
+    sink.pixels = out, sink.type = (shs_type)out_type, sink.interleave = SHS_INTERLEAVE_BIP;
+    if (model.kind == SHS_MODEL_RX) status = way ? SHS_UNSUPPORTED : shs_rx_transform(&ctx, &model.pca, &cube, &sink);
+    else if (model.kind == SHS_MODEL_ICA)
+        status = way == 0   ? shs_ica_transform(&ctx, &model.ica, &cube, &sink)
+                 : way == 1 ? shs_ica_inverse(&ctx, &model.ica, &cube, &sink)
+                            : SHS_UNSUPPORTED;
+    else
+        status = way == 0   ? shs_pca_transform(&ctx, &model.pca, &cube, &sink)
+                 : way == 1 ? shs_pca_inverse(&ctx, &model.pca, &cube, &sink)
+                            : shs_pca_denoise(&ctx, &model.pca, components, &cube, &sink);
+    shs_model_free(&ctx, &model);
+    return status;
+}

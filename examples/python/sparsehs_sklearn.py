@@ -1,0 +1,158 @@
+"""sparsehs as scikit-learn's estimators: KSVD, PCA, MNF, ICA and RX of matrices (samples, features), for pipelines and searches.
+Parameters are those of sparsehs.py; a cube is given as cube.reshape(-1, bands)."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+import sparsehs
+
+try:  # from 1.6 on a function
+    from sklearn.utils.validation import validate_data
+except ImportError:
+    def validate_data(estimator, X, **options):
+        return estimator._validate_data(X, **options)
+
+
+class _Estimator(TransformerMixin, BaseEstimator):
+    def _checked(self, X, fitting):
+        if not fitting:
+            check_is_fitted(self)
+        return validate_data(self, X, reset=fitting, dtype=[np.float64, np.float32], ensure_min_samples=2 if fitting else 1)
+
+    def _work(self):
+        return dict(threads=self.threads, progress=self.progress, device=self.device)
+
+    def _more_tags(self):
+        return {"preserves_dtype": [np.float64, np.float32]}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def get_feature_names_out(self, input_features=None):
+        check_is_fitted(self)
+        return np.array(["%s%d" % (type(self).__name__.lower(), i) for i in range(self._n_features_out)], object)
+
+
+class KSVD(_Estimator):
+    """A dictionary and sparse codes over it: components_ (n_components, features). n_components None: twice as many atoms as features;
+    sparsity None: a tenth of the features, or with a tolerance as many as it takes. transform returns a dense matrix, or with
+    sparse_output one of scipy.sparse."""
+
+    def __init__(self, n_components=None, sparsity=None, tolerance=0.0, iterations=10, update="aksvd", parallel_atoms=1,
+                 start="signals", seed=0, sparse_output=False, threads=0, progress=None, device=None):
+        self.n_components, self.sparsity, self.tolerance = n_components, sparsity, tolerance
+        self.iterations, self.update, self.parallel_atoms = iterations, update, parallel_atoms
+        self.start, self.seed, self.sparse_output = start, seed, sparse_output
+        self.threads, self.progress, self.device = threads, progress, device
+
+    def fit(self, X, y=None):
+        X = self._checked(X, True)
+        self.n_components_ = 2 * X.shape[1] if self.n_components is None else self.n_components
+        learnt = sparsehs.ksvd(X, self.n_components_, self.sparsity, self.iterations, tolerance=self.tolerance,
+                               update=self.update, parallel_atoms=self.parallel_atoms, start=self.start, seed=self.seed,
+                               **self._work())
+        self.components_, self.error_, self.history_, self.n_iter_ = learnt.D, learnt.rmse, learnt.history, learnt.iterations
+        return self
+
+    def transform(self, X):
+        X = self._checked(X, False)
+        sparsity = self.sparsity or (None if self.tolerance else max(1, X.shape[1] // 10))
+        codes = sparsehs.omp(self.components_, X, sparsity, self.tolerance, **self._work())
+        return codes.tocsr() if self.sparse_output else codes.toarray()
+
+    def inverse_transform(self, X):
+        check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return X @ self.components_.astype(X.dtype, copy=False)
+
+
+class _Components(_Estimator):
+    def _fit(self, kind, cube, **options):
+        self.model_ = sparsehs.fit(kind, cube, self.n_components, **options, **self._work())
+        self.n_components_, self.mean_ = self.model_.components, self.model_.mean
+        return self
+
+    def transform(self, X):
+        return self.model_.transform(self._checked(X, False), **self._work())
+
+    def inverse_transform(self, X):
+        check_is_fitted(self)
+        return self.model_.inverse_transform(check_array(X, dtype=[np.float64, np.float32]), **self._work())
+
+
+class PCA(_Components):
+    """Principal components: components_ (n_components, features), explained_variance_, explained_variance_ratio_, mean_."""
+
+    def __init__(self, n_components=None, correlation=False, divisor="n-1", threads=0, progress=None, device=None):
+        self.n_components, self.correlation, self.divisor = n_components, correlation, divisor
+        self.threads, self.progress, self.device = threads, progress, device
+
+    def fit(self, X, y=None):
+        self._fit("pca", self._checked(X, True), correlation=int(self.correlation), divisor=self.divisor)
+        self.components_ = self.model_.vectors
+        self.explained_variance_ = self.model_.eigenvalues[:self.n_components_]
+        total = self.model_.total_variance
+        self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else np.zeros(self.n_components_)
+        return self
+
+
+class MNF(_Components):
+    """Minimum noise fractions of the pixels of an image, line after line of `samples` (None: one line): the noise is what neighbours
+    in a line differ by, unless `noise`, its covariance, is known. signal_to_noise_: eigenvalue - 1."""
+
+    def __init__(self, n_components=None, samples=None, noise=None, threads=0, progress=None, device=None):
+        self.n_components, self.samples, self.noise = n_components, samples, noise
+        self.threads, self.progress, self.device = threads, progress, device
+
+    def fit(self, X, y=None):
+        X = self._checked(X, True)
+        samples = len(X) if self.samples is None else self.samples
+        if samples < 1 or len(X) % samples:
+            raise ValueError("samples: %r for %d pixels" % (self.samples, len(X)))
+        self._fit("mnf", X.reshape(-1, samples, X.shape[1]), noise=self.noise)
+        self.signal_to_noise_ = self.model_.eigenvalues[:self.n_components_] - 1
+        return self
+
+
+class ICA(_Components):
+    """Independent components by FastICA: components_ (n_components, features), mixing_ (features, n_components), mean_; converged_."""
+
+    def __init__(self, n_components=None, contrast="pow3", approach="symmetric", iterations=200, tolerance=0.0, seed=0, threads=0,
+                 progress=None, device=None):
+        self.n_components, self.contrast, self.approach = n_components, contrast, approach
+        self.iterations, self.tolerance, self.seed = iterations, tolerance, seed
+        self.threads, self.progress, self.device = threads, progress, device
+
+    def fit(self, X, y=None):
+        self._fit("ica", self._checked(X, True), contrast=self.contrast, approach=self.approach, iterations=self.iterations,
+                  tolerance=float(self.tolerance), seed=self.seed)
+        self.components_, self.mixing_ = self.model_.unmixing, self.model_.mixing.T
+        self.converged_, self.n_iter_ = self.model_.converged, int(self.model_.reports[:, 0].max())
+        return self
+
+
+class RX(_Components):
+    """Anomaly scores: transform returns (samples, 1), score_samples their negative as scikit-learn's outlier detectors do."""
+
+    def __init__(self, n_components=None, skip=0, threads=0, progress=None, device=None):
+        self.n_components, self.skip = n_components, skip
+        self.threads, self.progress, self.device = threads, progress, device
+
+    def fit(self, X, y=None):
+        return self._fit("rx", self._checked(X, True), skip=self.skip)
+
+    @property
+    def _n_features_out(self):
+        return 1
+
+    def score_samples(self, X):
+        return -self.transform(X)[:, 0]
+
+    inverse_transform = property()  # scores have no way back

@@ -1,0 +1,521 @@
+"""make test-python: examples/python against scikit-learn, MDP, Spectral Python and plain NumPy, and what goes wrong there."""
+
+import _thread
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PYTHON = os.path.join(ROOT, "examples", "python")
+sys.path.insert(0, PYTHON)
+import sparsehs  # noqa: E402
+
+REALS = [np.float32, np.float64]
+EPS = {np.float32: 2e-4, np.float64: 1e-10}
+
+
+def planted(m=600, p=24, n=48, s=3, seed=1, real=np.float64):
+    """Signals of s atoms each, the dictionary, both in rows."""
+    rng = np.random.default_rng(seed)
+    D = rng.standard_normal((n, p))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    X = np.zeros((m, n))
+    for x in X:
+        x[rng.choice(n, s, replace=False)] = rng.standard_normal(s) + np.sign(rng.standard_normal(s))
+    return (X @ D).astype(real), D.astype(real), X
+
+
+def scene(lines=40, samples=50, bands=12, seed=2, real=np.float64):
+    """A cube of smooth materials with noise that differs from band to band."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:lines, :samples]
+    maps = np.stack([np.sin(x / 7) + 1, np.cos(y / 5) + 1, np.exp(-((x - 20) ** 2 + (y - 15) ** 2) / 90)], -1)
+    cube = 100 * maps @ rng.random((3, bands)) + rng.standard_normal((lines, samples, bands)) * np.linspace(0.5, 4, bands)
+    return (cube + 50).astype(real)
+
+
+def picture(height=64, width=80, seed=3, sigma=20):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:height, :width]
+    clean = 128 + 60 * np.sign(np.sin(x / 5 + y / 9)) + 30 * np.sin(y / 4)
+    return clean, clean + rng.normal(0, sigma, clean.shape)
+
+
+def same_up_to_sign(a, b, tolerance):
+    """Columns of a and b are the same but for their signs."""
+    for one, other in zip(a.T, b.T):
+        size = np.abs(other).max()
+        assert min(np.abs(one - other).max(), np.abs(one + other).max()) <= tolerance * size
+
+
+# ---- signals -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("real", REALS)
+def test_omp_is_that_of_sklearn(real):
+    from sklearn.linear_model import orthogonal_mp
+    Y, D, _ = planted(real=real)
+    codes = sparsehs.omp(D, Y, 3, errors=True)
+    theirs = orthogonal_mp(D.T.astype(float), Y.T.astype(float), n_nonzero_coefs=3).T
+    assert codes.coefs.dtype == real
+    differ = np.abs(codes.toarray() - theirs).max(axis=1) > 1e-3
+    assert differ.mean() < 0.01  # where two atoms fit equally well either may be chosen
+    assert np.allclose(codes.tocsr().toarray(), codes.toarray())
+    assert np.allclose(codes.decode(D), codes.toarray() @ D, atol=EPS[real])
+    errors2 = ((Y.astype(float) - codes.toarray() @ D.astype(float)) ** 2).sum(axis=1)
+    assert np.allclose(codes.errors2, errors2, atol=EPS[real])
+    assert codes.report["nonzeros"] == codes.used.sum()
+
+
+def test_omp_reaches_its_tolerance():
+    Y, D, _ = planted()
+    codes = sparsehs.omp(D, Y, tolerance=0.3)
+    assert np.all(np.linalg.norm(Y - codes.decode(D), axis=1) <= 0.3)
+    each = np.linspace(0.1, 1, len(Y))
+    codes = sparsehs.omp(D, Y, tolerance_each=each)
+    assert np.all(np.linalg.norm(Y - codes.decode(D), axis=1) <= each)
+    limits = np.arange(len(Y)) % 5
+    assert np.all(sparsehs.omp(D, Y, sparsity_each=limits).used <= limits)
+
+
+def test_options_of_coding():
+    Y, D, _ = planted()
+    assert np.all(sparsehs.omp(D, Y, 3, nonnegative=True).coefs >= 0)
+    best = [np.linalg.norm(Y - sparsehs.omp(D, Y, 3, selection=rule).decode(D)) for rule in ("omp", "OLS")]
+    assert best[1] <= best[0] * 1.05
+    there = np.random.default_rng(0).random(Y.shape) > 0.2
+    holes = np.where(there, Y, np.nan)
+    by_mask, by_nan = sparsehs.omp(D, Y, 3, mask=there), sparsehs.omp(D, holes, 3, skip_nan=True)
+    assert np.array_equal(by_mask.coefs, by_nan.coefs)
+    assert np.array_equal(by_mask.coefs, sparsehs.omp(D, Y, 3, weights=there.astype(float)).coefs)
+    sparsehs.omp(D, Y, 3, weights=np.linspace(1, 2, Y.shape[1]))
+
+
+def test_every_layout_gives_the_same_codes():
+    Y, D, _ = planted()
+    want = sparsehs.omp(D, Y, 3)
+    wide = np.zeros((len(Y) * 2, Y.shape[1] + 5))
+    wide[::2, :-5] = Y
+    fixed = Y.copy()
+    fixed.flags.writeable = False
+    odd = np.frombuffer(b"x" + Y.tobytes(), np.uint8)[1:].view(Y.dtype).reshape(Y.shape)
+    for other in (np.asfortranarray(Y), wide[::2, :-5], Y[::-1][::-1], fixed, Y.astype(">f8"), odd, Y.tolist()):
+        codes = sparsehs.omp(np.asfortranarray(D), other, 3)
+        assert np.array_equal(codes.atoms, want.atoms) and np.array_equal(codes.coefs, want.coefs)
+    assert np.array_equal(sparsehs.omp(D, Y[::-1], 3).atoms, want.atoms[::-1])
+    # Few signals take another way, to rounding.
+    assert np.allclose(sparsehs.omp(D, np.broadcast_to(Y[0], (4, Y.shape[1])), 3).coefs, want.coefs[[0] * 4])
+    assert np.allclose(sparsehs.omp(D, Y[:1], 3).coefs, want.coefs[:1])
+    assert len(sparsehs.omp(D, Y[:0], 3)) == 0
+    assert np.array_equal(fixed, Y)
+
+
+def test_nothing_is_copied_that_can_be_read_in_place():
+    wide = np.zeros((100, 40), np.float32)
+    for a in (wide, wide[::3], wide[:, :30], wide[5:, 7:20]):
+        found, ld = sparsehs._rows(a, "a", np.float32)
+        assert np.shares_memory(found, a) and ld == a.strides[0] // 4
+    cube = np.zeros((6, 7, 8), np.int16)
+    for c in (cube, cube.transpose(1, 2, 0), cube[::2, ::-1, 1:5], cube.astype(">i2")):
+        _, found, _ = sparsehs._cube(c)
+        assert np.shares_memory(found, c)
+
+
+def test_threads_change_no_bit():
+    Y, D, _ = planted(real=np.float32)
+    for threads in 1, 2, 3:
+        assert np.array_equal(sparsehs.omp(D, Y, 3, threads=threads).coefs, sparsehs.omp(D, Y, 3).coefs)
+    assert np.array_equal(sparsehs.ksvd(Y, 30, 3, 3, threads=1).D, sparsehs.ksvd(Y, 30, 3, 3, threads=2).D)
+
+
+def test_calls_from_several_threads():
+    Y, D, _ = planted()
+    want, got = sparsehs.omp(D, Y, 3).coefs, []
+    jobs = [threading.Thread(target=lambda: got.append(sparsehs.omp(D, Y, 3).coefs)) for _ in range(4)]
+    [job.start() for job in jobs]
+    [job.join() for job in jobs]
+    assert len(got) == 4 and all(np.array_equal(one, want) for one in got)
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_ksvd_finds_the_planted_atoms(real):
+    Y, D, _ = planted(m=4000, p=20, n=30, real=real)
+    learnt = sparsehs.ksvd(Y, 30, 3, 40, seed=5, codes=True)
+    found = np.abs(learnt.D @ D.T).max(axis=0)
+    assert (found > 0.99).mean() > 0.9
+    assert learnt.D.dtype == real and np.allclose(np.linalg.norm(learnt.D, axis=1), 1, atol=1e-4)
+    assert learnt.iterations == len(learnt.history["rmse_coding"]) == 40
+    assert np.isclose(np.sqrt(((Y - learnt.codes.decode(learnt.D)) ** 2).mean()), learnt.rmse, rtol=1e-3)
+    again = sparsehs.ksvd(Y, 30, 3, 1, start=learnt.D)
+    assert again.history["rmse_coding"][0] <= learnt.rmse * 1.2
+
+
+def test_ksvd_is_no_worse_than_sklearn():
+    from sklearn.decomposition import MiniBatchDictionaryLearning
+    from sklearn.linear_model import orthogonal_mp
+    _, noisy = picture()
+    Y, _ = sparsehs.patches(noisy, 6, 1000)
+    theirs = MiniBatchDictionaryLearning(40, max_iter=10, batch_size=64, random_state=0).fit(Y).components_
+    theirs = theirs / np.maximum(np.linalg.norm(theirs, axis=1, keepdims=True), 1e-12)
+    error = np.linalg.norm(Y.T - theirs.T @ orthogonal_mp(theirs.T, Y.T, n_nonzero_coefs=3))
+    assert sparsehs.ksvd(Y, 40, 3, 20).rmse * np.sqrt(Y.size) < error
+
+
+@pytest.mark.parametrize("update", ["aksvd", "sgk", "ksvd", "nsgk", "mod"])
+def test_each_update(update):
+    Y, _, _ = planted()
+    learnt = sparsehs.ksvd(Y, 40, 3, 8, update=update, parallel_atoms=4)
+    assert learnt.rmse < learnt.history["rmse_coding"][0]
+
+
+# ---- what goes wrong ---------------------------------------------------------------------------------------------------------
+
+def test_errors_say_what_the_library_says():
+    Y, D, _ = planted()
+    Y[3, 4] = np.nan
+    with pytest.raises(ValueError, match="signals: one holds NaN or infinity") as caught:
+        sparsehs.omp(D, Y, 3)
+    assert caught.value.status == "SHS_SIGNALS_NOT_FINITE" and isinstance(caught.value, sparsehs.Error)
+    Y[3, 4] = 0
+    for wrong, kind in ((lambda: sparsehs.omp(D[:, 1:], Y, 3), ValueError), (lambda: sparsehs.omp(D, Y[0], 3), ValueError),
+                        (lambda: sparsehs.omp(D, Y, -1), ValueError), (lambda: sparsehs.omp(D, Y, 2.5), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, tolerance=-1), ValueError),
+                        (lambda: sparsehs.omp(D, Y + 1j, 3), TypeError),
+                        (lambda: sparsehs.omp(D, np.ma.masked_less(Y, 0), 3), TypeError),
+                        (lambda: sparsehs.omp(D, [["a"]], 3), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, sparsty=2), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, coefs=Y), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, selection="best"), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, nonnegative="yes"), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, mask=Y[1:] > 0), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, weights=-np.ones_like(Y)), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 0, 3), ValueError), (lambda: sparsehs.ksvd(Y, "all", 3), TypeError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, start=D), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, progress="yes"), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, threads=-1), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, threads=2**40), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, device="no such device"), sparsehs.Error),
+                        (lambda: sparsehs.pca(np.zeros((3, 4, 0))), ValueError),
+                        (lambda: sparsehs.pca(np.zeros(3)), ValueError), (lambda: sparsehs.pca(scene(), 13), ValueError),
+                        (lambda: sparsehs.fit("pcb", scene()), ValueError),
+                        (lambda: sparsehs.pca(scene(), valid=np.ones(3)), ValueError),
+                        (lambda: sparsehs.denoise(np.zeros((3, 3)), 5), ValueError),
+                        (lambda: sparsehs.denoise(np.full((20, 20), np.inf), 5), ValueError),
+                        (lambda: sparsehs.denoise(np.zeros((20, 20)), -5), ValueError),
+                        (lambda: sparsehs.Model(b"SHSmodel"), ValueError)):
+        with pytest.raises(kind):
+            wrong()
+
+
+def test_what_c_writes_has_the_type_that_it_says():
+    library, parameter = sparsehs._float, ("Z", False, "shs_real", "*")
+    with pytest.raises(TypeError):
+        library.argument(parameter, np.zeros(3))
+    fixed = np.zeros(3, np.float32)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError):
+        library.argument(parameter, fixed)
+
+
+def test_progress_is_told_and_can_stop():
+    Y, _, _ = planted(m=4000)
+    told = []
+    sparsehs.ksvd(Y, 60, 4, 30, progress=lambda *what: told.append(what))
+    assert told and all(isinstance(phase, str) and step <= steps for phase, step, steps, error in told)
+    with pytest.raises(sparsehs.Cancelled, match="cancelled") as caught:
+        sparsehs.ksvd(Y, 60, 4, 30, progress=lambda *what: True)
+    assert caught.value.best.D.shape == (60, Y.shape[1])
+    with pytest.raises(sparsehs.Cancelled):
+        sparsehs.omp(Y[:60], Y, 4, progress=lambda *what: True)
+    with pytest.raises(ZeroDivisionError):
+        sparsehs.ksvd(Y, 60, 4, 30, progress=lambda *what: 1 / 0)
+
+
+def test_progress_by_tqdm(capsys):
+    Y, _, _ = planted()
+    pytest.importorskip("tqdm")
+    sparsehs.ksvd(Y, 40, 3, 5, progress=True)
+    assert "it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("way", ["signal", "interrupt_main"])
+def test_keyboard_interrupt_stops(way):
+    Y, _, _ = planted(m=20000, p=64, n=128, s=6, real=np.float32)
+    stop = (lambda: os.kill(os.getpid(), signal.SIGINT)) if way == "signal" else _thread.interrupt_main
+    for delay in 0.3, 0.31, 0.37:
+        timer = threading.Timer(delay, stop)
+        timer.start()
+        start = time.time()
+        with pytest.raises(KeyboardInterrupt):
+            sparsehs.ksvd(Y, 256, 8, 100000)
+        assert time.time() - start < 20
+        timer.join()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def imported(**environment):
+    return subprocess.run([sys.executable, "-c", "import sparsehs; print(sparsehs.build_info())"], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=PYTHON, **environment))
+
+
+def test_what_the_import_says(tmp_path):
+    said = imported(SPARSEHS_CACHE=str(tmp_path), SPARSEHS_CC="no-such-compiler").stderr
+    assert "ImportError: sparsehs: no C compiler: SPARSEHS_CC=no-such-compiler is not found" in said
+    said = imported(SPARSEHS_CACHE=str(tmp_path), SPARSEHS_CC="", PATH="").stderr
+    assert "neither cc nor gcc nor clang is there" in said
+    said = imported(SPARSEHS_CACHE=str(tmp_path), SPARSEHS_CFLAGS="-no-such-flag").stderr
+    assert "ImportError" in said and "no-such-flag" in said
+    assert not os.listdir(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("")
+    assert "SPARSEHS_CACHE names another folder" in imported(SPARSEHS_CACHE=str(file / "folder")).stderr
+    again = imported()
+    assert again.returncode == 0 and "compiling" not in again.stderr and "double" in again.stdout
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------------------------
+
+def psnr(a, b):
+    return 10 * np.log10(255 ** 2 / np.mean((np.asarray(a, float) - b) ** 2))
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_denoising_helps(real):
+    clean, noisy = picture()
+    out = sparsehs.denoise(noisy.astype(real), 20, atoms=64, iterations=8)
+    assert out.dtype == real and out.shape == noisy.shape
+    assert psnr(out, clean) > psnr(noisy, clean) + 5
+    slope = np.add.outer(np.arange(128.0), np.arange(128.0)) + np.random.default_rng(0).normal(0, 20, (128, 128))
+    sigma, guess = sparsehs.noise_sigma(slope.astype(real))
+    assert abs(sigma - 20) < 3 and not guess  # the README says: within 15 %
+
+
+def test_pictures_of_every_kind():
+    _, noisy = picture()
+    small = dict(sigma=20, atoms=32, iterations=2)
+    levels = np.clip(noisy, 0, 255).astype(np.uint8)
+    want = sparsehs.denoise(levels.astype(np.float32), **small)
+    assert np.array_equal(sparsehs.denoise(levels, **small), want)
+    frame = np.zeros((100, 100), np.uint8)
+    frame[10:74, 10:90] = levels
+    assert np.array_equal(sparsehs.denoise(frame[10:74, 10:90], **small), want)
+    assert np.array_equal(sparsehs.denoise(np.asfortranarray(levels), **small), want)
+    assert np.array_equal(sparsehs.denoise(levels.astype(np.int64), **small).dtype, np.float64)
+    colour = np.stack([levels, levels[::-1], levels // 2], -1)
+    assert sparsehs.denoise(colour, **small).shape == colour.shape
+    learnt = sparsehs.ksvd(sparsehs.patches(levels)[0], 32, 3, 2).D
+    assert sparsehs.denoise(levels, 20, dictionary=learnt).shape == levels.shape
+
+
+def test_denoising_is_that_of_the_program(tmp_path):
+    program = os.path.join(ROOT, "build", "denoise")
+    if not os.path.exists(program):
+        pytest.skip("build/denoise is not here")
+    run = lambda *what: subprocess.run([program, *map(str, what)], check=True, cwd=tmp_path, capture_output=True)  # noqa: E731
+    run("--draw", "clean.pgm")
+    run("clean.pgm", "out.pgm", "--sigma", 20, "--iterations", 3, "--atoms", 64)
+    read = lambda name: np.frombuffer((tmp_path / name).read_bytes()[-256 * 256:], np.uint8).reshape(256, 256)  # noqa: E731
+    ours = sparsehs.denoise(read("clean.pgm"), 20, iterations=3, atoms=64)
+    assert np.abs(np.clip(np.round(ours), 0, 255) - read("out.pgm")).max() <= 1
+
+
+def test_patches_are_those_of_numpy():
+    _, noisy = picture(20, 24)
+    Y, means = sparsehs.patches(noisy, 5, keep_mean=True)
+    theirs = np.lib.stride_tricks.sliding_window_view(noisy, (5, 5)).reshape(-1, 25)
+    assert np.array_equal(Y, theirs)
+    Y, means = sparsehs.patches(noisy, 5)
+    assert np.allclose(Y + means, theirs)
+    assert sparsehs.patches(noisy, 5, 77, seed=4)[0].shape == (77, 25)
+
+
+# ---- cubes -------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("real", REALS)
+def test_pca_is_that_of_sklearn_and_spectral_python(real):
+    import sklearn.decomposition
+    import spectral
+    cube = scene(real=real)
+    components, model = sparsehs.pca(cube, 4, divisor="n-1")
+    flat = cube.reshape(-1, cube.shape[2]).astype(float)
+    theirs = sklearn.decomposition.PCA(4).fit(flat)
+    assert np.allclose(model.eigenvalues[:4], theirs.explained_variance_, rtol=1e-6)
+    same_up_to_sign(components.reshape(-1, 4)[:, :3].astype(float), theirs.transform(flat)[:, :3], 1e-5)
+    spy = spectral.principal_components(cube.astype(float))
+    assert np.allclose(model.eigenvalues[:4], spy.eigenvalues[:4], rtol=1e-6)
+    same_up_to_sign(model.vectors.T[:, :3], spy.eigenvectors[:, :3], 1e-6)
+    assert np.allclose(model.inverse_transform(components), model.denoise(cube), rtol=1e-5)
+
+
+def test_cubes_of_every_type_and_layout():
+    cube = np.round(scene() * 10)
+    want = sparsehs.fit("pca", cube, 3)
+    layouts = [lambda a: a, np.asfortranarray, lambda a: np.ascontiguousarray(a.transpose(2, 0, 1)).transpose(1, 2, 0),
+               lambda a: np.ascontiguousarray(a.transpose(0, 2, 1)).transpose(0, 2, 1), lambda a: a[::-1, ::-1].copy()[::-1, ::-1]]
+    for kind in "u2", ">u2", "i2", "i4", ">i4", "u4", "f4", ">f4", "f8", ">f8", "i8", "u8":
+        for layout in layouts:
+            given = layout(cube.astype(kind))
+            given.flags.writeable = False
+            model = sparsehs.fit("pca", given, 3)
+            assert np.allclose(model.eigenvalues, want.eigenvalues, rtol=1e-9) and np.allclose(model.mean, want.mean)
+    every = scene()[::2, ::3, ::4]
+    assert np.allclose(sparsehs.fit("pca", every).eigenvalues, sparsehs.fit("pca", every.copy()).eigenvalues)
+    assert np.allclose(sparsehs.fit("pca", cube.reshape(-1, 12), 3).eigenvalues, want.eigenvalues)
+    assert sparsehs.pca(cube.astype(np.uint8), 2)[0].dtype == np.float32
+
+
+def test_pixels_that_are_missing():
+    cube, valid = scene(), np.random.default_rng(0).random((40, 50)) > 0.3
+    want = sparsehs.fit("pca", cube[valid])
+    marked, holes = cube.copy(), cube.copy()
+    marked[~valid, 3], holes[~valid, 5] = -9999, np.nan
+    for model in sparsehs.fit("pca", cube, valid=valid), sparsehs.fit("pca", marked, nodata=-9999), sparsehs.fit("pca", holes):
+        assert model.count == valid.sum() and np.allclose(model.eigenvalues, want.eigenvalues)
+    assert np.array_equal(np.isnan(sparsehs.rx(cube, valid=valid)), ~valid)
+
+
+def test_mnf_is_that_of_spectral_python():
+    import spectral
+    cube = scene()
+    noise = spectral.noise_from_diffs(cube, direction="right")
+    stats = spectral.calc_stats(cube)
+    theirs = spectral.mnf(stats, noise)
+    ratio = np.sort(theirs.napc.eigenvalues)[::-1]
+    model = sparsehs.fit("mnf", cube, divisor="n-1", noise=noise.cov)
+    assert np.allclose(model.eigenvalues[:3], ratio[:3], rtol=1e-3)
+    own = sparsehs.fit("mnf", cube)
+    assert np.allclose(own.eigenvalues[:3], ratio[:3], rtol=0.05)
+    components, model = sparsehs.mnf(cube, 3)
+    assert np.abs(model.inverse_transform(components) - cube).std() < 4
+
+
+def test_rx_is_that_of_spectral_python():
+    import spectral
+    cube = scene()
+    cube[7, 9] += 60
+    scores = sparsehs.rx(cube, divisor="n-1")
+    theirs = spectral.rx(cube)
+    assert np.allclose(scores, theirs, rtol=1e-6)
+    assert np.unravel_index(scores.argmax(), scores.shape) == (7, 9)
+
+
+def sources(real=np.float64, m=8000):
+    rng = np.random.default_rng(7)
+    S = np.stack([rng.laplace(size=m), rng.uniform(-1, 1, m), np.sign(rng.standard_normal(m)) + 0.1 * rng.standard_normal(m)], -1)
+    S = (S - S.mean(0)) / S.std(0)
+    return S, (S @ rng.standard_normal((3, 5)) + 3).astype(real)
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("approach", ["deflation", "symmetric"])
+def test_ica_finds_the_sources_as_mdp_and_sklearn_do(real, approach):
+    import mdp
+    import sklearn.decomposition
+    S, X = sources(real)
+    found, model = sparsehs.ica(X, 3, approach=approach, contrast="tanh")
+    assert model.converged.all() and found.dtype == real
+    sk = sklearn.decomposition.FastICA(3, whiten="unit-variance", random_state=0).fit_transform(X)
+    their = mdp.nodes.FastICANode(approach="symm", g="tanh", whitened=False, white_comp=3, dtype="float64")
+    theirs = their.execute(X.astype(float))
+    for other in S, sk, theirs:
+        match = np.abs(np.corrcoef(found.T.astype(float), other.T)[:3, 3:])
+        assert np.all(match.max(axis=1) > 0.995), match
+    assert np.allclose(model.inverse_transform(found), X, atol=1e-3 if real is np.float32 else 1e-9)
+
+
+def test_models_are_kept(tmp_path):
+    cube = scene()
+    for kind in "pca", "mnf", "ica", "rx":
+        model = sparsehs.fit(kind, cube, 3)
+        want = model.transform(cube)
+        model.save(tmp_path / kind)
+        for again in sparsehs.Model.load(tmp_path / kind), pickle.loads(pickle.dumps(model)):
+            assert again.kind == kind and np.array_equal(again.transform(cube), want)
+    damaged = bytearray((tmp_path / "pca").read_bytes())
+    damaged[100] ^= 1
+    with pytest.raises(ValueError, match="model"):
+        sparsehs.Model(damaged).transform(cube)
+    with pytest.raises(ValueError, match="model"):
+        sparsehs.Model(damaged[:90])
+
+
+def test_models_are_those_of_hypercube(tmp_path):
+    program = os.path.join(ROOT, "build", "hypercube")
+    if not os.path.exists(program):
+        pytest.skip("build/hypercube is not here")
+    import spectral
+    cube = scene().astype(np.float32)
+    spectral.envi.save_image(str(tmp_path / "cube.hdr"), cube, interleave="bip")
+    components, model = sparsehs.pca(cube, 3)
+    model.save(tmp_path / "model")
+    subprocess.run([program, "apply", "model", "cube.hdr", "out.hdr", "--type", "f32"], check=True, cwd=tmp_path,
+                   capture_output=True)
+    theirs = spectral.envi.open(str(tmp_path / "out.hdr")).load()
+    assert np.allclose(np.asarray(theirs), components, atol=1e-3)
+
+
+def test_on_a_device():
+    Y, D, _ = planted(real=np.float32)
+    try:
+        codes = sparsehs.omp(D, Y, 3, device="")
+    except sparsehs.Error as error:
+        pytest.skip("no OpenCL device works: %s" % error)
+    assert (codes.atoms == sparsehs.omp(D, Y, 3).atoms).mean() > 0.99
+    cube = scene(real=np.float32)
+    assert np.allclose(sparsehs.fit("pca", cube, 3, device="").eigenvalues, sparsehs.fit("pca", cube, 3).eigenvalues, rtol=1e-5)
+
+
+# ---- scikit-learn ------------------------------------------------------------------------------------------------------------
+
+def test_estimators_pass_the_checks_of_sklearn():
+    import sparsehs_sklearn as estimators
+    from sklearn.utils.estimator_checks import check_estimator
+    for estimator in (estimators.KSVD(), estimators.KSVD(tolerance=0.5), estimators.PCA(), estimators.MNF(), estimators.ICA(),
+                      estimators.RX()):
+        check_estimator(estimator)
+
+
+def test_estimators_in_a_pipeline():
+    import sparsehs_sklearn as estimators
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+    S, X = sources()
+    kinds = S[:, 2] > 0
+    found = GridSearchCV(make_pipeline(estimators.ICA(3), LinearSVC(dual=False)), {"ica__contrast": ["tanh", "gauss"]}, cv=2)
+    assert found.fit(X, kinds).score(X, kinds) > 0.98
+    ksvd = estimators.KSVD(10, 2, sparse_output=True).fit(X)
+    assert ksvd.inverse_transform(ksvd.transform(X)).shape == X.shape
+    assert list(ksvd.get_feature_names_out())[:2] == ["ksvd0", "ksvd1"]
+    pca = pickle.loads(pickle.dumps(estimators.PCA(2).fit(X)))
+    assert np.isclose(pca.explained_variance_ratio_.sum(), pca.explained_variance_[:2].sum() / X.var(0, ddof=1).sum())
+    assert estimators.RX().fit(X).score_samples(X).argmin() == sparsehs.rx(X[None])[0].argmax()
+    with pytest.raises(ValueError, match="samples"):
+        estimators.MNF(samples=7).fit(X)
+
+
+# ---- what comes with it ------------------------------------------------------------------------------------------------------
+
+def test_pip_installs_it(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", str(tmp_path / "venv")], check=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    before = sorted(os.listdir(PYTHON))
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", PYTHON], check=True)
+    assert sorted(set(os.listdir(PYTHON)) - {"__pycache__"}) == sorted(set(before) - {"__pycache__"})
+    code = "import sparsehs, numpy; print(sparsehs.__file__, sparsehs.pca(numpy.eye(5), 2)[0].shape)"
+    said = subprocess.run([python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert str(tmp_path) in said and "(5, 2)" in said
+
+
+def test_the_notebook_runs(tmp_path):
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(os.path.join(PYTHON, "ten_minutes.ipynb"), 4)
+    client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": PYTHON}})
+    client.execute()
+    assert not any(cell.get("outputs") for cell in nbformat.read(os.path.join(PYTHON, "ten_minutes.ipynb"), 4).cells)
