@@ -7615,7 +7615,8 @@ SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, i
         shs_wide step = 1;
         int i, first = -1;
         for (i = 0; i < chosen; i++) {
-            const shs_wide share = e->in_use[i] > 0 && !(e->z[i] > 0) ? e->x[i] / (e->x[i] - e->z[i]) : 1;
+            const shs_wide leaves = e->x[i] > 0 ? e->x[i] / (e->x[i] - e->z[i]) : 0;
+            const shs_wide share = e->in_use[i] > 0 && !(e->z[i] > 0) ? leaves : 1;
             if (e->in_use[i] > 0 && !(e->z[i] > 0) && (first < 0 || !(share >= step))) step = share, first = i;
         }
         for (i = 0; i < chosen; i++) e->x[i] += step * (e->z[i] - e->x[i]);

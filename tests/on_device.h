@@ -107,6 +107,7 @@ static const char *const needs_fallback[][2] = {
     {"sparse coding", "test_golden_nonnegative"},
     {"sparse coding", "test_nonnegative"},
     {"sparse coding", "test_atom_leaves"},
+    {"sparse coding", "test_nothing_of_an_atom"},
     {"sparse coding", "test_golden_mask"},
     {"sparse coding", "test_weights"},
     {"sparse coding", "test_missing_values"},

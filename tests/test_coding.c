@@ -844,6 +844,27 @@ static void test_atom_leaves(void **state) {
     problem_free(&q);
 }
 
+/* An atom chosen by rounding alone, whose coefficient comes out as 0 exactly: it was on its way from 0 to 0, by 0 / 0. */
+static void test_nothing_of_an_atom(void **state) {
+    static const shs_real atoms[3][2] = {{-100, 0}, {100, -100}, {0, -100}};
+    shs_real *D = (shs_real *)malloc(26 * sizeof *D), *Y = (shs_real *)malloc(2 * sizeof *Y);
+    shs_codes codes = new_codes(1, 2);
+    shs_omp_options o = SHS_ZERO;
+    problem q;
+    int i, f, k;
+    (void)state;
+    for (i = 0; i < 26; i++) D[i] = atoms[i / 2 % 3][i % 2];
+    Y[0] = (shs_real)-0.001, Y[1] = 0;
+    q = problem_of(2, 13, 1, D, Y);
+    o.nonnegative = 1;
+    for (f = 0; f < FORMS_OF_MANY; f++) {
+        assert_ok(forms[f](&q, &o, &codes));
+        for (k = 0; k < codes.used[0]; k++) assert_true(codes.coefs[k] >= 0 && codes.coefs[k] < 1);
+    }
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 /* Not with OLS's rule; not in learning. */
 static void test_nonnegative_is_alone(void **state) {
     problem q = random_problem(5, 7, 9, 1);
@@ -2267,6 +2288,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative),
         cmocka_unit_test(test_atom_leaves),
         cmocka_unit_test(test_nonnegative_is_alone),
+        cmocka_unit_test(test_nothing_of_an_atom),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_dependent_candidates),
         cmocka_unit_test(test_stops_like_double_learned),
