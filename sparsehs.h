@@ -20,8 +20,8 @@
                                              unit_columns
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
-       6  sparse coding (Batch-OMP)        >>omp codes pursuit nonnegative omp_group omp_direct coder omp_public omp_engine
-                                             omp_one omp_naive
+       6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
+                                             omp_public omp_engine omp_one omp_naive
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
@@ -177,6 +177,7 @@ typedef double shs_wide;
 #define shs_omp_one_direct SHS__LINK(omp_one_direct)
 #define shs_omp_one_direct_workspace SHS__LINK(omp_one_direct_workspace)
 #define shs_omp_naive SHS__LINK(omp_naive)
+#define shs_somp_naive SHS__LINK(somp_naive)
 #define shs_nnomp_naive SHS__LINK(nnomp_naive)
 #define shs_update_name SHS__LINK(update_name)
 #define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
@@ -369,7 +370,8 @@ extern "C" {
     X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")                          \
     X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
     X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
-    X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite")
+    X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
+    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -586,6 +588,10 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    solved for under x >= 0 over all atoms chosen. One whose coefficient becomes 0 stays among them, stored with 0, and may
    come back.
 
+   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one I, chosen by
+   what its signals say together: sum_i (d_j'r_i)^2 where one signal has |d_j'r|^2, over d^2 with OLS; least squares for each
+   signal; an end where the norm of the whole is, ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
+
    Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). Here no triangular system is
    solved on the way. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
 
@@ -678,12 +684,20 @@ typedef struct shs_omp_options {
     const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
     int ldw;                 /* 0: all signals have those of the first column */
     int skip_nan;            /* non-zero: values that are NaN are missing */
+    /* Groups of signals that share their atoms: group g is signals groups[g] .. groups[g+1] - 1, the last one up to m-1, each
+       of at least one signal; groups[0] = 0. All signals of a group store all its atoms. The tolerance is of ||Y_g - DX_g||_F,
+       the root of the sum of squares over a whole group, in the unit of y; of the arrays `..._each` the value of a group's
+       first signal counts. Each thread codes a group at a time, and takes n values (p without a Gram matrix) for each signal
+       of the largest. Of shs_omp_ex and shs_omp_gram alone (elsewhere SHS_BAD_OPTIONS), not with nonnegative coefficients or
+       weighted values (SHS_BAD_OPTIONS); no engine does it. */
+    const size_t *groups; /* group_count starts; NULL = no signals share any */
+    size_t group_count;
     uint32_t end_canary;
 } shs_omp_options;
 
 typedef struct shs_omp_report {
     size_t nonzeros;      /* coefficients in all */
-    size_t not_reached;   /* signals that ended above their tolerance (limit reached, or dependent atoms) */
+    size_t not_reached;   /* signals, or groups, that ended above their tolerance (limit reached, or dependent atoms) */
     shs_wide sum2;        /* ||Y - DX||_F^2 */
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
@@ -730,7 +744,12 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
 SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
                           shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
                           shs_wide *Q, shs_wide *R);
-/* The same with nonnegative coefficients, which are solved for one after another, again and again, until none changes. */
+/* The same for m signals Y (p x m) that share their atoms: the largest sum of scores wins (NULL: of alpha^2), the tolerance is
+   of ||Y - DX||_F, and atoms[k] has the coefficients X[k + i*s], i < m. Scratch: E (p x m, the residuals in the end), Q, R. */
+SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
+                           shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X, shs_wide *E,
+                           shs_wide *Q, shs_wide *R);
+/* One signal with nonnegative coefficients, which are solved for one after another, again and again, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
 
@@ -6932,12 +6951,16 @@ SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t 
 /* Whether values are missing, or weighted. */
 SHS__PRIVATE int shs__omp_weighted(const shs_omp_options *o) { return o->mask || o->weights || o->skip_nan; }
 
+/* Whether signals share their atoms. */
+SHS__PRIVATE int shs__omp_grouped(const shs_omp_options *o) { return o->groups || o->group_count > 0; }
+
 /* What of the options all forms read. */
 SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
     if (o->nonnegative && (o->selection != SHS_SELECT_OMP || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
+    if (shs__omp_grouped(o) && (o->nonnegative || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
 #ifdef SHS__OMP_NO_NONNEGATIVE
     if (o->nonnegative) return SHS_UNSUPPORTED;
 #endif
@@ -7145,7 +7168,8 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
-    SHS__OMP_DIRECT
+    SHS__OMP_DIRECT,
+    SHS__OMP_TEAM        /* of signals that share their atoms, with a Gram matrix or without */
 } shs__omp_form;
 
 /* A dictionary as the pursuit sees it: its atoms, the products of all pairs of them, or both. */
@@ -7196,6 +7220,7 @@ typedef struct shs__omp_signal {
     shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
     int measured;
     shs__nn_equations equations; /* for nonnegative coefficients */
+    const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
     shs_real *root;        /* p: the square roots of the weights; NULL: there are none. Then y has zeros where that has, */
     shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
     const shs_real *clean; /* which is here, */
@@ -7298,12 +7323,12 @@ SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs
 }
 
 /* Takes the part along q_k out of the residual; t_k is its length. */
-SHS__PRIVATE void shs__omp_deflate(shs__omp_signal *w, int k) {
+SHS__PRIVATE void shs__omp_deflate(const shs__omp_signal *w, int k, shs_real *t, shs_real *r) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const size_t p = (size_t)w->over->p;
     const shs_real *q = w->Q + (size_t)k * p;
-    w->t[k] = kernels->dot(p, q, w->r);
-    kernels->axpy(p, -w->t[k], q, w->r);
+    t[k] = kernels->dot(p, q, r);
+    kernels->axpy(p, -t[k], q, r);
 }
 
 /* z = x times the roots of the weights (z may be x). */
@@ -7335,8 +7360,8 @@ SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
     return shs__sum_value(&sum);
 }
 
-/* Appends the chosen atom by Gram and Schmidt, and takes it out of the residual. */
-SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
+/* Appends the chosen atom by Gram and Schmidt. */
+SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
@@ -7351,8 +7376,14 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     if (!shs__omp_take(w, j, alpha, shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
     for (i = 0; i < p; i++) q[i] *= inverse_d;
-    shs__omp_deflate(w, k);
-    w->residual2 = kernels->norm2(p, w->r);
+    return 1;
+}
+
+/* The same, and takes it out of the residual. */
+SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
+    if (!shs__omp_orthogonalise(w)) return 0;
+    shs__omp_deflate(w, w->chosen - 1, w->t, w->r);
+    w->residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
     return 1;
 }
 
@@ -7437,10 +7468,10 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
 #define shs__omp_prove(w) 0
 #endif
 
-/* r = y - D_I x for the coefficients as stored, summed in shs_wide; whether the tolerance is reached for certain. Each step of
-   the sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where
-   shs_wide is no wider than shs_real. */
-SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
+/* r = y - D_I x for the coefficients as stored, summed in shs_wide; by how much |r| may err. Each step of the sum errs by half
+   an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide is no wider than
+   shs_real. */
+SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     shs_wide error = 0, product2;
     shs__sum sum;
@@ -7470,6 +7501,12 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
         error = (error + SHS__WIDE_EPS * SHS__WSQRT(w->residual2)) * largest;
     }
     for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
+    return error;
+}
+
+/* Whether the tolerance is reached for certain, by the explicit residual. */
+SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
+    const shs_wide error = shs__omp_measure(w);
     w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
     if (!w->reached && !SHS__OMP_IF_WEIGHTED(w->root) && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
     w->base2 = w->residual2;
@@ -7486,8 +7523,8 @@ SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     if (w->distance) shs__omp_choose(w);
 }
 
-/* Starts again from the explicit residual r: alpha = D'r less what is left of it in the span. Afterwards the recurrences err in
-   proportion to this r, no longer to y. */
+/* Starts again from the explicit residual r, before the next choice: alpha = D'r less what is left of it in the span.
+   Afterwards the recurrences err in proportion to this r, no longer to y. */
 SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int i, k;
@@ -7498,15 +7535,151 @@ SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
         for (k = 0; k < w->chosen; k++)
             shs__kernels_vector()->axpy((size_t)SHS__BLOCK_WIDTH(over->padded, i), -w->t[k],
                                         SHS__AT_B(w->B, over->padded, w->rows, k, i), w->alpha + i);
-    shs__omp_choose(w);
 }
 
 /* The same with the q_k: alpha is formed before the next step. */
 SHS__PRIVATE void shs__omp_refresh_direct(shs__omp_signal *w) {
     int k;
-    for (k = 0; k < w->chosen; k++) shs__omp_deflate(w, k);
+    for (k = 0; k < w->chosen; k++) shs__omp_deflate(w, k, w->t, w->r);
     w->residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
 }
+
+/* t of what the residual r leaves in the span of the chosen atoms: that much the coefficients are off. alpha is scratch. */
+SHS__PRIVATE void shs__omp_refine(shs__omp_signal *w) {
+    int k;
+    for (k = 0; k < w->chosen; k++)
+        w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
+    shs__omp_project(w, w->alpha);
+}
+
+#ifdef SHS__ALL_PARTS
+/* ---- signals that share their atoms ---------------------------------------------------------------- >>simultaneous */
+
+/* The same five words for a team of signals. One shs__omp_signal stands for all of them: it has their atoms, L, the b_k or q_k
+   and the distances, which follow from the atoms alone. Its alpha_j is the root of the sum of the squares of theirs, its
+   tolerance and ||r||^2 are of all together, so that it chooses, appends and decides as any signal does. Of its own each signal
+   has alpha (or, without a Gram matrix, r), t and x. */
+typedef struct shs__omp_team {
+    size_t count;
+    const shs_real *Y; /* NULL where only D'Y is known */
+    int ldy, stride;
+    shs_real *X;       /* stride x count: the coefficients, in their place in the codes */
+    shs_real *T;       /* limit x count */
+    shs_real *A;       /* D'R, padded x count; without a Gram matrix of `panel` signals at a time */
+    shs_real *R;       /* p x count, without a Gram matrix */
+    shs_wide *squares; /* padded: their sums over the signals */
+    shs_real *scratch; /* for the product D'R */
+    size_t panel, limit;
+} shs__omp_team;
+
+/* Signal i of the team as one of its own, for the words that solve and measure. */
+SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_signal *member) {
+    const shs__omp_team *g = w->team;
+    *member = *w;
+    member->y = g->Y ? SHS__AT(g->Y, g->ldy, 0, i) : NULL;
+    member->x = SHS__AT(g->X, g->stride, 0, i);
+    member->t = g->T + i * g->limit;
+    member->alpha = g->A + (w->over->G ? i * (size_t)w->over->padded : 0);
+    if (g->R) member->r = g->R + i * (size_t)w->over->p;
+}
+
+/* Chooses: alpha of all signals, and from it that of the team. */
+SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
+    const shs__omp_team *g = w->team;
+    const shs__omp_dictionary *d = w->over;
+    const size_t padded = (size_t)d->padded;
+    size_t first, i, j;
+    for (j = 0; j < padded; j++) g->squares[j] = 0;
+    for (first = 0; first < g->count; first += g->panel) {
+        const size_t count = shs__zmin(g->panel, g->count - first);
+        const shs_real *alpha = g->A + (d->G ? first * padded : 0);
+        if (!d->G)
+            shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)count, d->p, 1, d->D, d->ldd,
+                                g->R + first * (size_t)d->p, d->p, 0, g->A, d->n, g->scratch);
+        for (i = 0; i < count; i++, alpha += padded)
+            for (j = 0; j < padded; j++) g->squares[j] += (shs_wide)alpha[j] * (shs_wide)alpha[j];
+    }
+    for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
+    if (!d->G && w->distance && w->measured < w->chosen)
+        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, 1, d->p, 1, d->D, d->ldd,
+                            w->Q + (size_t)(w->chosen - 1) * (size_t)d->p, d->p, 0, w->B, d->n, g->scratch);
+    shs__omp_choose(w);
+}
+
+/* Appends the chosen atom; t_k of each signal. */
+SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
+    const shs__omp_team *g = w->team;
+    const int k = w->chosen;
+    shs__sum sum = SHS_ZERO;
+    size_t i;
+    if (!(w->over->G ? shs__omp_append_gram(w) : shs__omp_orthogonalise(w))) return 0;
+    for (i = 0; i < g->count; i++) {
+        shs_real *t = g->T + i * g->limit, *r = w->over->G ? NULL : g->R + i * (size_t)w->over->p;
+        *SHS__AT(g->X, g->stride, k, i) = 0;
+        if (r) shs__omp_deflate(w, k, t, r), shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
+        else t[k] = g->A[i * (size_t)w->over->padded + (size_t)w->next] / w->L[shs__omp_triangle(k) + (size_t)k];
+    }
+    if (!w->over->G) w->residual2 = shs__sum_value(&sum);
+    return 1;
+}
+
+/* Advances: b_k once, which the alpha of all signals loses its part along. Without a Gram matrix they are formed anew. */
+SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
+    const shs__omp_team *g = w->team;
+    const int k = w->chosen - 1, padded = w->over->padded;
+    const shs_real *c = w->L + shs__omp_triangle(k), *column;
+    size_t i;
+    int j;
+    if (!w->over->G) return;
+    column = w->over->G + (size_t)w->atoms[k] * w->over->ldg;
+    (void)shs__kernels_pursuit()->advance(padded, k, column, c, w->B, w->rows, 1 / c[k], 0, w->alpha);
+    for (j = 0; j < padded; j += SHS__BLOCK) /* alpha is free until the next choice: b_k in one piece */
+        memcpy(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j),
+               (size_t)SHS__BLOCK_WIDTH(padded, j) * sizeof(shs_real));
+    for (i = 0; i < g->count; i++)
+        shs__kernels_vector()->axpy((size_t)padded, -g->T[i * g->limit + (size_t)k], w->alpha, g->A + i * (size_t)padded);
+}
+
+/* Whether the tolerance is reached for certain, by the explicit residuals of all. */
+SHS__OUTLINE int shs__team_confirm(shs__omp_signal *w) {
+    shs__sum sum = SHS_ZERO, most = SHS_ZERO;
+    shs__omp_signal member;
+    size_t i;
+    for (i = 0; i < w->team->count; i++) {
+        shs_wide length;
+        shs__team_member(w, i, &member);
+        length = shs__omp_measure(&member);
+        length += SHS__WSQRT(member.residual2);
+        shs__sum_add(&sum, member.residual2), shs__sum_add(&most, length * length);
+    }
+    w->base2 = w->residual2 = shs__sum_value(&sum);
+    w->reached = SHS__WSQRT(shs__sum_value(&most)) * (1 + 4 * SHS__WIDE_EPS) <= SHS__WSQRT(w->tolerance2);
+    w->refreshes++;
+    w->stable = 1;
+    return w->reached;
+}
+
+/* Starts again from the explicit residuals, or, in the end, refines the coefficients by them. With a Gram matrix there is room
+   for one r, so that it is measured again. */
+SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
+    shs__sum sum = SHS_ZERO;
+    shs__omp_signal member;
+    size_t i;
+    for (i = 0; i < w->team->count; i++) {
+        shs__team_member(w, i, &member);
+        if (w->over->G) (void)shs__omp_measure(&member);
+        else member.residual2 = shs__kernels_vector()->norm2(w->over->p, member.r);
+        if (in_the_end) shs__omp_refine(&member);
+        else if (w->over->G) shs__omp_refresh_gram(&member);
+        else shs__omp_refresh_direct(&member);
+        shs__sum_add(&sum, member.residual2);
+    }
+    w->residual2 = shs__sum_value(&sum);
+}
+#define SHS__OMP_WORD(form, one, team) ((form) == SHS__OMP_TEAM ? (team) : (one))
+#else
+#define SHS__OMP_WORD(form, one, team) (one)
+#endif
 
 /* One step, given the atom that was chosen; 0 = there will be no other. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
@@ -7514,7 +7687,8 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
-    appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w) : shs__omp_append_gram(w);
+    appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w)
+                                       : SHS__OMP_WORD(form, shs__omp_append_gram(w), shs__team_append(w));
     if (appended) {
         in_doubt = shs__omp_decide(w);
         if (w->reached || w->chosen == w->limit) return 0;
@@ -7522,23 +7696,22 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
         w->limit = w->chosen;
         return 0;
     }
-    if (appended && form != SHS__OMP_DIRECT) shs__omp_advance_gram(w);
-    if (in_doubt && known && shs__omp_confirm(w)) return 0;
-    if (in_doubt && may_refresh && form != SHS__OMP_DIRECT) shs__omp_refresh_gram(w);
-    if (in_doubt && may_refresh && form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
+    if (appended && form != SHS__OMP_DIRECT) SHS__OMP_WORD(form, shs__omp_advance_gram(w), shs__team_advance(w));
+    if (in_doubt && known && SHS__OMP_WORD(form, shs__omp_confirm(w), shs__team_confirm(w))) return 0;
+    if (!in_doubt || !may_refresh) return 1;
+    if (form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
+    else SHS__OMP_WORD(form, (shs__omp_refresh_gram(w), shs__omp_choose(w)), shs__team_refresh(w, 0));
     return 1;
 }
 
 /* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined, twice at most, against the
    explicit residual, which decides. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
-    int tries, changed, k;
+    int tries, changed;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
         if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, w->r);
-        for (k = 0; k < w->chosen; k++)
-            w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
-        shs__omp_project(w, w->alpha);
+        shs__omp_refine(w);
     }
     changed = shs__omp_solve(w) || !w->stable;
     if (!changed) w->residual2 = w->base2; /* measured by the last refresh; the coefficients stayed */
@@ -7744,6 +7917,9 @@ typedef struct shs__omp_group {
     shs_wide *exact;   /* p */
     shs_real *scratch; /* for the product D'R */
     shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
+#ifdef SHS__ALL_PARTS
+    shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
+#endif
 } shs__omp_group;
 
 /* Columns of R and alpha in the direct form. */
@@ -7770,7 +7946,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
-        w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact;
+        w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact, w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
@@ -7929,11 +8105,30 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
     return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
 }
 
+/* The first signal behind group k. */
+SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) {
+    return k + 1 < o->group_count ? o->groups[k + 1] : m;
+}
+
+/* Scratch of up to `count` signals that share their atoms, beside that of the one that stands for them: its alpha, and b_k of
+   the last atom where there is no Gram matrix, are the first columns of alpha. */
+SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct, size_t count, size_t panel, size_t limit) {
+    const size_t padded = (size_t)g->over->padded;
+    g->team.T = SHS__CARVE(l, shs_real, shs__layout_product(limit, count, 1));
+    g->team.squares = SHS__CARVE(l, shs_wide, padded);
+    g->team.R = direct ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1)) : NULL;
+    g->team.panel = panel, g->team.limit = limit, g->team.scratch = g->scratch;
+    if (!g->signals) return;
+    g->team.A = g->alpha + 2 * padded;
+    if (direct) g->signals->B = g->alpha + padded;
+    g->signals->team = &g->team;
+}
+
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p;
-    size_t columns, scratch;
+    size_t columns, scratch, panel = 0, k;
     int i, count;
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
     over->weighted = shs__omp_weighted(o);
@@ -7942,12 +8137,18 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->chunks = shs__ctx_chunks(c->m, c->group);
     count = c->use_gram ? SHS__ABREAST : (int)c->group;
     columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
+    if (o->groups) {
+        for (c->group = 1, k = 0; k < o->group_count; k++)
+            c->group = shs__zmax(c->group, shs__team_end(o, c->m, k) - o->groups[k]);
+        panel = shs__zmin(c->group, shs__coder_default_group(n));
+        c->chunks = o->group_count, count = 1, columns = (c->use_gram ? c->group : panel) + 2; /* the team's own, and b_k */
+    }
     over->selection = o->selection, over->nonnegative = o->nonnegative;
     over->padded = c->use_gram && !o->gram ? shs__omp_padded(n) : n;
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    scratch = p ? shs__la_gemm_scratch(n, (int)columns, p) : 0;
+    scratch = p ? shs__la_gemm_scratch(n, (int)shs__zmin(columns, INT_MAX), p) : 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
     c->squares = over->weighted ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, (size_t)n, 1)) : NULL;
     over->diagonal = NULL;
@@ -7958,8 +8159,9 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__omp_group counted;
-        shs__omp_layout_group(l, c->groups ? c->groups + i : &counted, over, !c->use_gram, c->stride, count, columns, scratch,
-                              NULL);
+        shs__omp_group *g = c->groups ? c->groups + i : &counted;
+        shs__omp_layout_group(l, g, over, !c->use_gram, c->stride, count, columns, scratch, NULL);
+        if (o->groups) shs__team_layout(l, g, !c->use_gram, c->group, panel, (size_t)c->stride);
     }
 }
 
@@ -8053,17 +8255,19 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     }
 }
 
+/* ||y||^2 of signal i, where it is known. */
+SHS__PRIVATE shs_wide shs__coder_norm2(const shs__coder *c, size_t i) {
+    if (c->over.p) return shs__la_norm2(c->over.p, SHS__AT(c->Y, c->ldy, 0, i));
+    return c->norms2 ? (shs_wide)c->norms2[i] : 0;
+}
+
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     w->y = w->root ? w->clean : c->over.p ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
-    shs__omp_begin(w,
-                   w->root     ? shs__omp_weighted_norm2(w)
-                   : w->y      ? shs__la_norm2(c->over.p, w->y)
-                   : c->norms2 ? (shs_wide)c->norms2[i]
-                               : 0,
-                   shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
+    shs__omp_begin(w, w->root ? shs__omp_weighted_norm2(w) : shs__coder_norm2(c, i), shs__omp_limit_of(c, i),
+                   shs__omp_tolerance_of(c, i));
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
@@ -8077,16 +8281,17 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, 
     if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
 }
 
-/* D'Y of signals first .. end-1: formed, or the caller's. */
-SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end) {
+/* alpha = D'Y of signals first .. end-1: formed, or the caller's. */
+SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
+                                       shs_real *columns) {
     const shs__omp_dictionary *d = g->over;
     const size_t n = (size_t)d->n, padded = (size_t)d->padded;
     size_t i;
     if (d->p)
         shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), d->p, 1, d->D, d->ldd,
-                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, g->alpha, d->padded, g->scratch);
+                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, columns, d->padded, g->scratch);
     for (i = first; i < end; i++) {
-        shs_real *alpha = g->alpha + (i - first) * padded;
+        shs_real *alpha = columns + (i - first) * padded;
         if (!d->p) memcpy(alpha, SHS__AT(c->Y, c->ldy, 0, i), n * sizeof(shs_real));
         memset(alpha + n, 0, (padded - n) * sizeof(shs_real));
     }
@@ -8098,7 +8303,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     const shs__omp_group *g = c->groups + worker;
     shs__omp_signal *abreast = g->signals;
     size_t i;
-    shs__coder_correlate(c, g, first, end);
+    shs__coder_correlate(c, g, first, end, g->alpha);
     for (i = first; i < end && g->over->nonnegative; i++) {
         abreast->alpha = g->alpha + (i - first) * (size_t)g->over->padded;
         shs__coder_begin(c, abreast, i);
@@ -8130,14 +8335,61 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, sums);
 }
 
+/* Signals that share their atoms. Those of the first one are its own place in the codes; the others get them in the end, when
+   each one's coefficients are solved for. */
+SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
+    shs__omp_group *g = c->groups + worker;
+    shs__omp_signal *w = g->signals, member;
+    shs__omp_team *team = &g->team;
+    const int p = c->over.p;
+    shs__sum norm2 = SHS_ZERO;
+    size_t i;
+    int k, tries;
+    team->count = end - first, team->ldy = c->ldy, team->stride = c->codes->stride;
+    team->Y = p ? SHS__AT(c->Y, c->ldy, 0, first) : NULL, team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
+    w->y = team->Y, w->x = team->X, w->atoms = c->codes->atoms + first * (size_t)team->stride;
+    for (i = first; i < end; i++) {
+        shs__sum_add(&norm2, shs__coder_norm2(c, i));
+        if (team->R) memcpy(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), (size_t)p * sizeof(shs_real));
+    }
+    shs__omp_begin(w, shs__sum_value(&norm2), shs__omp_limit_of(c, first), shs__omp_tolerance_of(c, first));
+    if (!team->R) shs__coder_correlate(c, g, first, end, team->A);
+    if (!w->reached && w->limit > 0) {
+        do shs__team_choose(w);
+        while (shs__omp_step(w, SHS__OMP_TEAM));
+    }
+    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++)
+        if (!shs__team_confirm(w)) shs__team_refresh(w, 1);
+    for (i = 0; i < team->count; i++) {
+        const shs_wide before = shs__coder_norm2(c, first + i);
+        shs__team_member(w, i, &member);
+        member.residual2 = team->R && w->chosen > 0 ? shs__kernels_vector()->norm2(p, member.r) : before;
+        for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= (shs_wide)member.t[k] * (shs_wide)member.t[k];
+        shs__omp_solve(&member);
+        if (w->y && w->chosen > 0 && (w->refreshes || member.residual2 <= SHS__OMP_TRUST2 * before))
+            (void)shs__omp_measure(&member); /* too small for the recurrence */
+        if (member.residual2 < 0) member.residual2 = 0;
+        member.atoms = c->codes->atoms + (first + i) * (size_t)team->stride;
+        memmove(member.atoms, w->atoms, (size_t)w->chosen * sizeof(int));
+        member.reached |= i > 0; /* a group counts once */
+        shs__coder_end(c, &member, first + i, sums);
+    }
+}
+
+/* The first signal of a chunk, or the number of signals. */
+SHS__PRIVATE size_t shs__coder_first(const shs__coder *c, size_t chunk) {
+    return chunk >= c->chunks ? c->m : c->options->groups ? c->options->groups[chunk] : chunk * c->group;
+}
+
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
-    size_t first = (c->first_chunk + chunk) * c->group, end = shs__zmin(c->m, first + c->group);
+    size_t first = shs__coder_first(c, c->first_chunk + chunk), end = shs__coder_first(c, c->first_chunk + chunk + 1);
     int finite;
     if (c->fetch) c->fetch(c->source, first, end);
     finite = !c->fetch || shs__finite_columns(c->over.p, end - first, SHS__AT(c->Y, c->ldy, 0, first), c->ldy);
     memset(c->sums + chunk, 0, sizeof *c->sums);
     if (!finite) c->flags[worker] = 1;
+    else if (c->options->groups) shs__omp_code_team(c, first, end, worker, c->sums + chunk);
     else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, c->sums + chunk);
     else shs__omp_code_direct(c, first, end, worker, c->sums + chunk);
     if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
@@ -8158,7 +8410,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
             report->nonzeros += c->sums[k].nonzeros;
             report->not_reached += c->sums[k].not_reached;
         }
-        done = shs__zmin(c->m, (c->first_chunk + count) * c->group);
+        done = shs__coder_first(c, c->first_chunk + count);
         if (phase) status = shs__ctx_progress(ctx, phase, done, c->m, -1);
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
@@ -8218,6 +8470,11 @@ SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs
     if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
     if (shs__omp_weighted(o) && !p) return SHS_BAD_OPTIONS;
     if ((o->mask && o->ldm < p) || (o->weights && o->ldw != 0 && o->ldw < p)) return SHS_BAD_WEIGHTS;
+    if (shs__omp_grouped(o) && (!o->groups || (o->group_count == 0) != (m == 0))) return SHS_BAD_GROUPS;
+    for (i = 0; i < o->group_count; i++) {
+        const size_t first = o->groups[i], end = shs__team_end(o, m, i);
+        if ((i == 0 && first != 0) || end <= first || end > m || end - first > INT_MAX) return SHS_BAD_GROUPS;
+    }
     for (i = 0; o->sparsity_each && i < m; i++) {
         if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
         limit = shs__imax(limit, shs__imin(o->sparsity_each[i], most));
@@ -8262,7 +8519,8 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
-    if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
+    if (c->options->nonnegative || shs__omp_weighted(c->options) || shs__omp_grouped(c->options))
+        return SHS_UNSUPPORTED; /* of any engine */
     job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options, job.learning = learning;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
@@ -8332,7 +8590,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
                                     const shs_real *norms2, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                     shs_omp_report *report) {
     shs__coder c;
-    size_t i;
+    size_t i, k;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
@@ -8340,8 +8598,19 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     if (!options) return SHS_BAD_OPTIONS;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, 0, n, m, codes->stride, options);
-    for (i = 0; i < m && status == SHS_OK; i++)
+    for (i = 0; i < m && status == SHS_OK && !c.options->groups; i++)
         status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, shs__omp_tolerance_of(&c, i), errors2 || report);
+    for (i = 0; i < c.options->group_count && status == SHS_OK; i++) {
+        const shs_real tolerance = shs__omp_tolerance_of(&c, c.options->groups[i]);
+        const size_t end = shs__team_end(c.options, m, i);
+        shs_wide whole = 0;
+        for (k = c.options->groups[i]; k < end && status == SHS_OK; k++) {
+            status = shs__omp_check_norm(norms2 ? norms2 + k : NULL, 0, errors2 || report || tolerance > 0);
+            whole += status == SHS_OK && norms2 ? (shs_wide)norms2[k] : 0;
+        }
+        if (status == SHS_OK && tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * whole)
+            status = SHS_TOLERANCE_TOO_SMALL;
+    }
     c.Y = dty, c.ldy = ldt, c.norms2 = norms2, c.codes = codes, c.errors2 = errors2;
     return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
 }
@@ -8371,7 +8640,7 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     shs_status status;
     memset(one, 0, sizeof *one);
     if (options) one->o = *options;
-    status = shs__omp_weighted(&one->o) ? SHS_BAD_OPTIONS : shs__omp_check_choice(&one->o);
+    status = shs__omp_weighted(&one->o) || shs__omp_grouped(&one->o) ? SHS_BAD_OPTIONS : shs__omp_check_choice(&one->o);
     if (status != SHS_OK) return status;
     one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
     one->over.p = p, one->over.n = one->over.padded = n, one->over.selection = one->o.selection;
@@ -8491,6 +8760,54 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
         for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
         x[j] /= R[j + j * s];
     }
+    return (int)k;
+}
+
+SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
+                               shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X,
+                               shs_wide *E, shs_wide *Q, shs_wide *R) {
+    shs_wide first = 0, error2 = 0;
+    ptrdiff_t i, j, q, k, l;
+    for (i = 0; i < p * m; i++) E[i] = (shs_wide)Y[i], error2 += E[i] * E[i];
+    for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
+        shs_wide largest = -1, along2 = 0, whole = 0, left = 0, *u = Q + k * p;
+        for (j = 0; j < n; j++) { /* choose the atom of the largest sum of scores */
+            shs_wide gjj = 0, d2, value = 0, sum = 0;
+            const shs_real *d = D + j * p;
+            for (i = 0; i < p; i++) gjj += (shs_wide)d[i] * (shs_wide)d[i];
+            for (d2 = gjj, q = 0; q < k; q++) { /* its squared distance from the span of those chosen */
+                shs_wide c = 0;
+                for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
+                d2 -= c * c;
+            }
+            for (l = 0; l < m; l++) {
+                shs_wide alpha = 0;
+                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * E[i + l * p];
+                value += score ? score(alpha, gjj, d2) : alpha * alpha, sum += alpha * alpha;
+            }
+            if (value > largest) largest = value, along2 = sum, atoms[k] = (int)j;
+        }
+        if (k == 0) first = along2;
+        if (!(along2 > (shs_wide)SHS__EPS * (shs_wide)SHS__EPS * first / 10000)) break; /* nothing is left but rounding */
+        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p], whole += u[i] * u[i];
+        for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
+            for (R[q + k * s] = 0, i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
+            for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
+        }
+        for (i = 0; i < p; i++) left += u[i] * u[i];
+        if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
+        R[k + k * s] = SHS__WSQRT(left);
+        for (i = 0; i < p; i++) u[i] /= R[k + k * s];
+        for (error2 = 0, l = 0; l < m; l++) { /* advance */
+            for (X[k + l * s] = 0, i = 0; i < p; i++) X[k + l * s] += u[i] * E[i + l * p];
+            for (i = 0; i < p; i++) E[i + l * p] -= X[k + l * s] * u[i], error2 += E[i + l * p] * E[i + l * p];
+        }
+    }
+    for (l = 0; l < m; l++)
+        for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
+            for (q = j + 1; q < k; q++) X[j + l * s] -= R[j + q * s] * X[q + l * s];
+            X[j + l * s] /= R[j + j * s];
+        }
     return (int)k;
 }
 
@@ -9818,7 +10135,7 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
-    if (o->coding.nonnegative || shs__omp_weighted(&o->coding)) return SHS_BAD_OPTIONS;
+    if (o->coding.nonnegative || shs__omp_weighted(&o->coding) || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -10867,7 +11184,7 @@ SHS__OUTLINE shs_status shs__patch_open(const shs_image *image, int need_pixels,
     shs_status status = shs__patch_grid_open(image, need_pixels, set, g);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
-    if (coding && shs__omp_weighted(coding)) return SHS_BAD_OPTIONS;
+    if (coding && (shs__omp_weighted(coding) || shs__omp_grouped(coding))) return SHS_BAD_OPTIONS;
     status = shs__coder_open(&w->coder, g->p, n, g->set.count, shs__imin(g->p, n), coding);
     w->coding = *w->coder.options;
     w->coder.options = &w->coding;

@@ -536,7 +536,7 @@ static void check_golden(const problem *q, const char *name, const char *leads_n
     assert_in_range(checked, least, m);
     snprintf(path, sizeof path, "variants/%s", name);
     f = open_or_skip(golden_path(path));
-    for (form = first_of(test_instance, 1); form < (o.mask ? 3 : FORMS); form += every(1)) {
+    for (form = first_of(test_instance, 1); form < (o.mask ? 3 : o.groups ? FORMS_OF_MANY : FORMS); form += every(1)) {
         shs_codes codes;
         int signal, order, atom, k;
         double coefficient;
@@ -809,6 +809,284 @@ static void test_missing_values(void **state) {
     learning.coding.skip_nan = 1;
     assert_status(shs_ksvd_ex(NULL, p, n, m, q.Y, p, &learning, q.D, p, NULL, NULL), SHS_BAD_OPTIONS);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &others);
+    problem_free(&q);
+}
+
+/* ---- signals that share their atoms ------------------------------------------------------------------------------ */
+
+/* Starts of groups of `size` signals, or with 0 of every size up to 9 in turn. */
+static size_t *new_groups(size_t m, size_t size, size_t *count) {
+    size_t *groups = (size_t *)malloc((m + 1) * sizeof *groups), first;
+    for (*count = 0, first = 0; first < m; first += size ? size : 1 + *count % 9) groups[(*count)++] = first;
+    return groups;
+}
+
+static size_t group_end(const shs_omp_options *o, size_t m, size_t g) { return g + 1 < o->group_count ? o->groups[g + 1] : m; }
+
+/* By the naive twin; the squared errors of the signals too, where asked for. */
+static shs_codes naive_groups(const problem *q, const shs_omp_options *o, double *errors2) {
+    const int most = q->p < q->n ? q->p : q->n;
+    const size_t P = (size_t)q->p, S = (size_t)most;
+    shs_codes c = new_codes(q->m, most);
+    shs_wide *X = (shs_wide *)malloc((S * q->m + P * q->m + P * S + S * S) * sizeof *X), *E = X + S * q->m, *Q = E + P * q->m;
+    size_t g, i, k;
+    for (g = 0; g < o->group_count; g++) {
+        const size_t first = o->groups[g], count = group_end(o, q->m, g) - first;
+        const int s = sparsity_of(o, first, most);
+        const int used =
+            shs_somp_naive(q->p, q->n, q->D, (ptrdiff_t)count, signal_of(q, first), s, (shs_wide)tolerance_of(o, first),
+                           naive_scores[o->selection], c.atoms + first * S, X, E, Q, Q + P * S);
+        for (i = 0; i < count; i++) {
+            c.used[first + i] = used;
+            for (k = 0; k < (size_t)used; k++) {
+                c.atoms[(first + i) * S + k] = c.atoms[first * S + k];
+                c.coefs[(first + i) * S + k] = (shs_real)X[i * (size_t)s + k];
+            }
+            if (errors2)
+                for (errors2[first + i] = 0, k = 0; k < P; k++)
+                    errors2[first + i] += (double)E[i * P + k] * (double)E[i * P + k];
+        }
+    }
+    free(X);
+    return c;
+}
+
+/* Signals of a group are compared by the largest coefficient of the group: one may be of little else. */
+static void assert_same_groups(const problem *q, const shs_omp_options *o, const shs_codes *a, const shs_codes *b) {
+    size_t g, i;
+    int k;
+    for (g = 0; g < o->group_count; g++) {
+        const size_t first = o->groups[g], end = group_end(o, q->m, g);
+        double largest = 0;
+        for (i = first; i < end; i++)
+            for (k = 0; k < b->used[i]; k++) largest = fmax(largest, fabs((double)b->coefs[i * (size_t)b->stride + (size_t)k]));
+        for (i = first; i < end; i++) {
+            if (a->used[i] != b->used[i]) fail_msg("signal %d has %d atoms, not %d", (int)i, a->used[i], b->used[i]);
+            for (k = 0; k < b->used[i]; k++) {
+                const size_t at = i * (size_t)a->stride + (size_t)k, bt = i * (size_t)b->stride + (size_t)k;
+                if (a->atoms[at] != b->atoms[bt])
+                    fail_msg("signal %d, step %d: %d, not %d", (int)i, k, a->atoms[at], b->atoms[bt]);
+                assert_close(a->coefs[at], b->coefs[bt], SAME * largest);
+            }
+        }
+    }
+}
+
+/* Every form of many signals against the twin; what is reported of each signal is what its coefficients leave; that is at right
+   angles to the atoms, and within the tolerance of a group where the report does not say otherwise. */
+static void check_groups(const problem *q, const shs_omp_options *o) {
+    const int most = q->p < q->n ? q->p : q->n;
+    double *naive2 = (double *)malloc(q->m * sizeof *naive2);
+    shs_real *errors2 = (shs_real *)malloc(q->m * sizeof *errors2);
+    shs_codes expected = naive_groups(q, o, naive2), codes = new_codes(q->m, most);
+    shs_omp_report report;
+    shs_omp_options own = *o;
+    size_t i, g;
+    int f, k, l;
+    for (f = 0; f < FORMS_OF_MANY; f++) {
+        spoil_codes(&codes);
+        assert_ok(forms[f](q, o, &codes));
+        assert_same_groups(q, o, &codes, &expected);
+        check_unused_slots(&codes, q->m);
+    }
+    for (own.gram_mode = SHS_GRAM_ALWAYS; own.gram_mode <= SHS_GRAM_NEVER; own.gram_mode = (shs_gram_mode)(own.gram_mode + 1)) {
+        size_t beyond = 0;
+        double sum2 = 0, total = 0;
+        assert_ok(shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, &own, &codes, errors2, &report));
+        for (g = 0; g < o->group_count; g++) {
+            double whole = 0, norm2 = 0;
+            for (i = o->groups[g]; i < group_end(o, q->m, g); i++)
+                whole += error2_of(q, &codes, i), norm2 += (double)q->norms2[i];
+            beyond += tolerance_of(o, o->groups[g]) > 0 &&
+                      whole > (double)tolerance_of(o, o->groups[g]) * (double)tolerance_of(o, o->groups[g]);
+            sum2 += whole, total += norm2;
+            for (i = o->groups[g]; i < group_end(o, q->m, g); i++) {
+                const size_t at = i * (size_t)codes.stride;
+                assert_close(errors2[i], error2_of(q, &codes, i), BY_TYPE(1e-5, 1e-12) * (double)q->norms2[i]);
+                assert_close(errors2[i], naive2[i], BY_TYPE(1e-4, 1e-11) * norm2);
+                for (k = 0; k < codes.used[i]; k++) {
+                    const shs_real *atom = q->D + codes.atoms[at + (size_t)k] * q->p;
+                    double slope = inner(q->p, atom, signal_of(q, i));
+                    for (l = 0; l < codes.used[i]; l++)
+                        slope -=
+                            (double)codes.coefs[at + (size_t)l] * inner(q->p, atom, q->D + codes.atoms[at + (size_t)l] * q->p);
+                    assert_close(slope, 0, BY_TYPE(1e-4, 1e-11) * sqrt(norm2));
+                }
+            }
+        }
+        assert_int_equal(report.not_reached, beyond);
+        assert_close(report.sum2, sum2, BY_TYPE(1e-5, 1e-12) * total);
+        assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
+    }
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+    free(errors2), free(naive2);
+}
+
+static void test_golden_groups(void **state) {
+    enum { m = 1024 };
+    shs_real *D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128);
+    problem q = problem_of(64, 128, m, D, read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * m));
+    static const struct {
+        const char *name;
+        int s, column;
+        double rmse;
+    } files[] = {{"somp_s4.csv", 4, 10, 0.054541893733171386}, {"somp_s8.csv", 8, 11, 0.043253414224576674}};
+    shs_omp_options o = SHS_ZERO;
+    size_t *groups;
+    int k;
+    (void)state;
+    o.groups = groups = new_groups(m, 16, &o.group_count), o.selection = SHS_SELECT_OLS;
+    for (k = 0; k < 2; k++) {
+        shs_codes codes = new_codes(m, files[k].s);
+        shs_omp_report report;
+        o.sparsity = files[k].s;
+        check_golden(&q, files[k].name, "leads.csv", files[k].column, 0, &o, BY_TYPE(900, m), 0);
+        assert_ok(shs_omp_ex(NULL, 64, 128, D, 64, m, q.Y, 64, &o, &codes, NULL, &report));
+        assert_close(report.rmse, files[k].rmse, BY_TYPE(1e-6, 1e-12));
+        shs_codes_free(NULL, &codes);
+    }
+    free(groups);
+    problem_free(&q);
+}
+
+static void test_simultaneous(void **state) {
+    static const size_t shapes[] = {0, 1, 3, 1000}; /* signals a group: of each size, one, a few, all */
+    size_t k, shape;
+    int selection;
+    (void)state;
+    for (k = 2 + (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1))
+        for (shape = 0; shape < 4; shape++)
+            for (selection = 0; selection < SHS_SELECTION_COUNT; selection++) {
+                problem q = random_problem(sizes[k].p, sizes[k].n, (size_t)sizes[k].m, 1100 + k);
+                shs_real *each = (shs_real *)malloc(q.m * sizeof *each);
+                int *limits = (int *)malloc(q.m * sizeof *limits);
+                shs_omp_options o = SHS_ZERO;
+                size_t *groups, g, i;
+                o.groups = groups = new_groups(q.m, shapes[shape], &o.group_count);
+                o.selection = (shs_selection)selection;
+                o.sparsity = sizes[k].s < sizes[k].p ? sizes[k].s : sizes[k].p - 1;
+                check_groups(&q, &o);
+                for (g = 0; g < o.group_count; g++) /* of a group, where its first signal is */
+                    for (i = groups[g]; i < group_end(&o, q.m, g); i++) {
+                        const double cells = (double)((size_t)q.p * (group_end(&o, q.m, g) - groups[g]));
+                        each[i] = i > groups[g] ? 1000000 : (shs_real)(g % 5 == 4 ? 0 : 0.78 * sqrt(cells));
+                        limits[i] = i > groups[g] || g % 7 == 3 ? 0 : 1 + (int)(g % 3) % o.sparsity;
+                    }
+                o.tolerance_each = each;
+                check_groups(&q, &o);
+                o.tolerance_each = NULL, o.sparsity_each = limits;
+                check_groups(&q, &o);
+                free(groups), free(each), free(limits);
+                problem_free(&q);
+            }
+}
+
+/* Groups of one are signals; of equal signals each is coded as one of them. */
+static void test_groups_of_one_and_of_equals(void **state) {
+    enum { p = 30, n = 70, m = 60 };
+    problem one = random_problem(p, n, m, 1200), equal;
+    shs_real *Y = (shs_real *)malloc(p * 5 * m * sizeof *Y), *D = (shs_real *)malloc(p * n * sizeof *D);
+    shs_codes plain = new_codes(m, 8), alone = new_codes(m, 8), codes = new_codes(5 * m, 8);
+    shs_omp_options o = SHS_ZERO, grouped;
+    size_t i, count, *ones = new_groups(m, 1, &count), *fives = new_groups(5 * m, 5, &count);
+    int selection, limited, f;
+    (void)state;
+    for (i = 0; i < 5 * m; i++) memcpy(Y + i * p, one.Y + i / 5 * p, p * sizeof *Y);
+    memcpy(D, one.D, p * n * sizeof *D);
+    equal = problem_of(p, n, 5 * m, D, Y);
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (limited = 0; limited < 3; limited++)
+            for (f = 0; f < FORMS_OF_MANY; f++) {
+                if (limited == 2 && forms[f] == form_gram) continue; /* too small for it */
+                o.selection = (shs_selection)selection, o.sparsity = 8;
+                o.tolerance = (shs_real)(limited == 2 ? BY_TYPE(1e-3, 1e-7) : limited ? 3 : 0);
+                assert_ok(forms[f](&one, &o, &plain));
+                grouped = o, grouped.groups = ones, grouped.group_count = m;
+                assert_ok(forms[f](&one, &grouped, &alone));
+                assert_same_codes(&alone, &plain, m, SAME);
+                grouped.groups = fives, grouped.tolerance *= (shs_real)sqrt(5.0);
+                assert_ok(forms[f](&equal, &grouped, &codes));
+                for (i = 0; i < 5 * m; i++) {
+                    shs_codes a = codes, b = plain;
+                    a.used += i, a.atoms += i * 8, a.coefs += i * 8, b.used += i / 5, b.atoms += i / 5 * 8,
+                        b.coefs += i / 5 * 8;
+                    assert_same_codes(&a, &b, 1, SAME);
+                }
+            }
+    shs_codes_free(NULL, &plain), shs_codes_free(NULL, &alone), shs_codes_free(NULL, &codes);
+    free(ones), free(fives);
+    problem_free(&one), problem_free(&equal);
+}
+
+/* Small tolerances: what is reported as reached is, of atoms as the signals are made of; signals of nothing among them. */
+static void test_small_tolerances_of_groups(void **state) {
+    enum { p = 40, n = 90, m = 48 };
+    problem q = random_problem(p, n, m, 1300);
+    shs_codes codes = new_codes(m, p);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    size_t *groups, i, k, g;
+    int step, mode;
+    (void)state;
+    for (i = 0; i < m; i++) { /* signals 8 .. 15 share 5 atoms, and so on; one in 8 is zero */
+        shs_random r;
+        shs_random_seed(&r, i);
+        memset(q.Y + i * p, 0, p * sizeof *q.Y);
+        for (k = 0; k < 5 && i % 8; k++) {
+            const shs_real x = (shs_real)shs_random_normal(&r);
+            for (g = 0; g < p; g++) q.Y[i * p + g] += x * q.D[(i / 8 * 7 + k * 3) % n * p + g];
+        }
+    }
+    o.groups = groups = new_groups(m, 8, &o.group_count);
+    for (step = 1; step < 13; step++)
+        for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+            size_t beyond = 0;
+            o.gram_mode = (shs_gram_mode)mode, o.selection = (shs_selection)(step % SHS_SELECTION_COUNT);
+            o.tolerance = (shs_real)pow(10, -(double)step * BY_TYPE(0.5, 1));
+            assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, &report));
+            for (g = 0; g < o.group_count; g++) {
+                double whole = 0;
+                for (i = groups[g]; i < groups[g] + 8; i++) whole += error2_of(&q, &codes, i);
+                beyond += sqrt(whole) > (double)o.tolerance;
+                assert_in_range(codes.used[groups[g]], 1, p);
+            }
+            assert_true(beyond <= report.not_reached); /* what is said is true */
+            if (o.tolerance > (shs_real)BY_TYPE(1e-4, 1e-11)) assert_int_equal(report.not_reached, 0);
+        }
+    shs_codes_free(NULL, &codes);
+    free(groups);
+    problem_free(&q);
+}
+
+/* Zero signals, alone and among others, and dictionaries of nothing. */
+static void test_groups_of_nothing(void **state) {
+    problem q = random_problem(9, 20, 12, 1400);
+    shs_codes codes = new_codes(12, 4);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    size_t groups[] = {0, 4, 8}, i;
+    int f, k;
+    (void)state;
+    for (i = 0; i < 9 * 4; i++) q.Y[i] = 0;     /* a group of nothing */
+    for (i = 9 * 5; i < 9 * 7; i++) q.Y[i] = 0; /* nothing among others */
+    q.norms2[0] = q.norms2[1] = q.norms2[2] = q.norms2[3] = q.norms2[5] = q.norms2[6] = 0;
+    for (i = 0; i < 20 * 4; i++) q.dty[i] = 0;
+    for (i = 20 * 5; i < 20 * 7; i++) q.dty[i] = 0;
+    o.groups = groups, o.group_count = 3, o.sparsity = 4;
+    for (f = 0; f < FORMS_OF_MANY; f++) {
+        spoil_codes(&codes);
+        assert_ok(forms[f](&q, &o, &codes));
+        for (i = 0; i < 4; i++) assert_int_equal(codes.used[i], 0);
+        for (i = 4; i < 12; i++) assert_int_equal(codes.used[i], 4);
+        for (k = 0; k < 4; k++) assert_close(codes.coefs[5 * 4 + k], 0, 0);
+        check_unused_slots(&codes, 12);
+    }
+    assert_ok(shs_omp_ex(NULL, 9, 20, q.D, 9, 0, NULL, 9, &(shs_omp_options){.groups = groups}, &codes, NULL, &report));
+    assert_int_equal(report.nonzeros, 0);
+    for (i = 0; i < 9 * 20; i++) q.D[i] = 0;
+    assert_ok(shs_omp_ex(NULL, 9, 20, q.D, 9, 12, q.Y, 9, &o, &codes, NULL, &report));
+    assert_int_equal(report.nonzeros, 0);
+    shs_codes_free(NULL, &codes);
     problem_free(&q);
 }
 
@@ -1369,6 +1647,47 @@ static void test_bad_limits_each(void **state) {
     problem_free(&q);
 }
 
+/* Starts of groups that are none; what groups do not go with. */
+static void test_bad_groups(void **state) {
+    static const size_t starts[][4] = {{1, 5, 9, 12}, {0, 5, 4, 12},        {0, 5, 5, 12},
+                                       {0, 5, 9, 15}, {0, SIZE_MAX, 9, 12}, {0, 5, 9, 12}};
+    const unsigned char mask[150] = {1};
+    problem q = random_problem(10, 20, 15, 511);
+    outputs out = new_outputs(15, 10);
+    shs_ksvd_options learning = SHS_ZERO;
+    call good;
+    int k;
+    (void)state;
+    memset(&good, 0, sizeof good);
+    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    for (k = 0; k < 5; k++) {
+        shs_omp_options o = SHS_ZERO;
+        FAILS((c.o.groups = starts[k], c.o.group_count = 4), SHS_BAD_GROUPS);
+        o.groups = starts[k], o.group_count = 4;
+        assert_true(shs_omp_workspace(NULL, 10, 20, 15, 10, &o) == SIZE_MAX);
+        assert_status(form_gram(&q, &o, &out.codes), SHS_BAD_GROUPS);
+    }
+    FAILS(c.o.group_count = 1, SHS_BAD_GROUPS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 0), SHS_BAD_GROUPS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.m = 0), SHS_BAD_GROUPS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.nonnegative = 1), SHS_BAD_OPTIONS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.skip_nan = 1), SHS_BAD_OPTIONS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.mask = mask, c.o.ldm = 10), SHS_BAD_OPTIONS);
+    FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.weights = q.Y), SHS_BAD_OPTIONS);
+    learning.coding.groups = starts[5], learning.coding.group_count = 4;
+    assert_status(shs_ksvd_ex(NULL, 10, 20, 15, q.Y, 10, &learning, q.D, 10, NULL, NULL), SHS_BAD_OPTIONS);
+    assert_true(shs_omp_one_workspace(20, &learning.coding) == SIZE_MAX);
+    assert_true(shs_omp_one_direct_workspace(10, 20, &learning.coding) == SIZE_MAX);
+    learning.coding.tolerance =
+        BY_TYPE((shs_real)1e-2, (shs_real)1e-7); /* of a group, which the Gram matrix alone cannot decide */
+    assert_status(form_gram(&q, &learning.coding, &out.codes), SHS_TOLERANCE_TOO_SMALL);
+    q.norms2[0] = -1;
+    assert_status(form_gram(&q, &learning.coding, &out.codes), SHS_BAD_NORMS);
+    assert_untouched(&out);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
 static void test_bad_context(void **state) {
     problem q = random_problem(10, 20, 15, 520);
     outputs out = new_outputs(15, 10);
@@ -1620,6 +1939,24 @@ static void test_threads(void **state) {
     problem_free(&q);
 }
 
+static void test_threads_of_groups(void **state) {
+    problem q = random_problem(40, 150, 900, 1500);
+    shs_omp_options o = SHS_ZERO;
+    size_t *groups;
+    int mode;
+    (void)state;
+    o.groups = groups = new_groups(900, 0, &o.group_count);
+    for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+        o.gram_mode = (shs_gram_mode)mode;
+        o.sparsity = 7, o.tolerance = 0;
+        assert_same_for_any_threads(&q, &o);
+        o.sparsity = 30, o.tolerance = (shs_real)0.5;
+        assert_same_for_any_threads(&q, &o);
+    }
+    free(groups);
+    problem_free(&q);
+}
+
 static void test_groups(void **state) {
     static const size_t groups[] = {1, 7, 64, 128, 899, 5000};
     problem q = random_problem(40, 150, 900, 610);
@@ -1737,7 +2074,7 @@ static void assert_workspace_is_enough(const problem *q, const shs_omp_options *
 }
 
 static void test_workspace(void **state) {
-    size_t k;
+    size_t k, *groups;
     int mode, threads;
     (void)state;
     for (k = (size_t)first_of(test_instance, 1); k < SIZES; k += (size_t)every(1)) {
@@ -1752,6 +2089,10 @@ static void test_workspace(void **state) {
                 o.sparsity = 0;
                 o.tolerance = (shs_real)0.01;
                 assert_workspace_is_enough(&q, &o, threads);
+                o.groups = groups = new_groups(q.m, 0, &o.group_count), o.sparsity = 3;
+                assert_workspace_is_enough(&q, &o, threads);
+                o.groups = NULL, o.group_count = 0;
+                free(groups);
             }
         }
         problem_free(&q);
@@ -2284,6 +2625,13 @@ int main(void) {
         cmocka_unit_test(test_golden_nonnegative),
         cmocka_unit_test(test_golden_mask),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_golden_groups),
+        cmocka_unit_test(test_simultaneous),
+        cmocka_unit_test(test_groups_of_one_and_of_equals),
+        cmocka_unit_test(test_small_tolerances_of_groups),
+        cmocka_unit_test(test_groups_of_nothing),
+        cmocka_unit_test(test_threads_of_groups),
+        cmocka_unit_test(test_bad_groups),
         cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_nonnegative),
         cmocka_unit_test(test_atom_leaves),

@@ -132,6 +132,16 @@ static shs_status call_omp_weights(const shs_context *ctx, scene *s) {
     o.sparsity = S, o.selection = SHS_SELECT_OLS, o.mask = mask, o.ldm = P, o.weights = s->norms2, o.ldw = 0;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
+
+static shs_status omp_groups(const shs_context *ctx, scene *s, shs_gram_mode mode) {
+    static const size_t groups[] = {0, 1, 40, M - 1};
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = S, o.selection = SHS_SELECT_OLS, o.gram_mode = mode, o.tolerance = (shs_real)0.01;
+    o.groups = groups, o.group_count = 4;
+    return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
+}
+static shs_status call_omp_groups(const shs_context *ctx, scene *s) { return omp_groups(ctx, s, SHS_GRAM_ALWAYS); }
+static shs_status call_omp_groups_never(const shs_context *ctx, scene *s) { return omp_groups(ctx, s, SHS_GRAM_NEVER); }
 #endif
 
 static shs_status call_omp_gram(const shs_context *ctx, scene *s) {
@@ -379,6 +389,8 @@ static const struct {
 #ifndef TEST_CL
     {BELOW, "shs_omp_ex, nonnegative", call_omp_nonnegative, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, weights", call_omp_weights, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, groups", call_omp_groups, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, groups, no Gram matrix", call_omp_groups_never, NULL, 1, 0, 0, NO_RESULT},
 #endif
     {BELOW, "shs_omp_gram", call_omp_gram, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd", call_ksvd, NULL, 1, 0, 0, NO_RESULT},

@@ -108,6 +108,7 @@ static shs_real *new_reals(size_t count) {
 }
 
 static void code(task *t) {
+    static const size_t groups[] = {0, M / 3, M / 3 + 1};
     const scene *s = t->s;
     shs_real *Z = new_reals(P * M);
     shs_wide sum2;
@@ -118,6 +119,9 @@ static void code(task *t) {
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     o.nonnegative = 0, o.skip_nan = 1; /* signals that each have their own weights */
+    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    o.skip_nan = 0, o.groups = groups, o.group_count = 3; /* signals that share their atoms */
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));

@@ -74,7 +74,7 @@ static void check_codes(const problem *q, const shs_omp_options *o, const shs_co
     }
 }
 
-static void options_of(input *in, const problem *q, shs_omp_options *o, int *limits, shs_real *tolerances) {
+static void options_of(input *in, const problem *q, shs_omp_options *o, int *limits, shs_real *tolerances, size_t *starts) {
     int flags = byte(in), i;
     memset(o, 0, sizeof *o);
     o->sparsity = within(in, -1, 10);
@@ -84,6 +84,14 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
     for (i = 0; i < q->m; i++) limits[i] = within(in, 0, 6) - (flags == 255), tolerances[i] = tolerance_of(in);
     o->nonnegative = (flags & 44) == 40; /* given to few, so that inputs that were found go on to mean what they did */
     if ((flags & 44) == 36) o->skip_nan = 1, o->weights = q->Y, o->ldw = q->ldy; /* negative ones are refused */
+    if ((flags & 44) == 32) {                                                    /* starts of groups, of which some are none */
+        starts[0] = 0;
+        for (i = 1; i < q->m; i++) starts[i] = starts[i - 1] + (size_t)(1 + limits[i] % 3) - (size_t)(limits[i] == 6);
+        for (o->group_count = 0; o->group_count < (size_t)positive(q->m) && starts[o->group_count] < (size_t)q->m;)
+            o->group_count++;
+        o->groups = starts, o->group_count += (size_t)(flags & 1) * (size_t)(limits[0] == 5);
+        o->selection = (shs_selection)(flags >> 1 & 1);
+    }
     if ((flags & 48) == 48) o->sparsity_each = limits;
     if ((flags & 192) == 192) o->tolerance_each = tolerances;
 }
@@ -91,6 +99,7 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
 static void code_many(input *in, world *w) {
     problem q = problem_of(in);
     int limits[8], stride = within(in, 0, 10), flags = byte(in);
+    size_t starts[9] = {0};
     shs_real tolerances[8];
     size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
     output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int));
@@ -100,7 +109,7 @@ static void code_many(input *in, world *w) {
     shs_codes codes;
     shs_status status;
     size_t bytes;
-    options_of(in, &q, &o, limits, tolerances);
+    options_of(in, &q, &o, limits, tolerances, starts);
     codes.m = m - (flags == 77 && m), codes.stride = stride;
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     bytes = shs_omp_workspace(&w->ctx, q.p, q.n, m, stride, &o);
@@ -172,6 +181,7 @@ static void code_one(input *in, world *w) {
 static void code_by_correlations(input *in, world *w) {
     problem q = problem_of(in);
     int limits[8], stride = within(in, 1, 10), ldt = leading_of(in, q.n), ldg = leading_of(in, q.n), i;
+    size_t starts[9] = {0};
     shs_real tolerances[8], *gram = NEW(shs_real, count_of(ldg + 1, q.n)), *dty = NEW(shs_real, count_of(ldt + 1, q.m));
     shs_real *norms2 = NEW(shs_real, positive(q.m));
     size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
@@ -180,7 +190,7 @@ static void code_by_correlations(input *in, world *w) {
     shs_omp_options o;
     shs_codes codes;
     shs_status status;
-    options_of(in, &q, &o, limits, tolerances);
+    options_of(in, &q, &o, limits, tolerances, starts);
     o.gram = gram, o.ldg = ldg;
     fill(in, count_of(ldg + 1, q.n), gram), fill(in, count_of(ldt + 1, q.m), dty);
     fill(in, m, norms2);
