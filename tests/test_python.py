@@ -152,6 +152,7 @@ def test_ksvd_finds_the_planted_atoms(real):
     assert learnt.D.dtype == real and np.allclose(np.linalg.norm(learnt.D, axis=1), 1, atol=1e-4)
     assert learnt.iterations == len(learnt.history["rmse_coding"]) == 40
     assert np.isclose(np.sqrt(((Y - learnt.codes.decode(learnt.D)) ** 2).mean()), learnt.rmse, rtol=1e-3)
+    assert sparsehs.ksvd(Y, 30, 3, 0).iterations == 10
     again = sparsehs.ksvd(Y, 30, 3, 1, start=learnt.D)
     assert again.history["rmse_coding"][0] <= learnt.rmse * 1.2
 
@@ -200,6 +201,10 @@ def test_errors_say_what_the_library_says():
                         (lambda: sparsehs.omp(D, Y, 3, progress="yes"), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, threads=-1), ValueError),
                         (lambda: sparsehs.omp(D, Y, 3, threads=2**40), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, seed=-1), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, seed=0.5), TypeError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, iterations=-1), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, incoherence="much"), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, device="no such device"), sparsehs.Error),
                         (lambda: sparsehs.pca(np.zeros((3, 4, 0))), ValueError),
                         (lambda: sparsehs.pca(np.zeros(3)), ValueError), (lambda: sparsehs.pca(scene(), 13), ValueError),

@@ -206,11 +206,19 @@ class _Library:
             return None if stars or kind == "shim_progress" else 0
         if isinstance(given, (str, bytes)) and not stars:
             return self.value(its, given)
-        if kind == "int" and not isinstance(given, (int, np.integer)):
+        if stars:
+            if not isinstance(given, (ctypes.c_void_p, type(ctypes.byref(ctypes.c_int())))):
+                raise TypeError("%s: an array, not %r" % (its, given))
+            return given
+        if kind == "double" or kind == "shim_progress":
+            return given if kind != "double" else float(given)
+        given = int(given) if isinstance(given, np.bool_) else given
+        if not isinstance(given, (int, np.integer)):
             raise TypeError("%s: a whole number, not %r" % (its, given))
-        if kind == "int" and not -2**31 <= given < 2**31:
-            raise ValueError("%s: %d is too large" % (its, given))
-        return given
+        low, high = {"int": (-2**31, 2**31), "ptrdiff_t": (-2**63, 2**63)}.get(kind, (0, 2**64))
+        if not low <= given < high:
+            raise ArgumentError("%s: %d is out of range" % (its, given))
+        return int(given)
 
     def value(self, option, name):
         names = self.values.get(option)
@@ -460,6 +468,7 @@ def ksvd(Y, atoms, sparsity=None, iterations=10, *, tolerance=0.0, start=None, c
             raise ArgumentError("start: a dictionary of %d atoms of %d values" % (n, p))
     limit = _stride(sparsity or (None if tolerance else max(1, p // 10)), p, n, options)
     codes = Codes(m, n, limit, library.real) if codes else None
+    iterations = iterations or 10
     given = dict(stride=limit, used=codes.used, atoms=codes.atoms, coefs=codes.coefs) if codes else {}
     history, result = np.zeros((max(1, iterations), 5)), np.zeros(4)
     try:
