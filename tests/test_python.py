@@ -394,6 +394,7 @@ def test_mnf_is_that_of_spectral_python():
     ratio = np.sort(theirs.napc.eigenvalues)[::-1]
     model = sparsehs.fit("mnf", cube, divisor="n-1", noise=noise.cov)
     assert np.allclose(model.eigenvalues[:3], ratio[:3], rtol=1e-3)
+    assert np.allclose(model.noise, noise.cov)
     own = sparsehs.fit("mnf", cube)
     assert np.allclose(own.eigenvalues[:3], ratio[:3], rtol=0.05)
     components, model = sparsehs.mnf(cube, 3)
@@ -425,6 +426,8 @@ def test_ica_finds_the_sources_as_mdp_and_sklearn_do(real, approach):
     S, X = sources(real)
     found, model = sparsehs.ica(X, 3, approach=approach, contrast="tanh")
     assert model.converged.all() and found.dtype == real
+    kurtosis = (found.astype(float) ** 4).mean(axis=0) - 3
+    assert np.allclose(model.reports[:, 4], kurtosis, atol=0.01) and np.all(model.reports[:, 0] >= 1)
     sk = sklearn.decomposition.FastICA(3, whiten="unit-variance", random_state=0).fit_transform(X)
     their = mdp.nodes.FastICANode(approach="symm", g="tanh", whitened=False, white_comp=3, dtype="float64")
     theirs = their.execute(X.astype(float))

@@ -39,7 +39,7 @@ import zlib
 import numpy as np
 
 __all__ = ["omp", "ksvd", "patches", "denoise", "noise_sigma", "fit", "pca", "mnf", "ica", "rx", "Model", "Codes", "Learnt",
-           "Error", "ArgumentError", "MemoryError_", "Cancelled", "build_info"]
+           "Error", "ArgumentError", "OutOfMemory", "Cancelled", "build_info"]
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class ArgumentError(Error, ValueError):
     """An argument is wrong."""
 
 
-class MemoryError_(Error, MemoryError):
+class OutOfMemory(Error, MemoryError):
     """There is too little memory."""
 
 
@@ -186,7 +186,7 @@ class _Library:
 
     def fail(self, status, before="", behind=""):
         name = self.c.shim_name(status).decode()
-        kinds = {"SHS_NO_MEMORY": MemoryError_, "SHS_CANCELLED": Cancelled}
+        kinds = {"SHS_NO_MEMORY": OutOfMemory, "SHS_CANCELLED": Cancelled}
         others = "UNSUPPORTED ENGINE_FAILED NO_DEVICE BUILD_FAILED DEVICE_LOST NO_CONVERGENCE".split()
         error = kinds.get(name, Error if name[4:] in others else ArgumentError)(
             before + self.c.shim_text(status).decode() + behind)
