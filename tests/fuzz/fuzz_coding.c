@@ -114,6 +114,7 @@ static void code_many(input *in, world *w) {
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     bytes = shs_omp_workspace(&w->ctx, q.p, q.n, m, stride, &o);
     must(bytes > 0);
+    if (flags == 60) memset(&o, 0, sizeof o); /* none are given */
     status = shs_omp_ex(&w->ctx, q.p, q.n, (flags & 63) == 62 ? NULL : q.D, q.ldd, m, q.Y, q.ldy, flags == 60 ? NULL : &o,
                         &codes, (flags & 1) ? AS(shs_real, errors2) : NULL, (flags & 2) ? AS(shs_omp_report, report) : NULL);
     check_world(w, status, 0);
