@@ -2426,7 +2426,8 @@ typedef struct shs__vector_kernels {
 typedef struct shs__gemm_kernels {
     int rows, columns; /* of the tile */
     int pad;           /* rows of the last tile are a multiple of this; it divides `rows` */
-    void (*tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc);
+    void (*tile)(int rows, int depth, const shs_real *a, ptrdiff_t a_next, const shs_real *b, ptrdiff_t b_column,
+                 ptrdiff_t b_next, int add, shs_real *C, int ldc);
     void (*pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld, shs_real *to);
     void (*transpose)(int m, int n, shs_real scale, const shs_real *S, int lds, shs_real *D, int ldd);
 } shs__gemm_kernels;
@@ -3706,12 +3707,14 @@ SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 #define SHS__MR (SHS__TILE_VECTORS * SHS__LANES)
 #define SHS__ROWS_PAD SHS__LANES
 
-/* C = a b, or C += a b with add, for packed slivers: rows (a multiple of SHS__ROWS_PAD) x SHS__NR. */
-SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+/* C = a b, or C += a b with add, for slivers of rows (a multiple of SHS__ROWS_PAD) and SHS__NR columns: groups of a are a_next
+   apart, those of b b_next, and values within a group of b b_column. */
+SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, ptrdiff_t a_next, const shs_real *b,
+                                     ptrdiff_t b_column, ptrdiff_t b_next, int add, shs_real *C, int ldc) {
     const int L = SHS__LANES;
-    if (rows == L) SHS__IN(tile_of)(1, SHS__NR, depth, a, L, L, b, 1, SHS__NR, add, C, L, ldc);
-    else if (rows == 2 * L) SHS__IN(tile_of)(2, SHS__NR, depth, a, L, 2 * L, b, 1, SHS__NR, add, C, L, ldc);
-    else if (SHS__TILE_VECTORS == 3) SHS__IN(tile_of)(3, SHS__NR, depth, a, L, 3 * L, b, 1, SHS__NR, add, C, L, ldc);
+    if (rows == L) SHS__IN(tile_of)(1, SHS__NR, depth, a, L, a_next, b, b_column, b_next, add, C, L, ldc);
+    else if (rows == 2 * L) SHS__IN(tile_of)(2, SHS__NR, depth, a, L, a_next, b, b_column, b_next, add, C, L, ldc);
+    else if (SHS__TILE_VECTORS == 3) SHS__IN(tile_of)(3, SHS__NR, depth, a, L, a_next, b, b_column, b_next, add, C, L, ldc);
 }
 #else
 #define SHS__MR 4
@@ -3724,17 +3727,18 @@ SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, con
 #define SHS__KEEP_SCALAR ((void)0)
 #endif
 
-SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, const shs_real *b, int add, shs_real *C, int ldc) {
+SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, ptrdiff_t a_next, const shs_real *b,
+                                     ptrdiff_t b_column, ptrdiff_t b_next, int add, shs_real *C, int ldc) {
     shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
     int i;
     (void)rows;
-    for (; depth > 0; depth--, a += SHS__MR, b += SHS__NR) {
+    for (; depth > 0; depth--, a += a_next, b += b_next) {
         SHS__KEEP_SCALAR;
         for (i = 0; i < SHS__MR; i++) {
             c0[i] += a[i] * b[0];
-            c1[i] += a[i] * b[1];
-            c2[i] += a[i] * b[2];
-            c3[i] += a[i] * b[3];
+            c1[i] += a[i] * b[b_column];
+            c2[i] += a[i] * b[2 * b_column];
+            c3[i] += a[i] * b[3 * b_column];
         }
     }
     for (i = 0; i < SHS__MR; i++) {
@@ -5435,6 +5439,14 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
 #define SHS__SLAB_DEPTH 6144  /* of a product much deeper than wide, a slab at a time: a multiple of KC; results depend on it */
 #define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
+#if defined(SHS__X64) || defined(__i386__)
+#define SHS__VECTOR_MOST 64 /* bytes of the longest vector of all kernels */
+#elif defined(SHS__VECTOR_BYTES)
+#define SHS__VECTOR_MOST SHS__VECTOR_BYTES
+#else
+#define SHS__VECTOR_MOST 16
+#endif
+#define SHS__NEAR 32768       /* values from the first to the last of what is multiplied where it lies */
 
 typedef struct shs__gemm {
     const shs__gemm_kernels *tiles; /* those of the processor, once it runs */
@@ -5455,7 +5467,39 @@ typedef struct shs__gemm {
     shs_real *partial;    /* m x n values each */
     /* where the 5th and the 4th loop are */
     int column, columns, from, depth;
+    int a_lies, b_lies; /* slivers are read where they lie */
 } shs__gemm;
+
+/* Rows of A's next sliver where `left` are left: what does not fill a vector is a sliver of its own where rows lie. */
+SHS__PRIVATE int shs__la_gemm_height(const shs__gemm *g, int left) {
+    const int height = shs__imin(left, g->tiles->rows);
+    return g->a_lies && height > g->tiles->pad ? height - height % g->tiles->pad : height;
+}
+
+/* A sliver for the micro-kernel. */
+typedef struct shs__sliver {
+    const shs_real *at;
+    ptrdiff_t column, next; /* from one value of a group of B to the next, and from one group to the next */
+    int size, before;       /* rows or columns of the tile; so many of them, at first, belong to the sliver before it */
+} shs__sliver;
+
+/* Packing pays where a sliver is read many times from far away. What is small, or read once or twice, is read where it lies,
+   if that is the order of the micro-kernel: columns of A, and B either way, unless alpha has to be multiplied in. */
+SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
+    const int few_rows = g->m <= 2 * g->tiles->rows, few_columns = g->columns <= 2 * g->tiles->columns;
+    const shs_wide span = (shs_wide)g->ldb * (shs_wide)(g->transb == SHS_TRANS_YES ? g->depth : g->columns);
+    g->a_lies = g->transa == SHS_TRANS_NO && (few_columns || (shs_wide)g->lda * (shs_wide)g->depth <= SHS__NEAR);
+    g->b_lies = g->alpha == 1 && (few_rows || span <= SHS__NEAR);
+}
+
+/* Element (row, from) of op(A), and (from, column) of op(B). */
+SHS__PRIVATE const shs_real *shs__la_gemm_a(const shs__gemm *g, int row) {
+    return g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row) : SHS__AT(g->A, g->lda, row, g->from);
+}
+
+SHS__PRIVATE const shs_real *shs__la_gemm_b(const shs__gemm *g, int column) {
+    return g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, column, g->from) : SHS__AT(g->B, g->ldb, g->from, column);
+}
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
 SHS__OUTLINE size_t shs__la_gemm_own(int m, int k) {
@@ -5475,55 +5519,81 @@ SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
     int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
     (void)worker;
     for (; j < end; j += width) {
-        const shs_real *s = g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, g->column + j, g->from)
-                                                       : SHS__AT(g->B, g->ldb, g->from, g->column + j);
-        g->tiles->pack(g->transb == SHS_TRANS_YES, shs__imin(g->columns - j, width), width, g->depth, g->alpha, s, g->ldb,
-                       g->packed_b + (size_t)j * (size_t)g->depth);
+        int columns = shs__imin(g->columns - j, width);
+        if (g->b_lies && g->column + j >= width - columns) continue;
+        g->tiles->pack(g->transb == SHS_TRANS_YES, columns, width, g->depth, g->alpha, shs__la_gemm_b(g, g->column + j),
+                       g->ldb, g->packed_b + (size_t)j * (size_t)g->depth);
     }
 }
 
 SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
-    int i;
-    for (i = 0; i < rows; i += g->tiles->rows) {
-        const shs_real *s = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row + i)
-                                                       : SHS__AT(g->A, g->lda, row + i, g->from);
-        int width = shs__imin(rows - i, g->tiles->rows);
-        g->tiles->pack(g->transa == SHS_TRANS_NO, width, shs__la_round_up(width, g->tiles->pad), g->depth, 1, s, g->lda,
+    int i, width;
+    for (i = 0; i < rows; i += width) {
+        const int padded = shs__la_round_up(width = shs__la_gemm_height(g, rows - i), g->tiles->pad);
+        if (g->a_lies && row + i >= padded - width) continue;
+        g->tiles->pack(g->transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->lda,
                        to + (size_t)i * (size_t)g->depth);
     }
 }
 
+/* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or where they lie. There one that
+   does not fill a tile begins earlier, if there are so many rows or columns before it. */
+SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int rows, const shs_real *packed) {
+    shs__sliver a;
+    a.size = shs__la_round_up(rows, g->tiles->pad), a.before = a.size - rows, a.column = 1;
+    if (g->a_lies && row >= a.before) a.at = shs__la_gemm_a(g, row - a.before), a.next = g->lda;
+    else a.at = packed, a.next = a.size, a.before = 0;
+    return a;
+}
+
+SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, int columns, const shs_real *packed) {
+    shs__sliver b;
+    b.size = g->tiles->columns, b.before = b.size - columns;
+    if (g->b_lies && column >= b.before) {
+        b.at = shs__la_gemm_b(g, column - b.before);
+        b.column = g->transb == SHS_TRANS_YES ? 1 : g->ldb, b.next = g->transb == SHS_TRANS_YES ? g->ldb : 1;
+    } else b.at = packed, b.column = 1, b.next = b.size, b.before = 0;
+    return b;
+}
+
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
-SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
-                                    const shs_real *b, int add, shs_real *tile) {
-    int padded = shs__la_round_up(rows, g->tiles->pad), i, j, first, last;
-    g->tiles->tile(padded, g->depth, a, b, 0, tile, padded);
+SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs__sliver *a,
+                                    const shs__sliver *b, int add, shs_real *tile) {
+    int i, j, first, last;
+    g->tiles->tile(a->size, g->depth, a->at, a->next, b->at, b->column, b->next, 0, tile, a->size);
     for (j = 0; j < columns; j++) {
-        const shs_real *t = tile + j * padded;
+        const shs_real *t = tile + (b->before + j) * a->size + a->before;
         shs_real *c = SHS__AT(g->C, g->ldc, row, column + j);
         shs__la_wanted(g->part, row, rows, column + j, &first, &last);
         if (add)
             for (i = first; i < last; i++) c[i] += t[i];
-        else if (last > first) memcpy(c + first, t + first, (size_t)(last - first) * sizeof *c);
+        else
+            for (i = first; i < last; i++) c[i] = t[i];
     }
 }
 
-/* The 2nd and the 1st loop: rows x columns of C from (row, column) on, a and b packed. */
+/* The 2nd and the 1st loop: rows x columns of C from (row, column) on; a and b: where slivers are packed that are. */
 SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
                                      const shs_real *b, int add, shs_real *tile) {
     const shs__gemm_kernels *tiles = g->tiles;
-    int i, j;
+    int i, j, height;
     for (j = 0; j < columns; j += tiles->columns) {
-        int width = shs__imin(columns - j, tiles->columns), at_column = column + j;
-        const shs_real *bj = b + (size_t)j * (size_t)g->depth;
-        for (i = 0; i < rows; i += tiles->rows) {
-            int height = shs__imin(rows - i, tiles->rows), at_row = row + i;
-            const shs_real *ai = a + (size_t)i * (size_t)g->depth;
+        const int width = shs__imin(columns - j, tiles->columns);
+        const shs__sliver bj = shs__la_gemm_sliver_b(g, column + j, width, b + (size_t)j * (size_t)g->depth);
+        for (i = 0; i < rows; i += height) {
+            int at_row = row + i, at_column = column + j, whole;
+            shs__sliver ai;
+            height = shs__la_gemm_height(g, rows - i);
             if (shs__la_outside(g->part, at_row, height, at_column, width)) continue;
-            if (width == tiles->columns && height % tiles->pad == 0 &&
-                shs__la_inside(g->part, at_row, height, at_column, width))
-                tiles->tile(height, g->depth, ai, bj, add, SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
-            else shs__la_gemm_edge(g, at_row, height, at_column, width, ai, bj, add, tile);
+            ai = shs__la_gemm_sliver_a(g, at_row, height, a + (size_t)i * (size_t)g->depth);
+            whole = bj.before + width == tiles->columns && ai.before + height == ai.size;
+            if (ai.before || bj.before) /* what is there already is written again, and is the same */
+                whole = whole && !add && ai.before <= i && bj.before <= j;
+            at_row -= ai.before, at_column -= bj.before;
+            if (whole && shs__la_inside(g->part, at_row, ai.size, at_column, tiles->columns))
+                tiles->tile(ai.size, g->depth, ai.at, ai.next, bj.at, bj.column, bj.next, add,
+                            SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
+            else shs__la_gemm_edge(g, row + i, height, column + j, width, &ai, &bj, add, tile);
         }
     }
 }
@@ -5564,6 +5634,7 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
+            shs__la_gemm_where(g);
             shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
                               shs__ctx_chunks((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)),
                               shs__la_gemm_pack_b, g);
@@ -5682,10 +5753,32 @@ SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m,
     shs__la_gemm_run(&alone, &g);
 }
 
+/* A small product is multiplied where it lies, on the calling thread, and needs no memory. What does not fill one tile is
+   packed on the stack. */
+#define SHS__ROOM (3 * SHS__VECTOR_MOST / (int)sizeof(shs_real) * 8) /* the largest tile */
+SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
+    shs_real tile[SHS__ROOM], packed[SHS__ROOM];
+    int few_rows, few_columns, pad;
+    if (g->alpha != 1 || g->m <= 0 || g->n <= 0 || g->k <= 0 || g->k > SHS__KC) return 0;
+    if (shs__ctx_workers(ctx) > 1 && shs__ctx_product_work(g->m, g->n, g->k) >= (shs_wide)SHS__TEST_WORTH_SHARING) return 0;
+    g->tiles = shs__kernels_gemm(), pad = g->tiles->pad;
+    few_rows = g->m < pad, few_columns = g->n < g->tiles->columns;
+    if (((few_rows ? pad : 0) + (few_columns ? g->tiles->columns : 0)) * g->k > SHS__ROOM) return 0;
+    g->column = 0, g->columns = g->n, g->from = 0, g->depth = g->k, g->packed_b = packed + (few_rows ? pad * g->k : 0);
+    shs__la_gemm_where(g);
+    if (!g->a_lies || !g->b_lies) return 0;
+    if (few_rows) shs__la_gemm_pack_a(g, 0, g->m, packed);
+    if (few_columns) shs__la_gemm_pack_b(g, 0, 0);
+    if (g->beta != 0) shs__la_scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
+    shs__la_gemm_macro(g, 0, g->m, 0, g->n, packed, g->packed_b, g->beta != 0, tile);
+    return 1;
+}
+
 /* Takes the memory, runs, gives it back. */
 SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) {
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
+    if (shs__la_gemm_small(ctx, g)) return SHS_OK;
     if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0)
         while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, g->m, g->n, g->k, g);
     if (status != SHS_OK) return status;

@@ -501,6 +501,41 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
     free(A), free(B), free(C), free(D), free(scratch), free(C0);
 }
 
+/* What is multiplied where it lies has the bits of what is packed: A from its transpose, B from its half times 2 as alpha. What
+   lies around C is left alone. */
+static void gemm_is_the_same_packed_or_not(void **state) {
+    static const int few[] = {1, 3, 7, 8, 9, 15, 16, 17, 24, 33, 49, 64, 100};
+    static const shs_real betas[] = {0, 1, (shs_real)-0.5};
+    enum { FEW = (int)(sizeof few / sizeof *few), GAP = 3 };
+    uint64_t seed = 300;
+    int c, i, j, tb;
+    (void)state;
+    for (c = 0; c < FEW * FEW; c++) {
+        const int m = few[c % FEW], n = few[c / FEW], k = few[(c * 5 + 2) % FEW], ldc = m + GAP;
+        shs_real *A = new_uniform((size_t)(m + 2) * (size_t)k, ++seed), *C0 = new_uniform((size_t)ldc * (size_t)n, ++seed);
+        shs_real *At = filled((size_t)m * (size_t)k, 0), *B, *half, *C, *D;
+        for (i = 0; i < m; i++)
+            for (j = 0; j < k; j++) *SHS__AT(At, k, j, i) = *SHS__AT(A, m + 2, i, j);
+        for (tb = 0; tb < 2; tb++) {
+            const int ldb = (tb ? n : k) + 1;
+            size_t count = (size_t)ldb * (size_t)(tb ? k : n), e;
+            B = new_uniform(count, ++seed), half = copy_of(count, B);
+            for (e = 0; e < count; e++) half[e] = B[e] / 2;
+            for (i = 0; i < 3; i++) {
+                C = copy_of((size_t)ldc * (size_t)n, C0), D = copy_of((size_t)ldc * (size_t)n, C0);
+                assert_ok(shs_gemm(NULL, SHS_TRANS_NO, (shs_trans)tb, m, n, k, 1, A, m + 2, B, ldb, betas[i], C, ldc));
+                assert_ok(shs_gemm(NULL, SHS_TRANS_YES, (shs_trans)tb, m, n, k, 2, At, k, half, ldb, betas[i], D, ldc));
+                assert_memory_equal(C, D, (size_t)ldc * (size_t)n * sizeof *C);
+                for (j = 0; j < n; j++)
+                    assert_memory_equal(SHS__AT(C, ldc, m, j), SHS__AT(C0, ldc, m, j), GAP * sizeof *C);
+                free(C), free(D);
+            }
+            free(B), free(half);
+        }
+        free(A), free(At), free(C0);
+    }
+}
+
 /* Nor do those of syrk, which are gemm's. */
 static void syrk_elements_are_those_of_gemm(void **state) {
     int t, n = 211, k = 401, j;
@@ -902,6 +937,7 @@ int main(void) {
         cmocka_unit_test(gemm_matches_naive_in_every_form),
         cmocka_unit_test(gemm_matches_naive_beyond_its_blocks),
         cmocka_unit_test(gemm_elements_do_not_depend_on_the_cutting),
+        cmocka_unit_test(gemm_is_the_same_packed_or_not),
         cmocka_unit_test(syrk_elements_are_those_of_gemm),
         cmocka_unit_test(gemm_lets_nan_through),
         cmocka_unit_test(gemm_checks_its_arguments),
