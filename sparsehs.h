@@ -215,6 +215,7 @@ typedef double shs_wide;
 #define shs_pca_fit SHS__LINK(pca_fit)
 #define shs_pca_from_moments SHS__LINK(pca_from_moments)
 #define shs_mnf_fit SHS__LINK(mnf_fit)
+#define shs_mnf_run SHS__LINK(mnf_run)
 #define shs_mnf_from_noise SHS__LINK(mnf_from_noise)
 #define shs_pca_free SHS__LINK(pca_free)
 #define shs_pca_run SHS__LINK(pca_run)
@@ -1203,10 +1204,12 @@ SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments 
                                       const shs_pca_options *options, shs_pca *mnf);
 SHS_API void shs_pca_free(const shs_context *ctx, shs_pca *pca);
 
-/* Fit and transform in one call, so that the cube goes to an engine once: components of every pixel into the sink. pca may be
-   NULL. */
+/* Fit and transform in one call, so that the cube goes to an engine once: components of every pixel into the sink. pca and mnf
+   may be NULL. */
 SHS_API shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                                const shs_sink *sink, shs_pca *pca);
+SHS_API shs_status shs_mnf_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                               const shs_sink *sink, shs_pca *mnf);
 /* The components of every pixel: a cube of pca->components bands. */
 SHS_API shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, const shs_sink *sink);
 /* The pixels rebuilt from their first `components` components (0 = all kept): noise reduction, in one pass. */
@@ -14141,24 +14144,25 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     return status;
 }
 
-typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT } shs__pca_call;
+typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT, SHS__MNF_RUN } shs__pca_call;
 
-/* The fit and, in SHS__PCA_RUN, the components of every pixel into the sink; pca may be NULL then. */
+/* The fit and, where it runs, the components of every pixel into the sink; pca may be NULL then. */
 SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call, const shs_cube *cube,
                                       const shs_pca_options *options, const shs_sink *sink, shs_pca *pca) {
-    static const char *const names[] = {"pca", "pca run", "mnf"};
+    static const char *const names[] = {"pca", "pca run", "mnf", "mnf run"};
+    int runs = call == SHS__PCA_RUN || call == SHS__MNF_RUN, mnf = call >= SHS__MNF_FIT;
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
     shs_pixel_map map;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && call == SHS__PCA_RUN) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK && call != SHS__PCA_RUN && !pca) status = SHS_BAD_OUTPUT;
+    if (status == SHS_OK && runs) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
     if (status == SHS_OK && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
     status = shs__pca_meet(&px, status, names[call], o, sink);
-    if (status == SHS_OK) status = shs__pca_pixels(&px, o, call == SHS__MNF_FIT, &made);
-    if (status == SHS_OK && call == SHS__PCA_RUN) {
+    if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
+    if (status == SHS_OK && runs) {
         map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
         status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
     }
@@ -14181,6 +14185,11 @@ SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube,
 /* The fast form of shs_mnf_naive. */
 SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
     return shs__pca_cube(ctx, SHS__MNF_FIT, cube, options, NULL, mnf);
+}
+
+SHS__PUBLIC shs_status shs_mnf_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *mnf) {
+    return shs__pca_cube(ctx, SHS__MNF_RUN, cube, options, sink, mnf);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */

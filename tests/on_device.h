@@ -49,6 +49,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_pca_denoise
 #undef shs_pca_inverse
 #undef shs_mnf_fit
+#undef shs_mnf_run
 #undef shs_rx
 #undef shs_detect
 #undef shs_ica_fit
@@ -72,6 +73,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_pca_denoise(...) ON_DEVICE(pca_denoise, __VA_ARGS__)
 #define shs_pca_inverse(...) ON_DEVICE(pca_inverse, __VA_ARGS__)
 #define shs_mnf_fit(...) ON_DEVICE(mnf_fit, __VA_ARGS__)
+#define shs_mnf_run(...) ON_DEVICE(mnf_run, __VA_ARGS__)
 #define shs_rx(...) ON_DEVICE(rx, __VA_ARGS__)
 #define shs_detect(...) ON_DEVICE(detect, __VA_ARGS__)
 #define shs_ica_fit(...) ON_DEVICE(ica_fit, __VA_ARGS__)

@@ -787,14 +787,8 @@ static shs_status run_rx(const shs_context *ctx, const shs_cube *cube, const shs
 
 static shs_status run_mnf(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
     shs_pca_options o = SHS_ZERO;
-    shs_pca mnf;
-    shs_status status;
     o.components = SHORT_OUTPUTS;
-    status = shs_mnf_fit(ctx, cube, &o, &mnf);
-    if (status != SHS_OK) return status;
-    status = shs_pca_transform(ctx, &mnf, cube, sink);
-    shs_pca_free(ctx, &mnf);
-    return status;
+    return shs_mnf_run(ctx, cube, &o, sink, NULL);
 }
 
 /* Every contrast, by sweeps and by moments. */

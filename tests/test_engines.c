@@ -486,6 +486,14 @@ static shs_status call_mnf(const shs_context *ctx, const scene *s, results *r) {
     return status;
 }
 
+static shs_status call_mnf_run(const shs_context *ctx, const scene *s, results *r) {
+    shs_pca mnf = SHS_ZERO;
+    shs_sink sink = sink_in(r);
+    shs_status status = shs_mnf_run(ctx, &s->cube, NULL, &sink, &mnf);
+    keep_pca(ctx, status, &mnf, r);
+    return status;
+}
+
 static shs_status call_rx(const shs_context *ctx, const scene *s, results *r) {
     shs_sink sink = sink_in(r);
     return shs_rx(ctx, &s->cube, NULL, &sink, &r->components);
@@ -531,6 +539,7 @@ static const struct {
     {"shs_pca_run", call_pca_run, BY_TYPE(1e-4, 1e-10)},
     {"shs_pca_run, rescaled", call_rescaled, BY_TYPE(1e-4, 1e-10)},
     {"shs_mnf_fit", call_mnf, BY_TYPE(1e-4, 1e-9)},
+    {"shs_mnf_run", call_mnf_run, BY_TYPE(1e-4, 1e-9)},
     {"shs_rx", call_rx, BY_TYPE(1e-4, 1e-9)},
     {"shs_ica_run, fourth moments", call_ica_moments, BY_TYPE(1e-3, 1e-7)},
     {"shs_ica_run, sweeps", call_ica_sweeps, BY_TYPE(1e-3, 1e-7)},

@@ -280,6 +280,10 @@ static shs_status call_pca_run(const shs_context *ctx, scene *s) {
     return pca_made(ctx, s, shs_pca_run(ctx, &s->lines, NULL, &s->sink, OUT(s, 1, shs_pca)));
 }
 
+static shs_status call_mnf_run(const shs_context *ctx, scene *s) {
+    return pca_made(ctx, s, shs_mnf_run(ctx, &s->lines, NULL, &s->sink, OUT(s, 1, shs_pca)));
+}
+
 static shs_status call_pca_transform(const shs_context *ctx, scene *s) {
     s->sink.rescale = 1, s->sink.high = 255;
     return shs_pca_transform(ctx, &s->pca, &s->lines, &s->sink);
@@ -415,6 +419,7 @@ static const struct {
     {COMPONENTS, "shs_mnf_fit", call_mnf_fit, NULL, 0, 2, 0, A_PCA},
     {COMPONENTS, "shs_mnf_from_noise", call_mnf_from_noise, NULL, 0, 0, 0, A_PCA},
     {COMPONENTS, "shs_pca_run", call_pca_run, NULL, 0, 2, 1, A_PCA},
+    {COMPONENTS, "shs_mnf_run", call_mnf_run, NULL, 0, 2, 1, A_PCA},
     {COMPONENTS, "shs_pca_transform", call_pca_transform, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_pca_denoise", call_pca_denoise, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_pca_inverse", call_pca_inverse, NULL, 0, 1, 1, NO_RESULT},

@@ -451,6 +451,30 @@ static void test_run(void **state) {
     cube_free(&cube);
 }
 
+/* The same of noise fractions: the pixels are read for the moments, for the noise and for the components. */
+static void test_mnf_run(void **state) {
+    plain_cube p = smooth_cube(23, 31, 8, 3, 22);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1), blockwise;
+    shs_pca_options o = options_of(3, 0, 0, 0);
+    shs_pca mnf, made;
+    shs_sink to[3];
+    stream s;
+    int k;
+    (void)state;
+    for (k = 0; k < 3; k++) to[k] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &mnf));
+    assert_ok(shs_pca_transform(NULL, &mnf, &cube, to));
+    assert_ok(shs_mnf_run(NULL, &cube, &o, to + 1, &made));
+    assert_true(same_pca(&mnf, &made));
+    blockwise = streamed(&cube, 23, &s);
+    assert_ok(shs_mnf_run(NULL, &blockwise, &o, to + 2, NULL));
+    assert_int_equal(s.passes, 3);
+    for (k = 1; k < 3; k++) assert_memory_equal(to[0].pixels, to[k].pixels, 23 * 31 * 3 * sizeof(double));
+    for (k = 0; k < 3; k++) sink_free(to + k);
+    shs_pca_free(NULL, &mnf), shs_pca_free(NULL, &made);
+    free(p.x), cube_free(&cube);
+}
+
 /* From all components fitted, the first few only; and whole numbers come back as they were. */
 static void test_denoise(void **state) {
     plain_cube p = mixed_cube(23, 31, 8, 3, 0.5, 6);
@@ -1710,6 +1734,7 @@ int main(void) {
         cmocka_unit_test(test_from_moments),
         cmocka_unit_test(test_transform_and_inverse),
         cmocka_unit_test(test_run),
+        cmocka_unit_test(test_mnf_run),
         cmocka_unit_test(test_denoise),
         cmocka_unit_test(test_missing_pixels),
         cmocka_unit_test(test_deficient_cubes),

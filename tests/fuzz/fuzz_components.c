@@ -55,7 +55,7 @@ static void principal(input *in, world *w) {
     int way = byte(in) % 4, no_options = one_in(in, 16);
     pca_options_of(in, &o);
     scene_of(in, &s), sink_of(in, &s, o.components > 0 ? o.components : shs_cube_bands(&s.cube));
-    if (way == 0 && o.components > 0) status = shs_pca_run(&w->ctx, &s.cube, &o, &s.sink, &pca);
+    if (way == 0 && o.components > 0) status = (o.correlation ? shs_mnf_run : shs_pca_run)(&w->ctx, &s.cube, &o, &s.sink, &pca);
     else if (way == 1) status = shs_mnf_fit(&w->ctx, &s.cube, no_options ? NULL : &o, &pca);
     else status = shs_pca_fit(&w->ctx, &s.cube, no_options ? NULL : &o, &pca);
     check_scene(&s, w, status, pca.block ? 1 : 0);
