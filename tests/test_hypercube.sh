@@ -748,6 +748,14 @@ for how in "--class classes.hdr --id 1" "--mask half.hdr --block 7" "--class cla
     check "$how: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise $how
     check "$how: the same pixels and components" cmp same.img masked.img
 done
+for how in "pca --bbl --components 3 --precise --class classes.hdr --id 1" "rx --bbl --mask half.hdr --roi 9,9,90,80" \
+    "mnf --bbl --components 3 --mask half.hdr --fit-only --fit-step 2" "convert --roi 9,9,90,80 --type f32"; do
+    # shellcheck disable=SC2086 # several words
+    check "$how" run ${how%% *} scene_bil.hdr same.hdr ${how#* }
+    # shellcheck disable=SC2086
+    check "$how: marks that come block by block" run ${how%% *} scene_bil.hdr same2.hdr ${how#* } --block 7
+    check "$how: the same pixels" cmp same.img same2.img
+done
 check "--class, the others: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --class classes.hdr --id 2
 check "--class, the others: as many as are left" is "$(value_of pixels)" $((19200 - half))
 check "--class 0: a class as others are" good pca scene_bil.hdr same.hdr --bbl --components 4 --class half.hdr --id 0

@@ -24,15 +24,15 @@ static shs_pca_options pca_options(const job *j) {
 /* A device gets the pixels once where one call fits and transforms. Both must be of the same pixels, and the number of the
    output's bands known before. On the CPU two calls are as fast and can be timed. */
 static void select_one_call(job *j) {
-    j->one_call = j->ctx.engine && (j->mode == PCA || j->mode == ICA) && j->s->components && j->fit.mask == j->cube.mask;
+    int same = j->fit.mask == j->cube.mask && j->fit.mask_fn == j->cube.mask_fn;
+    j->one_call = j->ctx.engine && (j->mode & (PCA | MNF | ICA)) && j->s->components && same;
     if (j->one_call) j->out.bands = j->s->components;
 }
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j);
-    if (by_noise) check_job(j, shs_mnf_fit(&j->ctx, &j->fit, &options, pca));
-    else if (j->one_call) check_job(j, shs_pca_run(&j->ctx, &j->cube, &options, &j->sink, pca));
-    else check_job(j, shs_pca_fit(&j->ctx, &j->fit, &options, pca));
+    if (j->one_call) check_job(j, (by_noise ? shs_mnf_run : shs_pca_run)(&j->ctx, &j->cube, &options, &j->sink, pca));
+    else check_job(j, (by_noise ? shs_mnf_fit : shs_pca_fit)(&j->ctx, &j->fit, &options, pca));
     progress_clear();
     if (by_noise)
         printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,

@@ -81,15 +81,14 @@ static double converted(cube_file *out, const range *r, double value) {
     return value;
 }
 
-static void convert_lines(job *j, const range *ranges, int first, int lines, const void *block, void *into) {
+static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
     cube_file *in = &j->in, *out = &j->out;
     int x, y, i;
     for (i = 0; i < j->cube.band_count; i++)
         for (y = 0; y < lines; y++)
             for (x = 0; x < in->samples; x++) {
                 double value = get_value(block, value_index(in, lines, y, x, j->bands[i]), in->type, in->swap);
-                const unsigned char *mask = j->mask ? j->mask + (size_t)(first + y) * (size_t)in->samples : NULL;
-                int missing = is_missing(in, value) || (mask && !mask[x]);
+                int missing = is_missing(in, value) || (marks && !marks[(size_t)y * (size_t)in->samples + (size_t)x]);
                 put_value(into, value_index(out, lines, y, x, i), out->type,
                           missing ? out->nodata : converted(out, ranges ? ranges + i : NULL, value));
             }
@@ -100,6 +99,7 @@ static void run_convert(const settings *s, char **names) {
     size_t line = (size_t)j->in.samples * (size_t)j->in.bands * sizeof(double); /* of either */
     int lines = s->block ? s->block : (int)(16e6 / (double)line) + 1, first;
     char *block, *into;
+    unsigned char *marks;
     range *ranges = choose_ranges(j);
     output_start(j, j->cube.band_count, "Values of ");
     keep_bands(j);
@@ -108,10 +108,11 @@ static void run_convert(const settings *s, char **names) {
     lines = lines < j->in.lines ? lines : j->in.lines;
     block = (char *)allocate(line, (size_t)lines);
     into = (char *)allocate(line, (size_t)lines);
+    marks = (unsigned char *)allocate((size_t)j->in.samples, (size_t)lines);
     for (first = 0; first < j->in.lines; first += lines) {
         if (lines > j->in.lines - first) lines = j->in.lines - first;
         must_read(&j->in, first, lines, block);
-        convert_lines(j, ranges, first, lines, block, into);
+        convert_lines(j, ranges, lines, marks_of(j, first, lines, marks), block, into);
         if (write_lines(&j->out, first, lines, into))
             fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
     }
@@ -120,6 +121,7 @@ static void run_convert(const settings *s, char **names) {
     printf("seconds=%.3f pixels=%.0f\n", j->written - j->start, (double)j->in.samples * j->in.lines);
     free(block);
     free(into);
+    free(marks);
     free(ranges);
     job_close(j);
 }

@@ -546,6 +546,12 @@ static int write_integers(void *user, int first, int lines, const void *block) {
     return write_lines(f, first, lines, f->integers);
 }
 
+/* What the values take in memory; UINT64_MAX for more than can be said. */
+static uint64_t cube_bytes(const cube_file *f) {
+    uint64_t line = (uint64_t)f->samples * (uint64_t)f->bands * shs_type_size(f->type); /* below 2^65 / 2 */
+    return line > UINT64_MAX / (uint64_t)f->lines ? UINT64_MAX : line * (uint64_t)f->lines;
+}
+
 static const char *transfer_trouble(const cube_file *f) { return f->error ? strerror(f->error) : "it ends early"; }
 
 static void must_read(cube_file *f, int first, int lines, void *block) {

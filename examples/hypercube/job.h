@@ -9,17 +9,13 @@
 
 /* ---- a job begins ------------------------------------------------------------------------------------------------- */
 
-/* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
 static void load_or_stream(job *j) {
-    const cube_file *in = &j->in;
-    uint64_t line = (uint64_t)in->samples * (uint64_t)in->bands * shs_type_size(in->type); /* below 2^65 / 2 */
-    uint64_t bytes = line > UINT64_MAX / (uint64_t)in->lines ? UINT64_MAX : line * (uint64_t)in->lines;
-    if (j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2) {
+    if (is_streamed(j)) {
         j->cube.read_fn = read_stream;
         j->cube.read_user = &j->in;
         j->cube.block_lines = j->s->block < j->in.lines ? j->s->block : j->in.lines;
     } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
-        j->pixels = allocate((size_t)bytes, 1);
+        j->pixels = allocate((size_t)cube_bytes(&j->in), 1);
         must_read(&j->in, 0, j->in.lines, j->pixels);
         j->cube.pixels = j->pixels;
     }
@@ -59,7 +55,7 @@ static void output_nodata(job *j, cube_file *out) {
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
-    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || j->cube.mask;
+    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only);
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
     if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
@@ -181,8 +177,8 @@ typedef struct band_summary {
     double low, high, sum, count, missing;
 } band_summary;
 
-static void summarise_line(const job *j, const void *block, int lines, int first, int line, band_summary *summaries) {
-    const unsigned char *mask = j->mask ? j->mask + (size_t)(first + line) * (size_t)j->in.samples : NULL;
+static void summarise_line(const job *j, const void *block, int lines, int line, const unsigned char *mask,
+                           band_summary *summaries) {
     int i, x;
     for (i = 0; i < j->cube.band_count; i++) {
         band_summary *b = &summaries[i];
@@ -208,14 +204,17 @@ static band_summary *summarise(job *j) {
     double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
     int lines = j->s->block ? j->s->block : (int)(16e6 / line_bytes) + 1, first, i;
     char *block;
+    unsigned char *marks;
     lines = lines < j->in.lines ? lines : j->in.lines;
     block = (char *)allocate((size_t)line_bytes, (size_t)lines);
+    marks = ALLOCATE(unsigned char, j->in.samples);
     for (first = 0; first < j->in.lines; first += lines) {
         if (lines > j->in.lines - first) lines = j->in.lines - first;
         must_read(&j->in, first, lines, block);
-        for (i = 0; i < lines; i++) summarise_line(j, block, lines, first, i, summaries);
+        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, marks_of(j, first + i, 1, marks), summaries);
     }
     free(block);
+    free(marks);
     return summaries;
 }
 

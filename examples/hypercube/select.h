@@ -18,7 +18,8 @@ typedef struct job {
     int *bands;   /* in use; counted from 0 */
     int one_call; /* of the library fits and transforms */
     shs_wide *noise;                /* its covariance, bands in use squared; NULL: it is estimated */
-    unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used */
+    int masked;                     /* some option leaves pixels out */
+    unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used, or they come block by block */
     double start, opened, fitted, written; /* when; opened: read, too, unless it is streamed */
 } job;
 
@@ -143,23 +144,26 @@ static void scale_to_reflectance(cube_file *in) {
     in->has_nodata = 0;
 }
 
-/* Leaves out pixels where the file says 0, or is missing; with an id, where it is not that. */
-static void mask_by_file(job *j, cube_file *f, int id) {
-    char *line = ALLOCATE(char, (size_t)f->samples * shs_type_size(f->type));
-    int x, y;
-    for (y = 0; y < f->lines; y++) {
-        unsigned char *mask = j->mask + (size_t)y * (size_t)f->samples;
-        must_read(f, y, 1, line);
-        for (x = 0; x < f->samples; x++) {
-            double value = get_value(line, (size_t)x, f->type, f->swap);
-            mask[x] &= !is_missing(f, value) && (id < 0 ? value > 0 || value < 0 : value >= id && value <= id);
-        }
+/* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
+static int is_streamed(const job *j) {
+    uint64_t bytes = cube_bytes(&j->in);
+    return j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
+}
+
+/* Leaves out pixels of these lines where the file says 0, or is missing; with an id, where it is not that. */
+static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned char *marks) {
+    size_t count = (size_t)f->samples * (size_t)lines, i;
+    char *values = (char *)allocate(count, shs_type_size(f->type));
+    must_read(f, first, lines, values);
+    for (i = 0; i < count; i++) {
+        double value = get_value(values, i, f->type, f->swap);
+        marks[i] &= !is_missing(f, value) && (id < 0 ? value > 0 || value < 0 : value >= id && value <= id);
     }
-    free(line);
+    free(values);
 }
 
 /* X and Y count from the first pixel of the file, as those of --window do. */
-static void mask_by_region(job *j) {
+static void mark_by_region(const job *j, int first, int lines, unsigned char *marks) {
     const cube_file *in = &j->in;
     int roi[4], x, y;
     chosen_window("--roi", j->s->roi, roi);
@@ -167,10 +171,8 @@ static void mask_by_region(job *j) {
     roi[1] -= in->top;
     if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
         fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->roi, in->header_name);
-    for (y = 0; y < in->lines; y++)
-        for (x = 0; x < in->samples; x++)
-            j->mask[(size_t)y * (size_t)in->samples + (size_t)x] &=
-                x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
+    for (y = first; y < first + lines; y++)
+        for (x = 0; x < in->samples; x++) *marks++ &= x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
 }
 
 /* Leaves out pixels that are 0 in every band in use. */
@@ -195,25 +197,63 @@ static void mask_zeros(job *j) {
 /* Whether each class is worked on by itself. */
 static int by_class(const job *j) { return j->mode == RX && j->s->classes && j->s->id < 0; }
 
-/* Which pixels count, where not all of them do. */
+/* For the library, too: the marks of these lines. */
+static int mark_lines(void *user, int first, int lines, unsigned char *marks) {
+    job *j = (job *)user;
+    const settings *s = j->s;
+    size_t line = (size_t)j->in.samples;
+    if (j->mask) memcpy(marks, j->mask + (size_t)first * line, (size_t)lines * line);
+    else {
+        memset(marks, 1, (size_t)lines * line);
+        if (s->mask) mark_by_file(&j->mask_file, -1, first, lines, marks);
+        if (s->classes && !by_class(j)) mark_by_file(&j->class_file, s->id, first, lines, marks);
+        if (s->roi) mark_by_region(j, first, lines, marks);
+    }
+    return 0;
+}
+
+/* Whether these lines have a pixel that counts. */
+static int any_marked(job *j, int first, unsigned char *marks) {
+    mark_lines(j, first, 1, marks);
+    return memchr(marks, 1, (size_t)j->in.samples) != NULL;
+}
+
+/* Which pixels count, where not all of them do. The marks of a stream are made block by block, but for those that its own
+   pixels make. */
 static void select_pixels(job *j) {
     const settings *s = j->s;
     size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
-    int one_class = s->classes && !by_class(j);
+    int one_class = s->classes && !by_class(j), line = 0;
+    unsigned char *marks;
     if (s->fit_only && !s->mask && !s->roi && !one_class && !s->exclude_zero)
         fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
     if (!s->mask && !s->roi && !one_class && !s->exclude_zero) return;
-    j->mask = ALLOCATE(unsigned char, count);
-    memset(j->mask, 1, count);
-    if (s->mask) mask_by_file(j, &j->mask_file, -1);
-    if (one_class) mask_by_file(j, &j->class_file, s->id);
-    if (s->roi) mask_by_region(j);
-    if (s->exclude_zero) mask_zeros(j);
-    if (!memchr(j->mask, 1, count))
+    j->masked = 1;
+    marks = ALLOCATE(unsigned char, is_streamed(j) && !s->exclude_zero ? (size_t)j->in.samples : count);
+    if (!is_streamed(j) || s->exclude_zero) {
+        mark_lines(j, 0, j->in.lines, marks);
+        j->mask = marks;
+        if (s->exclude_zero) mask_zeros(j);
+        while (line < j->in.lines && !memchr(marks + (size_t)line * (size_t)j->in.samples, 1, (size_t)j->in.samples)) line++;
+    } else {
+        while (line < j->in.lines && !any_marked(j, line, marks)) line++;
+        free(marks);
+    }
+    if (line == j->in.lines)
         fail(EXIT_ERROR, "%s: pixels: none is left by%s%s%s%s%s%s", j->in.header_name, s->mask ? " --mask " : "",
              s->mask ? s->mask : "", s->roi ? " --roi" : "", one_class ? " --class " : "", one_class ? s->classes : "",
              s->exclude_zero ? " --exclude-zero" : "");
-    if (!s->fit_only) j->cube.mask = j->mask;
+    if (s->fit_only) return;
+    if (j->mask) j->cube.mask = j->mask;
+    else j->cube.mask_fn = mark_lines, j->cube.mask_user = j;
+}
+
+/* The marks of some lines, in memory or in the room for them; NULL: all pixels count. */
+static const unsigned char *marks_of(job *j, int first, int lines, unsigned char *room) {
+    if (!j->masked) return NULL;
+    if (j->mask) return j->mask + (size_t)first * (size_t)j->in.samples;
+    mark_lines(j, first, lines, room);
+    return room;
 }
 
 enum { MOST_CLASSES = 1000 };
@@ -242,21 +282,32 @@ static int read_classes(job *j, int *labels, double *values) {
 }
 
 /* Every step-th sample of every step-th line, and for MNF the neighbours of each, the differences to which are noise. */
-static void select_fit(job *j) {
+static int mark_fit(void *user, int first, int lines, unsigned char *marks) {
+    job *j = (job *)user;
     const char *to = j->s->neighbours;
     int step = j->s->fit_step, x, y, pairs = (j->mode == MNF || j->s->mnf) && !j->noise;
     int right = pairs && !(to && !strcmp(to, "lower")), below = pairs && to && strcmp(to, "right");
-    size_t at;
+    if (j->masked) mark_lines(j, first, lines, marks);
+    else memset(marks, 1, (size_t)lines * (size_t)j->in.samples);
+    for (y = first; y < first + lines; y++)
+        for (x = 0; x < j->in.samples; x++) *marks++ &= y % step <= below && x % step <= right;
+    return 0;
+}
+
+/* The pixels that are fitted to: in a stream they are chosen block by block. */
+static void select_fit(job *j) {
+    int few = j->s->fit_step > 1;
     j->fit = j->cube;
     j->fit.mask = j->mask;
-    if (step <= 1) return;
-    j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples * (size_t)j->in.lines);
-    for (y = 0; y < j->in.lines; y++)
-        for (x = 0; x < j->in.samples && y % step <= below; x++) {
-            at = (size_t)y * (size_t)j->in.samples + (size_t)x;
-            j->fit_mask[at] = x % step <= right && (!j->mask || j->mask[at]);
-        }
-    j->fit.mask = j->fit_mask;
+    j->fit.mask_fn = NULL;
+    if (j->cube.read_fn && (few || (j->masked && !j->mask))) {
+        j->fit.mask = NULL;
+        j->fit.mask_fn = few ? mark_fit : mark_lines, j->fit.mask_user = j;
+    } else if (few) {
+        j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);
+        mark_fit(j, 0, j->in.lines, j->fit_mask);
+        j->fit.mask = j->fit_mask;
+    }
 }
 
 #endif /* HYPERCUBE_SELECT */
