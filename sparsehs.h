@@ -21,7 +21,7 @@
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
-                                             omp_public omp_engine omp_one omp_naive
+                                             omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
@@ -62,6 +62,7 @@
        SPARSEHS_NO_CUBES         impl  without sections 9 to 13: half of the code and of the compiler's time. sparsehs_cl.h
        SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
        SPARSEHS_NO_MODELS        impl  without section 12
+       SPARSEHS_NO_LASSO         impl  without shs_lasso and its like
        SPARSEHS_NO_SPLIT         impl  without shs_engine_split
        SPARSEHS_NO_SPECTRA       impl  without section 13
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
@@ -179,6 +180,10 @@ typedef double shs_wide;
 #define shs_omp_naive SHS__LINK(omp_naive)
 #define shs_somp_naive SHS__LINK(somp_naive)
 #define shs_nnomp_naive SHS__LINK(nnomp_naive)
+#define shs_lasso SHS__LINK(lasso)
+#define shs_lasso_gram SHS__LINK(lasso_gram)
+#define shs_lasso_workspace SHS__LINK(lasso_workspace)
+#define shs_lasso_naive SHS__LINK(lasso_naive)
 #define shs_update_name SHS__LINK(update_name)
 #define shs_ksvd_defaults SHS__LINK(ksvd_defaults)
 #define shs_ksvd SHS__LINK(ksvd)
@@ -753,6 +758,58 @@ SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const s
 /* One signal with nonnegative coefficients, which are solved for one after another, again and again, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
+
+/* The lasso: for each signal y the x of
+
+       min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2
+
+   (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0, by coordinate descent on the
+   Gram matrix (Friedman, Hastie, Tibshirani 2010): sweeps over all coefficients find the support, others stay on it, and on it
+   all coefficients that are not 0 are solved for together, as far as none changes its sign, which takes the place of most
+   sweeps where atoms are alike. What stops it is the duality gap, by which the objective is above its minimum at most. Before
+   a gap is told it is formed anew from the coefficients as stored.
+
+   A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with
+   x >= 0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
+typedef struct shs_lasso_options {
+    uint32_t start_canary;
+    shs_real lambda; /* lambda1 */
+    const shs_real
+        *lambdas;     /* several in place of it, a path: each starts from the solution before, so that they best descend */
+    int lambda_count; /* 0 = lambda alone */
+    int relative;     /* non-zero: lambda1 = that times the signal's own largest |d_j'y| (d_j'y with nonnegative) */
+    shs_real lambda2;
+    shs_real gap;         /* reached: duality gap <= gap * ||y||^2 / 2; 0 = 1e-5 (1e-10 in double) */
+    int sweeps;           /* at most, for each lambda, those over the support alone included; 0 = 1000 */
+    int nonnegative;      /* non-zero: x >= 0 */
+    const shs_real *gram; /* the caller's own D'D, n x n, full storage; NULL = formed */
+    int ldg;
+    uint32_t end_canary;
+} shs_lasso_options;
+
+typedef struct shs_lasso_report {
+    size_t nonzeros;
+    size_t
+        not_reached; /* signals whose gap is above what was asked for (sweeps used up, rounding, or cut), all lambdas counted */
+    size_t cut;      /* of them those that had more coefficients than the codes' stride: the largest are kept */
+    shs_wide objective; /* the sum of all */
+    shs_wide gap;       /* the largest of gaps */
+} shs_lasso_report;
+/* Codes m signals (Y: p x m): with lambda number l those of signal i are code l m + i, atoms ascending, so codes hold m signals
+   for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
+   used = 0. Engines do not do it: SHS_UNSUPPORTED, or the CPU as fallback. Takes n^2 (none with the caller's Gram matrix) plus
+   O(threads x (128 n + 256^2)) values of scratch. */
+SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
+                             int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
+                             shs_lasso_report *report);
+/* The same by D'Y (n x m), ||y||^2 (norms2, m) and options->gram alone. */
+SHS_API shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
+                                  const shs_lasso_options *options, shs_codes *codes, shs_real *gaps, shs_lasso_report *report);
+/* Bytes of scratch that shs_lasso or, with p = 0, shs_lasso_gram takes for these sizes; SIZE_MAX where they overflow. */
+SHS_API size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_lasso_options *options);
+/* The naive twin: sweeps of coordinate descent on one signal from x = 0. Out: x (n) and r = y - Dx (p). */
+SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
+                             int nonnegative, int sweeps, shs_wide *x, shs_wide *r);
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                             */
@@ -8938,6 +8995,517 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
     }
     return (int)k;
 }
+
+#if !defined(SPARSEHS_NO_LASSO) || defined(SPARSEHS_STATIC)
+/* ---- the lasso ------------------------------------------------------------------------------------------- >>lasso */
+
+SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
+                                 int nonnegative, int sweeps, shs_wide *x, shs_wide *r) {
+    ptrdiff_t i, j;
+    for (j = 0; j < n; j++) x[j] = 0;
+    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
+    for (; sweeps > 0; sweeps--)
+        for (j = 0; j < n; j++) { /* each coefficient at its best while the others stay */
+            const shs_real *d = D + j * p;
+            shs_wide alpha = 0, norm2 = 0, next = 0;
+            for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+            alpha += norm2 * x[j];
+            if (norm2 > 0 && alpha > lambda1) next = (alpha - lambda1) / (norm2 + lambda2);
+            if (norm2 > 0 && alpha < -lambda1 && !nonnegative) next = (alpha + lambda1) / (norm2 + lambda2);
+            for (i = 0; i < p; i++) r[i] -= (next - x[j]) * (shs_wide)d[i];
+            x[j] = next;
+        }
+}
+
+/* The gap that 0 becomes: what the precision holds with dictionaries that are not too coherent. */
+#define SHS__LASSO_GAP (sizeof(shs_real) > sizeof(float) ? (shs_real)1e-10 : (shs_real)1e-5f)
+
+enum {
+    SHS__LASSO_FACE = 256, /* coefficients that are solved for together, at most */
+    SHS__LASSO_INSIDE = 3, /* sweeps over the support between two of other kinds */
+    SHS__LASSO_TURNS = 4   /* times that alpha is formed anew from the coefficients, for each lambda */
+};
+
+/* A call's problem. Matrices, signals and chunks are the coder's, which knows the options' Gram matrix alone. */
+typedef struct shs__lasso {
+    shs__coder c;
+    shs_omp_options coding;
+    const shs_lasso_options *o;
+    const shs_real *lambdas;
+    int count;
+    shs_real gap; /* what is to be reached, and in how many sweeps */
+    int sweeps;
+    shs_wide longest2; /* the largest G_jj */
+    shs_real *gaps;
+    struct shs__lasso_room *rooms; /* one a worker */
+    struct shs__lasso_sums *sums;  /* one a chunk of a round */
+} shs__lasso;
+
+typedef struct shs__lasso_sums {
+    shs__sum objective;
+    shs_wide gap;
+    size_t nonzeros, not_reached, cut;
+} shs__lasso_sums;
+
+/* A signal on its way, within a group. */
+typedef struct shs__lasso_signal {
+    size_t at;                                   /* which of the m */
+    shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
+    shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: |d_j'r| */
+    int sweeps, cut, support;
+} shs__lasso_signal;
+
+/* A worker's scratch. x is 0 but for the support of the signal at hand. M, a, u, L and z are of a face: the coefficients that
+   are not 0, with their signs. */
+typedef struct shs__lasso_room {
+    shs__lasso_signal *signals, **active;
+    shs_wide *exact;
+    shs_real *x, *M, *a, *u, *L, *z, *factors;
+    const shs_real **columns;
+    int *support, *index;
+} shs__lasso_room;
+
+SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) {
+    shs__coder *c = &q->c;
+    shs__omp_dictionary *over = &c->over;
+    const int n = over->n, p = over->p, own = !c->options->gram;
+    const size_t padded = (size_t)shs__omp_padded(n), face = (size_t)shs__imin(n, SHS__LASSO_FACE);
+    const size_t cells = shs__layout_product((size_t)shs__omp_padded((int)face + 1), face, 1);
+    int i;
+    c->use_gram = 1;
+    c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
+    c->chunks = shs__ctx_chunks(c->m, c->group);
+    over->padded = own ? (int)padded : n;
+    over->ldg = (size_t)(own ? over->padded : c->options->ldg);
+    c->own_gram = own ? SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1)) : NULL;
+    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
+    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
+    q->rooms = SHS__CARVE(l, shs__lasso_room, (size_t)workers);
+    q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
+    for (i = 0; i < workers; i++) {
+        shs__omp_group unused_group, *g = c->groups ? c->groups + i : &unused_group;
+        shs__lasso_room unused_room, *w = q->rooms ? q->rooms + i : &unused_room;
+        const size_t columns = shs__zmax(c->group, p && own ? SHS__GRAM_BLOCK : 1);
+        g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, c->group, 1));
+        g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, c->group, 1));
+        g->scratch = SHS__CARVE(l, shs_real, p ? shs__la_gemm_scratch(n, (int)columns, p) : 0);
+        w->signals = SHS__CARVE(l, shs__lasso_signal, c->group);
+        w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
+        w->exact = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)(p ? p : n), c->group, 1));
+        w->x = SHS__CARVE(l, shs_real, (size_t)n);
+        w->support = SHS__CARVE(l, int, (size_t)n);
+        w->M = SHS__CARVE(l, shs_real, cells);
+        w->L = SHS__CARVE(l, shs_real, cells);
+        w->a = SHS__CARVE(l, shs_real, face + 16);
+        w->u = SHS__CARVE(l, shs_real, face);
+        w->z = SHS__CARVE(l, shs_real, face + 16);
+        w->factors = SHS__CARVE(l, shs_real, face);
+        w->columns = SHS__CARVE(l, const shs_real *, face);
+        w->index = SHS__CARVE(l, int, face);
+    }
+}
+
+/* One sweep over the coefficients that `list` names, or all: each in turn at its best while the others stay, by the `n` rows of
+   G, with a = D'r. What is cut off by the bounds is what lambda1 takes, so that no branch depends on a sign. support, unless
+   NULL, gets those that are not 0 then. Returns the largest change of an a. */
+SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
+                                       const shs_real *G, size_t ldg, shs_real *a, shs_real *x, int *support) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real high = s->lambda1, low = q->o->nonnegative ? -SHS__REAL_MAX : -high, l2 = q->o->lambda2;
+    shs_real most = 0;
+    shs_wide less = 0;
+    int k, used = 0;
+    for (k = 0; k < count; k++) {
+        const int j = list ? list[k] : k;
+        const shs_real *g = G + (size_t)j * ldg, was = x[j], along = a[j];
+        shs_real whole, next, step, change;
+        if (support && !(was < 0 || was > 0) && along <= high && along >= low) continue;
+        whole = along + g[j] * was;
+        next = whole < high ? whole : high;
+        next = (whole - (next > low ? next : low)) * (1 / (g[j] + l2));
+        if (!(g[j] > 0)) continue;
+        x[j] = next, step = next - was, change = shs__abs(step) * g[j];
+        if (support && (next < 0 || next > 0)) support[used++] = j;
+        if (support && !(change > 0)) continue;
+        less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
+        kernels->axpy((size_t)n, -step, g, a);
+        most = change > most ? change : most;
+    }
+    s->r2 -= less, s->support = support ? used : s->support;
+    return most;
+}
+
+/* From the duality gap to what is known of the residual, which is that of the signal with zeros below and of D with
+   sqrt(lambda2) I below: theta = t r has |d_j'theta| <= lambda1 for all j, and is as near to y as that allows. most: of
+   |alpha_j - lambda2 x_j|; product: (Dx)'r. */
+SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_wide most, shs_wide product, shs_wide x1,
+                                 shs_wide x2) {
+    const shs_wide l1 = (shs_wide)s->lambda1, l2 = (shs_wide)q->o->lambda2;
+    const shs_wide r2 = (s->r2 > 0 ? s->r2 : 0) + l2 * x2, along = product - l2 * x2;
+    shs_wide t = most > l1 ? l1 / most : 1;
+    if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
+    s->gap = r2 / 2 * (1 - t) * (1 - t) + l1 * x1 - t * along;
+    s->objective = r2 / 2 + l1 * x1;
+    if (s->gap < 0) s->gap = 0;
+}
+
+/* The gap by alpha and x as they are, the support known. exact: r in shs_wide, or alpha where the Gram matrix is all there is;
+   then the gap is formed from that and (Dx)'r, and of their alpha only those count that may be the largest but for rounding. */
+SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, const shs_real *alpha,
+                                  const shs_wide *exact) {
+    const shs__omp_dictionary *d = &q->c.over;
+    const shs_real l2 = q->o->lambda2, sign = q->o->nonnegative ? 0 : -1;
+    shs_wide x1 = 0, x2 = 0, along = 0, most = 0, least;
+    int j, i;
+    s->largest = 0;
+    if (sign < 0 && !(l2 > 0)) s->largest = shs__abs(alpha[shs__kernels_pursuit()->strongest(d->n, alpha)]);
+    for (j = 0; (!(sign < 0) || l2 > 0) && j < d->n; j++) {
+        const shs_real a = alpha[j] - l2 * w->x[j], b = sign * a;
+        s->largest = a > s->largest ? a : s->largest;
+        s->largest = b > s->largest ? b : s->largest;
+    }
+    for (j = 0; j < s->support; j++) {
+        const shs_wide x = (shs_wide)w->x[w->support[j]];
+        x1 += shs__wabs(x), x2 += x * x, along += x * (shs_wide)alpha[w->support[j]];
+    }
+    least = (shs_wide)s->largest;
+    if (exact) least -= 2 * (shs_wide)SHS__EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
+    for (j = 0; exact && j < d->n; j++) {
+        const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
+        shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
+        if ((a > b ? a : b) < least) continue;
+        for (i = 0; i < d->p; i++) sum += (shs_wide)*SHS__AT(d->D, d->ldd, i, j) * exact[i];
+        if (!d->p) sum += exact[j];
+        if (sum < 0) sum *= (shs_wide)sign;
+        most = sum > most ? sum : most;
+    }
+    shs__lasso_gap(q, s, exact ? most : least, exact ? s->product : along, x1, x2);
+}
+
+/* Moves the coefficients u that are not 0 (of k) together towards the minimum for their signs, until the first of them is 0: by
+   the Cholesky factor of their part of M + lambda2 I. The row below it is the right-hand side, solved on the way. Returns
+   whether none came to 0. */
+SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real l1 = s->lambda1, l2 = q->o->lambda2;
+    const size_t ldm = (size_t)shs__omp_padded(k);
+    int count = 0, i, j, first = -1;
+    size_t ld;
+    shs_real share = 1, inverse;
+    for (i = 0; i < k; i++)
+        if (w->u[i] < 0 || w->u[i] > 0) w->index[count++] = i;
+    ld = (size_t)shs__omp_padded(count + 1);
+    for (j = 0; j < count; j++) {
+        const shs_real *m = w->M + (size_t)w->index[j] * ldm, u = w->u[w->index[j]], gjj = m[w->index[j]] + l2;
+        const int from = j / 16 * 16;
+        shs_real *column = w->L + (size_t)j * ld;
+        memset(column, 0, ld * sizeof *column);
+        for (i = j; i < count; i++) column[i] = m[w->index[i]];
+        column[j] += l2;
+        column[count] = w->a[w->index[j]] - l2 * u - l1 * (shs_real)((u > 0) - (u < 0));
+        for (i = 0; i < j; i++) {
+            w->columns[i] = w->L + (size_t)i * ld + from;
+            w->factors[i] = -w->L[(size_t)i * ld + (size_t)j];
+        }
+        kernels->combine((int)ld - from, j, w->columns, w->factors, column + from);
+        if (!(column[j] > SHS__OMP_GUARD * gjj)) { /* it depends on those before it, and stays */
+            memset(column, 0, ld * sizeof *column);
+            column[j] = 1;
+        }
+        inverse = 1 / SHS__SQRT(column[j]);
+        for (i = j; i <= count; i++) column[i] *= inverse;
+    }
+    for (j = count - 1; j >= 0; j--) {
+        const shs_real *column = w->L + (size_t)j * ld, *u = w->u + w->index[j];
+        w->z[j] = (column[count] - kernels->dot((size_t)(count - 1 - j), column + j + 1, w->z + j + 1)) / column[j];
+        if (!((*u > 0) == (*u + w->z[j] > 0) && (*u < 0) == (*u + w->z[j] < 0)) && -*u / w->z[j] < share)
+            share = -*u / w->z[j], first = j;
+    }
+    for (j = 0; j < count; j++) {
+        const shs_real step = share * w->z[j], u = w->u[w->index[j]];
+        w->u[w->index[j]] = j == first ? 0 : u + step;
+        w->factors[j] = u - w->u[w->index[j]];
+        w->columns[j] = w->M + (size_t)w->index[j] * ldm;
+        s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
+    }
+    kernels->combine((int)ldm, count, w->columns, w->factors, w->a);
+    for (j = 0; j < count; j++) s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
+    return first < 0;
+}
+
+/* Descends on the k coefficients of the support alone, by their own part of the Gram matrix. Returns whether none came to 0 in
+   the end. */
+SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k,
+                                   shs_real *alpha) {
+    const shs__omp_dictionary *over = &q->c.over;
+    const size_t ldm = (size_t)shs__omp_padded(k);
+    int i, j, whole;
+    for (j = 0; j < k; j++) {
+        const shs_real *g = over->G + (size_t)w->support[j] * over->ldg;
+        for (i = 0; i < k; i++) w->M[(size_t)j * ldm + (size_t)i] = g[w->support[i]];
+        for (; i < (int)ldm; i++) w->M[(size_t)j * ldm + (size_t)i] = 0;
+        w->u[j] = w->x[w->support[j]], w->a[j] = alpha[w->support[j]];
+    }
+    for (j = k; j < (int)ldm; j++) w->a[j] = 0;
+    for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
+        (void)shs__lasso_sweep(q, s, k, NULL, (int)ldm, w->M, ldm, w->a, w->u, NULL);
+    whole = shs__lasso_face(q, s, w, k);
+    for (j = 0; j < k; j++) {
+        w->columns[j] = over->G + (size_t)w->support[j] * over->ldg;
+        w->factors[j] = w->x[w->support[j]] - w->u[j];
+        w->x[w->support[j]] = w->u[j];
+    }
+    shs__kernels_vector()->combine(over->padded, k, w->columns, w->factors, alpha);
+    return whole;
+}
+
+/* Sweeps over all coefficients, which find out who else belongs to the support, and descents on it take turns. */
+SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_real *alpha,
+                                     shs_wide target) {
+    const shs__omp_dictionary *over = &q->c.over;
+    int whole = 0;
+    while (s->sweeps < q->sweeps) {
+        const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, over->padded, over->G, over->ldg, alpha, w->x, w->support);
+        int k = s->support, i;
+        shs__lasso_look(q, s, w, alpha, NULL);
+        s->sweeps++;
+        if (s->gap <= target || (whole && !(most > 4 * SHS__EPS * s->most))) break;
+        whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, alpha);
+        for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
+            (void)shs__lasso_sweep(q, s, k, w->support, over->padded, over->G, over->ldg, alpha, w->x, NULL);
+    }
+}
+
+/* x and its support from code `at`. */
+SHS__PRIVATE void shs__lasso_load(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, size_t at) {
+    const shs_codes *codes = q->c.codes;
+    int k;
+    s->support = codes->used[at];
+    memcpy(w->support, codes->atoms + at * (size_t)codes->stride, (size_t)s->support * sizeof(int));
+    memset(w->x, 0, (size_t)q->c.over.n * sizeof *w->x);
+    for (k = 0; k < codes->used[at]; k++)
+        w->x[codes->atoms[at * (size_t)codes->stride + (size_t)k]] = codes->coefs[at * (size_t)codes->stride + (size_t)k];
+}
+
+/* And back, by ascending atoms. Of more than it holds the smallest are left out. */
+SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, size_t at) {
+    const shs_codes *codes = q->c.codes;
+    int *atoms = codes->atoms + at * (size_t)codes->stride, k, j;
+    shs_real *coefs = codes->coefs + at * (size_t)codes->stride;
+    for (k = j = 0; j < q->c.over.n; j++)
+        if (w->x[j] < 0 || w->x[j] > 0) w->support[k++] = j;
+    for (; k > codes->stride; k--, s->cut = 1) {
+        int least = 0;
+        for (j = 1; j < k; j++)
+            if (shs__abs(w->x[w->support[j]]) < shs__abs(w->x[w->support[least]])) least = j;
+        memmove(w->support + least, w->support + least + 1, (size_t)(k - 1 - least) * sizeof(int));
+    }
+    codes->used[at] = k;
+    for (j = 0; j < codes->stride; j++) atoms[j] = j < k ? w->support[j] : 0, coefs[j] = j < k ? w->x[w->support[j]] : 0;
+}
+
+/* r of the `count` active signals by their codes alone, in shs_wide, and alpha = D'r; by the Gram matrix alone alpha itself. */
+SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which,
+                                       int count) {
+    const shs__omp_dictionary *d = &q->c.over;
+    const shs_codes *codes = q->c.codes;
+    const int rows = d->p ? d->p : d->n;
+    int i, j, k;
+    for (i = 0; i < count; i++) {
+        shs__lasso_signal *s = w->active[i];
+        const size_t at = (size_t)which * q->c.m + s->at;
+        const int *atoms = codes->atoms + at * (size_t)codes->stride;
+        const shs_real *coefs = codes->coefs + at * (size_t)codes->stride, *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
+        shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
+        shs_wide *exact = SHS__AT(w->exact, rows, 0, i);
+        shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
+        for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
+        for (k = 0; k < codes->used[at]; k++)
+            shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
+                              d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : d->G + (size_t)atoms[k] * d->ldg, exact);
+        for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
+        for (j = 0; d->p && j < rows; j++) {
+            shs__sum_add(&r2, exact[j] * exact[j]);
+            shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
+        }
+        for (k = 0; !d->p && k < codes->used[at]; k++) {
+            shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
+            shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
+        }
+        if (!d->p) shs__sum_add(&r2, s->norm2), memset(column + rows, 0, (size_t)(d->padded - rows) * sizeof *column);
+        s->r2 = shs__sum_value(&r2), s->product = shs__sum_value(&product);
+    }
+    if (!d->p) return;
+    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, count, d->p, 1, d->D, d->ldd, g->R, d->p, 0, g->alpha, d->padded,
+                        g->scratch);
+    for (i = 0; i < count; i++) memset(SHS__AT(g->alpha, d->padded, d->n, i), 0, (size_t)(d->padded - d->n) * sizeof(shs_real));
+}
+
+/* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
+SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which, int count,
+                                   shs__lasso_sums *sums) {
+    const shs__omp_dictionary *d = &q->c.over;
+    int turn, left, i;
+    for (turn = 0; count > 0; turn++, count = left) {
+        shs__lasso_correlate(q, g, w, which, count);
+        for (left = i = 0; i < count; i++) {
+            shs__lasso_signal *s = w->active[i];
+            const size_t at = (size_t)which * q->c.m + s->at;
+            const shs_wide target = (shs_wide)q->gap * s->norm2 / 2;
+            shs__lasso_load(q, s, w, at);
+            if (turn == 0 && which == 0)
+                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
+            if (turn == 0) s->lambda1 = q->lambdas[which] * (q->o->relative ? s->most : 1), s->sweeps = s->cut = 0;
+            shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
+            if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
+                shs__lasso_descend(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), turn == 0 ? target / 2 : 0);
+                shs__lasso_store(q, s, w, at);
+                w->active[left++] = s;
+                continue;
+            }
+            sums->nonzeros += (size_t)q->c.codes->used[at], sums->cut += (size_t)s->cut;
+            sums->not_reached += s->cut || !(s->gap <= target);
+            shs__sum_add(&sums->objective, s->objective);
+            if (s->norm2 > 0) s->gap /= s->norm2 / 2;
+            if (s->gap > sums->gap) sums->gap = s->gap;
+            if (q->gaps) q->gaps[at] = (shs_real)s->gap;
+        }
+    }
+}
+
+SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
+    const shs__lasso *q = (const shs__lasso *)arg;
+    const shs__coder *c = &q->c;
+    const shs__lasso_room *w = q->rooms + worker;
+    const size_t first = (c->first_chunk + chunk) * c->group, count = shs__zmin(c->group, c->m - first),
+                 stride = (size_t)c->codes->stride;
+    size_t i;
+    int which;
+    memset(q->sums + chunk, 0, sizeof *q->sums);
+    for (which = 0; which < q->count; which++) {
+        for (i = 0; i < count; i++) {
+            shs__lasso_signal *s = w->active[i] = w->signals + i;
+            const size_t at = (size_t)which * c->m + first + i;
+            s->at = first + i;
+            if (which == 0) {
+                s->norm2 = c->over.p ? shs__la_norm2(c->over.p, SHS__AT(c->Y, c->ldy, 0, s->at)) : (shs_wide)c->norms2[s->at];
+                c->codes->used[at] = 0;
+                memset(c->codes->atoms + at * stride, 0, stride * sizeof(int));
+                memset(c->codes->coefs + at * stride, 0, stride * sizeof(shs_real));
+            } else { /* a warm start */
+                c->codes->used[at] = c->codes->used[at - c->m];
+                memcpy(c->codes->atoms + at * stride, c->codes->atoms + (at - c->m) * stride, stride * sizeof(int));
+                memcpy(c->codes->coefs + at * stride, c->codes->coefs + (at - c->m) * stride, stride * sizeof(shs_real));
+            }
+        }
+        shs__lasso_group(q, c->groups + worker, w, which, (int)count, q->sums + chunk);
+    }
+}
+
+SHS__PRIVATE shs_status shs__lasso_run(const shs_context *ctx, shs__lasso *q, shs_lasso_report *report) {
+    shs__coder *c = &q->c;
+    const shs_wide work = (shs__ctx_product_work(c->over.n, c->over.p, 1) + 8 * (shs_wide)c->over.n) * (shs_wide)q->count;
+    shs__sum objective = SHS_ZERO;
+    shs_status status = SHS_OK;
+    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
+        const size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk);
+        const size_t done = shs__zmin(c->m, (c->first_chunk + count) * c->group);
+        size_t k;
+        shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__lasso_chunk, q);
+        for (k = 0; k < count; k++) {
+            shs__sum_add(&objective, shs__sum_value(&q->sums[k].objective));
+            if (q->sums[k].gap > report->gap) report->gap = q->sums[k].gap;
+            report->nonzeros += q->sums[k].nonzeros;
+            report->not_reached += q->sums[k].not_reached;
+            report->cut += q->sums[k].cut;
+        }
+        status = shs__ctx_progress(ctx, "lasso", done, c->m, -1);
+        for (k = 0; status != SHS_OK && k < (size_t)q->count; k++)
+            memset(c->codes->used + k * c->m + done, 0, (c->m - done) * sizeof(int));
+    }
+    report->objective = shs__sum_value(&objective);
+    return status;
+}
+
+/* The options for m signals; p = 0: of a Gram matrix. */
+SHS__PRIVATE shs_status shs__lasso_open(shs__lasso *q, int p, int n, size_t m, const shs_lasso_options *o) {
+    int i;
+    memset(q, 0, sizeof *q);
+    if (!o || !SHS__ZEROED(o) || o->lambda_count < 0 || (o->lambda_count > 0 && !o->lambdas)) return SHS_BAD_OPTIONS;
+    if (!shs__tolerance_ok(o->gap)) return SHS_BAD_TOLERANCE;
+    if (o->sweeps < 0) return SHS_BAD_ITERATIONS;
+    if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
+    q->o = o, q->c.over.p = p, q->c.over.n = n, q->c.m = m, q->c.options = &q->coding;
+    q->coding.gram = o->gram, q->coding.ldg = o->ldg;
+    q->lambdas = o->lambda_count ? o->lambdas : &o->lambda, q->count = shs__imax(o->lambda_count, 1);
+    q->gap = o->gap > 0 ? o->gap : SHS__LASSO_GAP;
+    q->sweeps = o->sweeps > 0 ? o->sweeps : 1000;
+    for (i = 0; i < q->count; i++)
+        if (!shs__tolerance_ok(q->lambdas[i])) return SHS_BAD_LAMBDA;
+    return shs__tolerance_ok(o->lambda2) ? SHS_OK : SHS_BAD_LAMBDA;
+}
+
+SHS__PUBLIC size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_lasso_options *options) {
+    shs__lasso q;
+    shs__layout l = SHS_ZERO;
+    if (p < 0 || n < 1 || shs__lasso_open(&q, p, n, m, options) != SHS_OK) return SIZE_MAX;
+    shs__lasso_layout(&l, &q, shs__ctx_workers(ctx));
+    return shs__layout_query(&l);
+}
+
+/* All that is left when a form's own arguments were checked. No engine does it. */
+SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
+    shs__coder *c = &q->c;
+    shs__omp_dictionary *d = &c->over;
+    shs_lasso_report own = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = SHS_OK;
+    int j;
+    if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
+    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (q->o->gram && !shs__finite_columns(d->n, (size_t)d->n, q->o->gram, q->o->ldg)) return SHS_BAD_GRAM;
+    if (ctx && !shs__ctx_cpu_takes_over(ctx->engine, SHS_UNSUPPORTED)) return SHS_UNSUPPORTED;
+    c->codes = codes;
+    while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
+    if (status == SHS_OK) status = shs__coder_finite(ctx, c);
+    if (status == SHS_OK) {
+        shs__coder_dictionary(ctx, c, d->D, d->ldd);
+        for (j = 0; j < d->n; j++)
+            if ((shs_wide)d->G[(size_t)j * (d->ldg + 1)] > q->longest2) q->longest2 = (shs_wide)d->G[(size_t)j * (d->ldg + 1)];
+        status = shs__lasso_run(ctx, q, &own);
+    }
+    shs__layout_release(ctx, &l);
+    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
+    return status;
+}
+
+/* The fast form of shs_lasso_naive. */
+SHS__PUBLIC shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
+                                 int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
+                                 shs_lasso_report *report) {
+    shs__lasso q;
+    shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
+    if (status == SHS_OK) status = shs__lasso_open(&q, p, n, m, options);
+    if (status != SHS_OK) return status;
+    q.c.over.D = D, q.c.over.ldd = ldd, q.c.Y = Y, q.c.ldy = ldy, q.gaps = gaps;
+    return shs__lasso_code(ctx, &q, codes, report);
+}
+
+SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
+                                      const shs_real *norms2, const shs_lasso_options *options, shs_codes *codes,
+                                      shs_real *gaps, shs_lasso_report *report) {
+    shs__lasso q;
+    size_t i;
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK && n < 1) status = SHS_BAD_N;
+    if (status == SHS_OK && ((!dty && m) || ldt < n)) status = SHS_BAD_CORRELATIONS;
+    if (status == SHS_OK) status = shs__lasso_open(&q, 0, n, m, options);
+    for (i = 0; i < m && status == SHS_OK; i++) status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, 0, 1);
+    if (status != SHS_OK) return status;
+    q.c.Y = dty, q.c.ldy = ldt, q.c.norms2 = norms2, q.gaps = gaps;
+    return shs__lasso_code(ctx, &q, codes, report);
+}
+#endif /* SPARSEHS_NO_LASSO */
 
 /* ================================================================================================================== */
 /* 7  DICTIONARY LEARNING                                                                                     >>learn */

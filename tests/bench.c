@@ -99,6 +99,8 @@ static const bench_case cases[] = {
     {.name = "omp_256x1024_s32", OMP(256, 1024, 32, 10000), NOT_RUN("SPAMS f32", 20400)},
     {.name = "omp_64x128_s16", OMP(64, 128, 16, 100000), NOT_RUN("seed paper, 8800 GTX", 45016)},
     {.name = "omp_64x512_s8", OMP(64, 512, 8, 100000)},
+    {.name = "lasso_64x256", .figure = SIGNALS, .open = open_lasso, .p = 64, .n = 256, .s = 64, .m = 20000, .peer_value = 16800,
+     SCRIPT("SPAMS f32", "spams_lasso")},
     {.name = "aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), NOT_RUN("pyksvd f32", 0.022)},
     {.name = "paksvd64_64x256_s6_8192", KSVD(64, 256, 6, 8192, 64), NOT_RUN("pyksvd f32, AK-SVD", 0.022)},
     {.name = "eigh_224", EIGH(224), OPENBLAS("dsyevd", open_openblas_eigh)},

@@ -76,6 +76,7 @@ int open_openblas_gemm(bench_work *w);
 int open_openblas_syrk(bench_work *w);
 int open_openblas_eigh(bench_work *w);
 int open_omp(bench_work *w);
+int open_lasso(bench_work *w);
 int open_ksvd(bench_work *w);
 int open_busy_ksvd(bench_work *w);
 int open_patches(bench_work *w);
@@ -90,6 +91,7 @@ int open_ica(bench_work *w);
 enum { LINES = 512, BANDS_A = 205, SAMPLES_A = 614, BANDS_B = 224, SAMPLES_B = 512 };
 enum { ICA_ITERATIONS = 20 }; /* of the contrasts that sweep, so that all do the same bench_work */
 void bench_open_cube(bench_work *w);
+void bench_open_signals(bench_work *w);
 void bench_covariance(int bands, shs_wide *covariance);
 shs_ica_options bench_ica_options(const bench_case *c);
 

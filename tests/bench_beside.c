@@ -69,7 +69,7 @@ int open_build(bench_work *w) {
     return open_child(w, argv);
 }
 
-/* A peer in Python, on the same pixels. */
+/* A peer in Python, on the same pixels, or the same dictionary and signals. */
 int open_script(bench_work *w) {
     static const char *const types[SHS_TYPE_COUNT] = {"", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"};
     const char *python = getenv("PYTHON");
@@ -78,8 +78,17 @@ int open_script(bench_work *w) {
     FILE *f = fopen("build/bench_cube.raw", "wb");
     bench_work own = *w;
     int here = 0;
-    bench_open_cube(&own);
-    count = (size_t)own.cube.lines * (size_t)own.cube.samples * (size_t)own.cube.bands;
+    if (w->c->m) {
+        bench_open_signals(&own);
+        own.cube.pixels = own.held[1], own.cube.type = SHS_TYPE_F32;
+        own.cube.lines = w->c->p, own.cube.samples = w->c->n, own.cube.bands = w->c->m;
+        count = (size_t)w->c->p * (size_t)w->c->m;
+        here = f && fwrite(own.held[0], sizeof(float), (size_t)w->c->p * (size_t)w->c->n, f) > 0;
+        free(own.held[0]), own.held[0] = own.held[1];
+    } else {
+        bench_open_cube(&own);
+        count = (size_t)own.cube.lines * (size_t)own.cube.samples * (size_t)own.cube.bands;
+    }
     snprintf(words[0], sizeof words[0], "%s", python ? python : "/usr/bin/python3");
     snprintf(words[1], sizeof words[1], "tests/bench_peers.py");
     snprintf(words[2], sizeof words[2], "%s", w->c->script);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the peers that `make bench` runs beside the library, where the system packages them. Each is left out of the
-# measurement if it is not here.
+# measurement if it is not here. No system packages SPAMS: `pip install spams-bin`, and PYTHON names the interpreter that has it.
 set -eu
 
 as_root() {

@@ -13,6 +13,8 @@ try:
     import numpy as np
     if what == "mdp_pow3":
         import mdp
+    if what == "spams_lasso":
+        import spams
     if what == "sklearn_tanh":
         from sklearn.decomposition import FastICA
 except ImportError:
@@ -106,6 +108,12 @@ def sklearn_tanh(cube):
     return sources
 
 
+def spams_lasso(signals):
+    """Signals Y and a dictionary D, one column after another, where the others have pixels: p x n and p x m."""
+    D, Y = signals
+    return spams.lasso(Y, D, lambda1=1.0, mode=2, numThreads=threads)  # 1/2 |y - Dx|^2 + lambda1 |x|_1
+
+
 def seconds():
     """By the clock, or on one thread by processor time, as bench.c measures our side."""
     now = time.perf_counter if threads > 1 else time.process_time
@@ -120,7 +128,11 @@ def seconds():
 
 warnings.simplefilter("ignore")  # that it has not converged is meant
 cube = np.fromfile(path, kind)
-cube = cube.reshape(bands, -1) if what == "numpy_grass" else cube.reshape(-1, bands)
+if what == "spams_lasso":
+    columns = np.asfortranarray(cube.reshape(-1, lines).T)
+    cube = (columns[:, :samples], columns[:, samples:])
+else:
+    cube = cube.reshape(bands, -1) if what == "numpy_grass" else cube.reshape(-1, bands)
 work = globals()[what]
 work(cube)
 print("ready", flush=True)

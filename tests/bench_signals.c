@@ -17,7 +17,7 @@ static shs_real *hold_normal(bench_work *w, int slot, size_t count) {
 static size_t dictionary_values(const bench_case *c) { return (size_t)c->p * (size_t)c->n; }
 
 /* A dictionary and signals. */
-static void hold_signals(bench_work *w) {
+void bench_open_signals(bench_work *w) {
     const bench_case *c = w->c;
     bench_ok(shs_normalize_columns(c->p, c->n, hold_normal(w, 0, dictionary_values(c)), c->p, NULL));
     hold_normal(w, 1, (size_t)c->p * (size_t)c->m);
@@ -31,9 +31,24 @@ static void do_omp(bench_work *w, const shs_context *ctx) {
 }
 
 int open_omp(bench_work *w) {
-    hold_signals(w);
+    bench_open_signals(w);
     bench_ok(shs_codes_create(NULL, (size_t)w->c->m, w->c->s, &w->codes));
     return bench_does(w, do_omp);
+}
+
+/* As near to the minimum as SPAMS in float32 comes: gaps of 2e-7 (median) and more of |y|^2 / 2. */
+static void do_lasso(bench_work *w, const shs_context *ctx) {
+    const bench_case *c = w->c;
+    const shs_real *D = (const shs_real *)w->held[0], *Y = (const shs_real *)w->held[1];
+    shs_lasso_options o = SHS_ZERO;
+    o.lambda = 1, o.gap = (shs_real)1e-6;
+    bench_ok(shs_lasso(ctx, c->p, c->n, D, c->p, (size_t)c->m, Y, c->p, &o, &w->codes, NULL, NULL));
+}
+
+int open_lasso(bench_work *w) {
+    bench_open_signals(w);
+    bench_ok(shs_codes_create(NULL, (size_t)w->c->m, w->c->s, &w->codes));
+    return bench_does(w, do_lasso);
 }
 
 static double ksvd_seconds(bench_work *w, int iterations) {
@@ -59,7 +74,7 @@ static double ksvd_once(bench_work *w) {
 }
 
 int open_ksvd(bench_work *w) {
-    hold_signals(w);
+    bench_open_signals(w);
     bench_hold(w, 2, dictionary_values(w->c) * sizeof(shs_real));
     w->once = ksvd_once;
     return 1;

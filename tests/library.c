@@ -39,6 +39,7 @@ const test_stage test_stages[] = {
     {"synthesis", shs__synthesis_chunk},
     {"Gram matrix", shs__omp_gram_chunk},
     {"coding", shs__coder_chunk},
+    {"the lasso", shs__lasso_chunk},
     {"looking for NaN", shs__finite_chunk},
     {"sums of an atom's signals", shs__dl_gather_chunk},
     {"residuals of a group", shs__dl_update_chunk},

@@ -40,6 +40,7 @@ static void test_contexts(void **state) {
     int used[4] = {0}, atoms[4] = {0};
     shs_codes codes = {4, 1, NULL, NULL, NULL, NULL};
     shs_omp_options o = SHS_ZERO;
+    shs_lasso_options lasso = SHS_ZERO;
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     shs_moments m = some_moments(2);
@@ -58,6 +59,9 @@ static void test_contexts(void **state) {
     ANSWERS(shs_codes_residual(ctx, 1, 1, one, 1, 4, A, 1, &codes, REALS(out), 1, WIDES(out2)), SHS_BAD_CONTEXT);
     o.gram = one, o.ldg = 1;
     ANSWERS(shs_omp_gram(ctx, 1, 4, A, 1, NULL, &o, &codes, NULL, NULL), SHS_BAD_CONTEXT);
+    lasso.gram = one, lasso.ldg = 1;
+    ANSWERS(shs_lasso(ctx, 1, 1, one, 1, 4, A, 1, &lasso, &codes, NULL, NULL), SHS_BAD_CONTEXT);
+    ANSWERS(shs_lasso_gram(ctx, 1, 4, A, 1, A, &lasso, &codes, NULL, NULL), SHS_BAD_CONTEXT);
     ANSWERS(shs_dictionary_coherence(ctx, 1, 1, one, 1, WIDES(out)), SHS_BAD_CONTEXT);
     ANSWERS(shs_patches_get(ctx, &image, &set, 0, 4, REALS(out), 1, REALS(out2), REALS(out3)), SHS_BAD_CONTEXT);
     ANSWERS(shs_patches_put(ctx, &image, &set, 0, 4, A, 1, NULL, NULL, REALS(out), REALS(out2)), SHS_BAD_CONTEXT);

@@ -114,6 +114,7 @@ static void code(task *t) {
     shs_wide sum2;
     shs_codes codes = SHS_ZERO;
     shs_omp_options o = SHS_ZERO;
+    shs_lasso_options lasso = SHS_ZERO;
     o.sparsity = S, o.nonnegative = 1;
     STEP(t, shs_codes_create(&t->ctx, M, S, &codes));
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
@@ -123,6 +124,9 @@ static void code(task *t) {
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     o.skip_nan = 0, o.groups = groups, o.group_count = 3; /* signals that share their atoms */
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    lasso.relative = 1, lasso.lambda = (shs_real)0.3;
+    STEP(t, shs_lasso(&t->ctx, P, N, s->D, P, M, s->Y, P, &lasso, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));

@@ -134,6 +134,40 @@ static void code_many(input *in, world *w) {
     problem_free(&q);
 }
 
+/* The lasso of the same signals, or by the same products: codes are numbers, and what is said of the gap is the gap. */
+static void code_lasso(input *in, world *w, const problem *q, const shs_real *gram, int ldg, const shs_real *dty, int ldt,
+                       const shs_real *norms2, int stride) {
+    size_t m = (size_t)positive(q->m), slots = 2 * m * (size_t)positive(stride);
+    output used = output_of(2 * m * sizeof(int)), atoms = output_of(slots * sizeof(int));
+    output coefs = output_of(slots * sizeof(shs_real)), gaps = output_of(2 * m * sizeof(shs_real));
+    const shs_real lambdas[2] = {tolerance_of(in), tolerance_of(in)};
+    int flags = byte(in), by_gram = flags & 1;
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report report = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    shs_status status;
+    size_t i;
+    o.lambdas = lambdas, o.lambda_count = 1 + (flags >> 1 & 1), o.relative = flags >> 2 & 1, o.nonnegative = flags >> 3 & 1;
+    o.lambda2 = flags & 16 ? tolerance_of(in) : 0, o.sweeps = within(in, -1, 40), o.gap = tolerance_of(in);
+    if (by_gram || flags & 32) o.gram = gram, o.ldg = ldg;
+    codes.m = 2 * m, codes.stride = stride;
+    codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
+    must(shs_lasso_workspace(&w->ctx, by_gram ? 0 : positive(q->p), q->n, m, &o) > 0);
+    status = by_gram ? shs_lasso_gram(&w->ctx, q->n, m, dty, ldt, norms2, &o, &codes, AS(shs_real, gaps), &report)
+                     : shs_lasso(&w->ctx, q->p, q->n, q->D, q->ldd, m, q->Y, q->ldy, &o, &codes, AS(shs_real, gaps), &report);
+    check_world(w, status, 0);
+    if (status == SHS_OK) {
+        must(report.not_reached <= m * (size_t)o.lambda_count && report.cut <= report.not_reached);
+        for (i = 0; i < m * (size_t)o.lambda_count; i++) {
+            const size_t at = i * (size_t)stride;
+            const int bounded = !by_gram && !o.gram && within_reach(q) && q->of_Y.most <= 1e12;
+            check_signal(q->n, codes.used[i], stride, bounded, codes.atoms + at, codes.coefs + at);
+            must(!bounded || AS(shs_real, gaps)[i] >= 0);
+        }
+    } else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&gaps));
+    output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&gaps);
+}
+
 /* Both forms for one signal. */
 static void code_one(input *in, world *w) {
     problem q = problem_of(in);
@@ -178,7 +212,6 @@ static void code_one(input *in, world *w) {
     free(memory), free(gram), free(dty);
     output_free(&atoms), output_free(&coefs), problem_free(&q);
 }
-
 static void code_by_correlations(input *in, world *w) {
     problem q = problem_of(in);
     int limits[8], stride = within(in, 1, 10), ldt = leading_of(in, q.n), ldg = leading_of(in, q.n), i;
@@ -212,6 +245,7 @@ static void code_by_correlations(input *in, world *w) {
         for (i = 0; i < q.m; i++)
             check_signal(q.n, codes.used[i], stride, 0, codes.atoms + i * stride, codes.coefs + i * stride);
     else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
+    code_lasso(in, w, &q, gram, ldg, dty, ldt, norms2, stride);
     output_free(&used), output_free(&atoms), output_free(&coefs);
     free(gram), free(dty), free(norms2), problem_free(&q);
 }

@@ -201,11 +201,20 @@ static void coding_many(const shs_context *ctx) {
     float nan;
     size_t i;
     int all = 0;
+#ifndef SPARSEHS_NO_LASSO
+    shs_lasso_options lasso = SHS_ZERO;
+    shs_lasso_report report = SHS_ZERO;
+#endif
     memcpy(&nan, &bad, sizeof nan);
     expect_ok(shs_codes_create(ctx, SIGNALS, CHOSEN, &codes), "coding: codes");
     expect_ok(shs_omp(ctx, P, ATOMS, dictionary, SIGNALS, signals, CHOSEN, &codes), "coding: many signals");
     for (i = 0; i < SIGNALS; i++) all += found(i, codes.used[i], codes.atoms + CHOSEN * i);
     expect(all > SIGNALS * 8 / 10, "coding: the atoms of many signals");
+#ifndef SPARSEHS_NO_LASSO
+    lasso.relative = 1, lasso.lambda = (shs_real)0.5f, lasso.gap = (shs_real)1e-3f;
+    expect_ok(shs_lasso(ctx, P, ATOMS, dictionary, P, SIGNALS, signals, P, &lasso, &codes, NULL, &report), "coding: the lasso");
+    expect(report.nonzeros > 0 && report.not_reached == report.cut, "coding: the lasso's gap");
+#endif
     signals[5] = (shs_real)nan;
     expect(shs_omp(ctx, P, ATOMS, dictionary, SIGNALS, signals, CHOSEN, &codes) == SHS_SIGNALS_NOT_FINITE, "coding: finds NaN");
     signals[5] = kept;
