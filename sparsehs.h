@@ -9355,7 +9355,11 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
             shs__lasso_load(q, s, w, at);
             if (turn == 0 && which == 0)
                 shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
-            if (turn == 0) s->lambda1 = q->lambdas[which] * (q->o->relative ? s->most : 1), s->sweeps = s->cut = 0;
+            if (turn == 0) {
+                const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
+                s->lambda1 = lambda1 < (shs_wide)SHS__REAL_MAX ? (shs_real)lambda1 : SHS__REAL_MAX;
+                s->sweeps = s->cut = 0;
+            }
             shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
             if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
                 shs__lasso_descend(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), turn == 0 ? target / 2 : 0);
