@@ -1,9 +1,9 @@
 # sparsehs is one header: nothing here has to be run to use it. `make` lists the targets.
 #
 # The parts, from the top: the examples and what they show; variants, each a folder below build/ with its flags, one object of the
-# library (tests/library.c) and the suites that are linked with it; the tests and the checks of what the tests cannot see; the
-# tests of OpenCL; threads and memory; other checks; measurements. Long recipes are scripts, which know the variables that are
-# given on the command line. A line that begins with `#:` is a line of `make help`.
+# library (tests/library.c) and the suites that are linked with it; the tests; measurements, papers, other languages. What checks
+# OpenCL, threads, memory, warnings and other compilers is in tests/checks.mk. Long recipes are scripts, which know the variables
+# that are given on the command line. A line that begins with `#:` is a line of `make help`.
 
 CC ?= cc
 CFLAGS ?= -O2
@@ -42,7 +42,7 @@ TRACK = -MMD -MP -MF $@.d -MT $@
 
 .DEFAULT_GOAL := help
 help:
-	@sed -n 's/^#: //p' Makefile
+	@sed -n 's/^#: //p' Makefile tests/checks.mk
 	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------
@@ -196,100 +196,8 @@ check-links: | build $(BEFORE)
 check-vendoring: | build $(BEFORE) ; @sh tests/check_vendoring.sh $(if $(SHS_LONG),,$(CC))
 check-claims: | build $(BEFORE) ; @sh tests/claims.sh
 
-# ---- OpenCL ----------------------------------------------------------------------------------------------------------
-#: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
-#: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
-#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv
-KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
-# PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
-export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
-no_opencl = @echo "skipped: there are no OpenCL headers here, or no library to link with; make deps installs them"
-
-build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
-	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS)
-embed: build/embed_kernels ; build/embed_kernels $(HEADER_CL) $(KERNELS)
-check-embed: build/embed_kernels
-	@cp $(HEADER_CL) build/embedded.h && build/embed_kernels build/embedded.h $(KERNELS)
-	@cmp -s $(HEADER_CL) build/embedded.h || { echo "$(HEADER_CL) is not made from $(KERNELS): make embed"; exit 1; }
-
-# Cubes are compared with sums in double, so that without double the runtime and the signals are left.
-CL_VARIANTS ?= float double nodouble asan
-$(foreach v,float double asan,$(eval $(call runs,cl-$(v),$(CL_SUITES) $(CL_TESTS))))
-$(eval $(call runs,cl-nodouble,$(filter-out test_cl_pixels,$(CL_TESTS))))
-
-# A driver that breaks down on this machine (PoCL does without /sys) is not ours to test.
-test-cl: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl; \
-		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
-run-cl: $(CL_VARIANTS:%=run-cl-%)
-# Every access of every kernel is checked. test_cl_dynamic opens the real library.
-test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
-	@sh tests/oclgrind.sh $^
-
-bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
-build/bench_cl: tests/bench_cl.c | build $(BEFORE)
-	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
-
-# ---- threads and memory ----------------------------------------------------------------------------------------------
-#: make test-tsan       the tests of threads under ThreadSanitizer
-#: make test-msan       the tests under MemorySanitizer: nothing is used that nobody has written (clang)
-#: make test-valgrind   the tests of faults under valgrind
-#: make test-large      arrays of more than 2^31 elements (views of a few pages)
-# Threads of the test's own, and those of OpenMP where clang's runtime tells ThreadSanitizer what waits for what (Archer; gcc's
-# does not). The kernels are those of the compiler's flags: ThreadSanitizer does not see loads of more than 16 bytes.
-test-tsan: | build $(BEFORE)
-	$(if $(call probe,-fsanitize=thread),@$(MAKE) run-tsan,@echo "skipped: $(CC) has no ThreadSanitizer here")
-	@if echo 'int main(void) { _Pragma("omp parallel") { } return 0; }' | $(OMP_CC) -fopenmp -fsanitize=thread -x c - \
-		-o build/probe.archer && ARCHER_OPTIONS=verbose=1 build/probe.archer 2>&1 | grep -q 'Archer detected'; then \
-		$(MAKE) run-tsan-openmp; else echo "skipped: $(OMP_CC) has no OpenMP with Archer here"; fi
-$(foreach v,tsan tsan-openmp,$(eval $(call runs,$(v),test_threads)))
-build/tsan%.run: RUN = TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findstring openmp,$@),1,0)
-
-# What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
-# and what stands in for cmocka is compiled with the tests. There are no real data: they would take too long.
-MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica faults engines extremes eigen dense)
-
-test-msan: | build $(BEFORE)
-	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) run-msan SHS_DATA=none,\
-		@echo "skipped: $(MSAN_CC) has no MemorySanitizer here")
-$(eval $(call runs,msan,$(MSAN_TESTS)))
-# valgrind does not know AVX-512: the kernels are those of the compiler's flags.
-test-valgrind: build/valgrind/test_faults
-	@command -v valgrind >/dev/null || { echo "skipped: there is no valgrind here"; exit 0; }; \
-		valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible ./$<
-
-# Views of 10 to 20 GB of address space; some minutes.
-test-large: build/float/large build/double/large ; @build/float/large; first=$$?; build/double/large && exit $$first
-
-# ---- other checks ----------------------------------------------------------------------------------------------------
-#: make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors
-#: make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang)
-#:                      (RUNS=N executions, SECONDS=0: no limit in time; SEED=1; FUZZ_REAL=double)
-#: make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)
-#: make portability-deps  install what that takes, nearly 1 GB
-#: make cortex-m        the example for microcontrollers, under QEMU
-#: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
-#: make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
-
-check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh
-check-warnings-cl: | build $(BEFORE)
-	$(if $(OPENCL),@COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh cl,$(no_opencl))
-
-# Random inputs; fuzz-corpus keeps the smallest set of them that reaches as much. Before them builds of the library are compared
-# with each other and with naive twins.
-SECONDS ?= 60
-SEED ?= 1
-fuzz: run-differential ; @FUZZ_SECONDS=$(SECONDS) LEAKS=$(LEAKS) sh tests/fuzz/run.sh
-fuzz-corpus: | build $(BEFORE) ; @LEAKS=$(LEAKS) sh tests/fuzz/run.sh corpus
-run-differential: | build $(BEFORE)
-	@CC="$(CC)" CFLAGS="$(CFLAGS)" sh tests/differential/run.sh $(if $(filter 0,$(SECONDS)),60,$(SECONDS)) $(SEED)
-
-portability: | build $(BEFORE) ; @sh tests/portability/run.sh $(ROWS)
-portability-deps: ; @sh tests/portability/install_deps.sh
-cortex-m: | build $(BEFORE) ; @CC="$(CC)" sh examples/cortex_m/run.sh
-coverage: | build $(BEFORE) ; @CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
-mutants: | build $(BEFORE)
-	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" sh tests/mutants/run.sh
+# ---- OpenCL; threads and memory; other checks: tests/checks.mk ------------------------------------------------------
+include tests/checks.mk
 
 # ---- measurements and the rest ---------------------------------------------------------------------------------------
 #: make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv
