@@ -119,6 +119,7 @@ static const char *const needs_fallback[][2] = {
     {"sparse coding", "test_groups_of_one_and_of_equals"},
     {"sparse coding", "test_small_tolerances_of_groups"},
     {"sparse coding", "test_groups_of_nothing"},
+    {"sparse coding", "test_cancelled_groups"},
     {"dictionary learning", "test_golden_rules"},
     {"dictionary learning", "test_golden_regularised"},
     {"dictionary learning", "test_golden_incoherent"},

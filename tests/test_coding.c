@@ -2462,6 +2462,31 @@ static void test_no_huge_gram(void **state) {
 }
 
 /* Cancelled after the first of several rounds of signals: those are coded, and counted, the others not. */
+/* Groups of which none was begun have no atoms; the others are whole. */
+static void test_cancelled_groups(void **state) {
+    problem q = random_problem(8, 20, 1500, 621);
+    shs_codes all = new_codes(q.m, 3), codes = new_codes(q.m, 3);
+    shs_context ctx = SHS_ZERO;
+    shs_omp_options o = SHS_ZERO;
+    size_t *groups, i, before;
+    watch w;
+    (void)state;
+    o.groups = groups = new_groups(q.m, 2, &o.group_count), o.sparsity = 3;
+    assert_ok(shs_omp_ex(NULL, 8, 20, q.D, 8, q.m, q.Y, 8, &o, &all, NULL, NULL));
+    memset(&w, 0, sizeof w);
+    w.in_order = 1;
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    assert_status(shs_omp_ex(&ctx, 8, 20, q.D, 8, q.m, q.Y, 8, &o, &codes, NULL, NULL), SHS_CANCELLED);
+    before = w.last_step;
+    assert_true(w.in_order && before % 2 == 0);
+    assert_in_range(before, 2, q.m - 1);
+    assert_identical_codes(&codes, &all, before);
+    for (i = before; i < q.m; i++) assert_int_equal(codes.used[i], 0);
+    free(groups);
+    shs_codes_free(NULL, &all), shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 static void test_cancelled_between_rounds(void **state) {
     enum { m = 1300 };
     problem q = random_problem(6, 10, m, 460);
@@ -2673,6 +2698,7 @@ int main(void) {
         cmocka_unit_test(test_reached_is_true),
         cmocka_unit_test(test_no_huge_gram),
         cmocka_unit_test(test_cancelled_between_rounds),
+        cmocka_unit_test(test_cancelled_groups),
         cmocka_unit_test(test_report_of_gram_form),
         cmocka_unit_test(test_overflowing_correlations),
         cmocka_unit_test(test_norm_of_every_length),
