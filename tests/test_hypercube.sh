@@ -1068,6 +1068,11 @@ check "masked: the others have none" awk -v m="$(band same 1 | cut -d' ' -f4)" '
 sed 1d paint.csv | head -100 | cut -d, -f2 >rows.csv
 check "rows: runs" good detect scene.hdr same.hdr --bbl --target rows.csv
 check "targets: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --html page.html
+check "targets: bands have the names of the table" grep -qx '  dark}' same.hdr
+check "targets: no curve without a truth" bash -c "! grep -q 'ROC curves' page.html"
+check "targets: a page with curves" good detect scene.hdr same.hdr --bbl --target paint.csv --truth scene_truth.hdr --html page.html
+check "targets: a curve of each" is "$(grep -c '<h2>ROC curves\|>mf [a-z]*: [01]' page.html)" 3
+check "targets: the page has an end" is "$(tail -n 1 page.html)" "</html>"
 check "targets: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
 head -50 rows.csv >short.csv; printf '1,2\n3\n' >ragged.csv; printf 'a\n1\nx7\n' >word.csv; : >empty.csv; printf 'wavelength\n1\n' >bare.csv
 printf 'wavelength,a\n500,1\n900,2\n' >narrow.csv; printf 'wavelength,a\n500,1\n400,2\n9000,1\n' >back.csv; printf '1\0' >zero.csv

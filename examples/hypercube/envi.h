@@ -307,6 +307,7 @@ typedef struct cube_file {
     const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
     int same_values;              /* and their values are as they were there */
     char *units, *description;
+    char *const *names; /* of the bands of an output that has some of its own */
     uint64_t moved; /* bytes read or written */
     int error; /* errno of a failed transfer; 0 where the file ended early */
     void *integers;        /* room for those that write_integers makes */

@@ -308,6 +308,7 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
     for (i = 0; i < f->bands; i++) {
         fprintf(file, "%s\n  ", i ? "," : "");
         if (items && count == f->from->bands) fprintf(file, "%s", items[f->kept[i]]);
+        else if (f->names && f->names[i] && *f->names[i] && !strpbrk(f->names[i], "{}")) fprintf(file, "%s", f->names[i]);
         else fprintf(file, "%s %d", name, (numbers ? numbers[i] : i) + 1);
     }
     fprintf(file, "}\n");

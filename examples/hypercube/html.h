@@ -266,13 +266,13 @@ static void html_thumbnails(FILE *file, cube_file *f, const char *name, const sh
     free(a.pixels);
 }
 
-/* The whole page; without a model the output alone. */
-static void write_html(const job *j, const char *band_name, const shs_model *m) {
+/* The page, which stays open; without a model the output alone. NULL: none is wanted. */
+static FILE *html_begin(const job *j, const char *band_name, const shs_model *m) {
     const char *name = j->s->html;
     FILE *file;
     cube_file f;
     picture a;
-    if (!name) return;
+    if (!name) return NULL;
     file = open_for_writing(name);
     f = cube_open(j->out.header_name, j->out.data_name);
     fprintf(file, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
@@ -297,10 +297,19 @@ static void write_html(const job *j, const char *band_name, const shs_model *m) 
     if (m) html_eigenvalues(file, m);
     if (m) html_loadings(file, j, m);
     html_thumbnails(file, &f, band_name, m);
-    fprintf(file, "</html>\n");
-    close_written(file, name);
     free(a.pixels);
     cube_close(&f);
+    return file;
+}
+
+static void html_finish(const job *j, FILE *file) {
+    if (!file) return;
+    fprintf(file, "</html>\n");
+    close_written(file, j->s->html);
+}
+
+static void write_html(const job *j, const char *band_name, const shs_model *m) {
+    html_finish(j, html_begin(j, band_name, m));
 }
 
 #endif /* HYPERCUBE_HTML */

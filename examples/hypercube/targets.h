@@ -185,41 +185,49 @@ static const char *target_name(const spectra *s, int k, char *number) {
     return s->names[k] && *s->names[k] ? s->names[k] : number;
 }
 
-/* Area and curve of each target; the first area comes back. Of angles the small ones are finds. */
-static double judge_targets(job *j, const spectra *s, shs_detector method, scored *pixels) {
+/* Area and curve of each target, in a picture and on the page; the first area comes back. Of angles the small ones are
+   finds. */
+static double judge_targets(job *j, const spectra *s, shs_detector method, scored *pixels, FILE *page) {
     static const double ends[2] = {0, 1};
     double *x = ALLOCATE(double, ROC_POINTS + 3), *y = ALLOCATE(double, ROC_POINTS + 3), area, first = 0;
     char number[12];
     FILE *file = j->s->roc ? open_for_writing(j->s->roc) : NULL;
-    plot p;
-    int k, points;
+    FILE *files[2];
+    plot p[2];
+    int k, points, f;
     size_t count, i;
-    if (file) {
-        fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT);
-        p = plot_begin(file, 0, 1, 0, 1, 0, "other pixels that score as high; upwards: targets found");
+    files[0] = file, files[1] = page;
+    if (file) fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT);
+    if (page) fprintf(page, "<h2>ROC curves</h2>\n");
+    for (f = 0; f < 2; f++)
+        if (files[f]) p[f] = plot_begin(files[f], 0, 1, 0, 1, 0, "other pixels that score as high; upwards: targets found");
+    if (file)
         fprintf(file, "<style>svg{background:#fff}text{font:12px sans-serif;fill:#555}.grid{stroke:#ddd}"
                       "polyline{fill:none;stroke-width:1.5}</style>\n");
-        plot_line(&p, 2, ends, ends, PLOT_COLOURS - 1);
-    }
+    for (f = 0; f < 2; f++)
+        if (files[f]) plot_line(&p[f], 2, ends, ends, PLOT_COLOURS - 1);
     for (k = 0; k < s->count; k++) {
         count = read_scores(&j->out, k, &j->truth, pixels);
         for (i = 0; i < count && method == SHS_DETECTOR_SAM; i++) pixels[i].score = -pixels[i].score;
         area = area_under_roc(pixels, count, j->s->truth);
         if (k == 0) first = area;
         printf("%s %s: area under the ROC curve %.4f\n", shs_detector_name(method), target_name(s, k, number), area);
-        if (!file) continue;
-        points = roc_curve(pixels, count, x, y);
-        plot_line(&p, points, x, y, k);
-        if (k >= 10) continue;
-        fprintf(file, "<text style=\"fill:%s\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", plot_colours[k % PLOT_COLOURS],
-                PLOT_WIDTH - PLOT_RIGHT - 8, PLOT_HEIGHT - 50 - 16 * k);
-        html_text(file, shs_detector_name(method));
-        fputc(' ', file);
-        html_text(file, target_name(s, k, number));
-        fprintf(file, ": %.4f</text>\n", area);
+        points = file || page ? roc_curve(pixels, count, x, y) : 0;
+        for (f = 0; f < 2; f++) {
+            if (!files[f]) continue;
+            plot_line(&p[f], points, x, y, k);
+            if (k >= 10) continue;
+            fprintf(files[f], "<text style=\"fill:%s\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", plot_colours[k % PLOT_COLOURS],
+                    PLOT_WIDTH - PLOT_RIGHT - 8, PLOT_HEIGHT - 50 - 16 * k);
+            html_text(files[f], shs_detector_name(method));
+            fputc(' ', files[f]);
+            html_text(files[f], target_name(s, k, number));
+            fprintf(files[f], ": %.4f</text>\n", area);
+        }
     }
+    for (f = 0; f < 2; f++)
+        if (files[f]) plot_end(&p[f]);
     if (file) {
-        plot_end(&p);
         fprintf(file, "</svg>\n");
         close_written(file, j->s->roc);
     }
@@ -256,6 +264,7 @@ static void run_detect(const settings *s, char **names) {
     scored *pixels = NULL;
     size_t count;
     double area = 0;
+    FILE *page;
     job *j;
     options.method = chosen_detector(s->method);
     options.ridge = (shs_wide)s->ridge;
@@ -275,10 +284,12 @@ static void run_detect(const settings *s, char **names) {
     output_start(j, targets.count, "Target scores of ");
     check_detection(j, shs_detect(&j->ctx, &j->cube, targets.count, targets.values, j->cube.band_count, &options, &j->sink));
     progress_clear();
+    j->out.names = targets.names;
     output_show(j, shs_detector_name(options.method), NULL);
-    write_html(j, shs_detector_name(options.method), NULL);
+    page = html_begin(j, shs_detector_name(options.method), NULL);
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    if (s->truth) area = judge_targets(j, &targets, options.method, pixels);
+    if (s->truth) area = judge_targets(j, &targets, options.method, pixels, page);
+    html_finish(j, page);
     count = read_scores(&j->out, 0, NULL, NULL);
     if (s->truth) printf("auc=%.4f ", area);
     printf("seconds=%.3f targets=%d pixels=%zu\n", j->written - j->start, targets.count, count);
