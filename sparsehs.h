@@ -23,7 +23,8 @@
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
                                              omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
-                                             learn_iterations learn_start learn_public split
+                                             learn_iterations learn_start learn_public online_naive online
+                                             online_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks
@@ -195,6 +196,12 @@ typedef double shs_wide;
 #define shs_engine_split SHS__LINK(engine_split)
 #define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
 #define shs_mod_naive SHS__LINK(mod_naive)
+#define shs_online_defaults SHS__LINK(online_defaults)
+#define shs_online SHS__LINK(online)
+#define shs_online_ex SHS__LINK(online_ex)
+#define shs_online_workspace SHS__LINK(online_workspace)
+#define shs_online_naive SHS__LINK(online_naive)
+#define shs_shuffled_signals SHS__LINK(shuffled_signals)
 #define shs_dictionary_random SHS__LINK(dictionary_random)
 #define shs_dictionary_dct SHS__LINK(dictionary_dct)
 #define shs_dictionary_coherence SHS__LINK(dictionary_coherence)
@@ -377,7 +384,8 @@ extern "C" {
     X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
     X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
-    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals")
+    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals") \
+    X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -430,9 +438,9 @@ typedef struct shs_context {
     /* Ranks: combines count values of all ranks element by element, in place, so that every rank sees the same result
        (MPI_Allreduce). With it each rank passes its own signals or pixels, which may be none, and every rank gets the same
        dictionary or components. NULL: a single rank.
-       Collective are shs_ksvd*, shs_moments_reduce, and all of sections 9 to 13 that fits, maps or transforms a cube: all
-       ranks make these calls in the same order, with the same sizes and options. Their first step compares those, so that a
-       difference is SHS_RANKS_DIFFER on every rank. What a rank asks for beside the result (codes, a history, a report,
+       Collective are shs_ksvd*, shs_online*, shs_moments_reduce, and all of sections 9 to 13 that fits, maps or transforms a
+       cube: all ranks make these calls in the same order, with the same sizes and options. Their first step compares those, so
+       that a difference is SHS_RANKS_DIFFER on every rank. What a rank asks for beside the result (codes, a history, a report,
        NULL in their place) is its own affair. Coding, patches and shs_moments_update are each rank's own too.
        A rank that fails tells the others, and they return SHS_PEER_FAILED. Only where reduce_fn itself fails it cannot: the
        rank on which it returns non-zero returns SHS_REDUCE_FAILED at once, and takes part in no further reduction of this
@@ -987,6 +995,99 @@ SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, i
 SHS_API void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
                            shs_wide *B);
 SHS_API void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+
+/* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): a batch of signals after the other is coded and
+   forgotten, so what is learnt from need not fit in memory, and may be seen once. What it leaves are two sums,
+
+       A = f A + X X' (n x n),   B = f B + Y X' (p x n),
+
+   with the forgetting factor f, and sweeps of block coordinate descent on ||Y - DX||^2 of all batches, in which A and B stand
+   for the signals: with a_j, b_j the columns of A, B, one atom after another and each from the newest of the others,
+
+       d_j = normalise(d_j + (b_j - D a_j) / A_jj).
+
+   An atom of which next to nothing is left in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) stays as it is. */
+
+/* Delivers the next signals: up to `most` of p values each, close together, into Y, and in *count how many; 0 = there are no
+   more, and it is not called again. A non-zero return is SHS_READ_FAILED. */
+typedef int (*shs_signals_fn)(void *user, int p, size_t most, shs_real *Y, size_t *count);
+
+/* The signals of a matrix in random order, as often as there are epochs, in another order each time: for
+   shs_shuffled_signals, whose user pointer it is. */
+typedef struct shs_signals {
+    size_t m;
+    const shs_real *Y; /* p x m */
+    int ldy;           /* 0 = p */
+    size_t epochs;     /* 0 = 1 */
+    uint64_t seed;
+    uint64_t delivered; /* begins at 0 */
+} shs_signals;
+SHS_API int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y, size_t *count);
+
+/* What one batch did. Errors are of the dictionary before it: the batch has not been learnt from yet. */
+typedef struct shs_online_record {
+    size_t signals;       /* of all ranks */
+    shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) of the batch, after coding */
+    shs_wide mean_atoms;  /* coefficients a signal */
+    shs_wide rmse_test;   /* as rmse, of the signals in `test` of all ranks; -1 where there are none, or it is not their turn */
+    int atoms_used;       /* atoms that a signal of the batch uses */
+    int replaced, pruned; /* after the batch: unused atoms, and near-duplicates */
+} shs_online_record;
+
+typedef struct shs_online_options {
+    uint32_t start_canary;
+    shs_omp_options coding; /* as for shs_ksvd_ex, and nonnegative; nothing that is given for each signal */
+    size_t batch;           /* signals a batch of this rank at most; 0 = 512 */
+    size_t batches;         /* at most; 0 = until no rank has signals left */
+    shs_wide forgetting;    /* f, in (0, 1]; 0 = 1: nothing is forgotten */
+    int sweeps;             /* a batch; 0 = 1 */
+    shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
+    int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
+    uint64_t seed;
+    shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
+    size_t first_batch;       /* to resume: batches done before; with SHS_START_GIVEN and the report's sums, 5 + 5 equal 10 */
+    shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
+    shs_real prune_coherence; /* as for shs_ksvd_ex */
+    size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s */
+    const shs_real *test;     /* p x test_m: signals that are not learnt from; NULL = none */
+    size_t test_m;
+    int test_ld;       /* 0 = p */
+    size_t test_every; /* their error is taken before batch 0, this, twice this ...; 0 = 1 */
+    uint32_t end_canary;
+} shs_online_options;
+
+/* Zeroed first, and given the arrays that are to be filled. */
+typedef struct shs_online_report {
+    uint32_t start_canary;
+    size_t batches, signals;    /* done, of all ranks */
+    shs_wide rmse_test;         /* of the returned dictionary; -1 without a test set */
+    shs_online_record *history; /* one record a batch, the first history_most of this call; NULL = not wanted */
+    size_t history_most;
+    shs_wide *sums_xx; /* A (n x n) and B (p x n); where first_batch > 0 read first, so there they must be given, the same on */
+    shs_wide *sums_yx; /* all ranks. NULL = not wanted */
+    const shs_real *dictionary; /* while it is learnt, for progress_fn: the atoms (p x n, close together) after the batch */
+    uint32_t end_canary;
+} shs_online_report;
+
+/* What zero becomes for these sizes: the same dictionary, to the last bit. */
+SHS_API shs_online_options shs_online_defaults(int p, int n);
+/* Learns n atoms (D: p x n, output) from m signals with defaults, in random order, `epochs` times (0 = once). */
+SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, size_t epochs,
+                              shs_real *D);
+/* Learns from what read_fn delivers. D is p x n (in and out); options and report may be NULL. progress_fn is told the error of
+   the batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest
+   dictionary, the sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they
+   come, but not the history, which is filled as it goes.
+   On an engine the codes are computed; sums and sweeps are the CPU's.
+   Over ranks each passes its own signals, and of those without any read_fn delivers 0. A batch takes one reduction of n^2 +
+   (p + 1) n values; replacement more, as for shs_ksvd_ex. */
+SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
+                                 const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
+SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
+/* The naive twin, one batch: OMP of Y (p x m) with s atoms, the sums A (n x n) and B (p x n), one sweep over D. Scratch as for
+   shs_omp_naive. */
+SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
+                              shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
 
 /* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -11052,6 +11153,427 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     *mu = largest;
     shs__layout_release(ctx, &l);
     return SHS_OK;
+}
+
+/* ---- online learning: the naive twin -------------------------------------------------------------- >>online_naive */
+
+SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
+                                  shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+    ptrdiff_t i, j, k, l;
+    for (j = 0; j < (ptrdiff_t)n * n; j++) A[j] *= forgetting;
+    for (j = 0; j < (ptrdiff_t)p * n; j++) B[j] *= forgetting;
+    for (i = 0; i < m; i++) { /* A += xx', B += yx' */
+        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
+        for (k = 0; k < used; k++) {
+            for (j = 0; j < used; j++) A[atoms[j] + (ptrdiff_t)atoms[k] * n] += x[j] * x[k];
+            for (l = 0; l < p; l++) B[l + (ptrdiff_t)atoms[k] * p] += (shs_wide)Y[l + i * p] * x[k];
+        }
+    }
+    for (j = 0; j < n; j++) { /* d_j <- normalise(d_j + (b_j - D a_j) / A_jj) */
+        shs_wide norm2 = 0;
+        if (!(A[j + j * n] > 0)) continue;
+        for (l = 0; l < p; l++) {
+            for (r[l] = B[l + j * p], k = 0; k < n; k++) r[l] -= (shs_wide)D[l + k * p] * A[k + j * n];
+            r[l] = (shs_wide)D[l + j * p] + r[l] / A[j + j * n];
+            norm2 += r[l] * r[l];
+        }
+        for (l = 0; l < p; l++) D[l + j * p] = (shs_real)(r[l] / SHS__WSQRT(norm2));
+    }
+}
+
+/* ---- online learning ------------------------------------------------------------------------------------ >>online */
+
+/* What is counted of a batch, behind its sums and the uses of its atoms. */
+enum { SHS__ON_SIGNALS, SHS__ON_SUM2, SHS__ON_NONZEROS, SHS__ON_TEST_SIGNALS, SHS__ON_TEST_SUM2, SHS__ON_COUNTS };
+
+/* A learner of the batch at hand, whose signals stand where others have E: then E_I x' of all atoms is YX'. */
+typedef struct shs__on_learner {
+    shs__dl_learner w;
+    shs_ksvd_options as; /* what the learner's parts read */
+    const shs_online_options *o;
+    shs_signals_fn read_fn;
+    void *user;
+    shs_context quiet; /* the context without progress_fn, which an engine would tell of every coding */
+    int ended;         /* read_fn has no more */
+    size_t reach;      /* signals that a batch has room for */
+    shs_wide *A, *B;   /* A: the lower triangle by rows */
+    shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
+    shs_wide *uses;    /* n: of `seen` signals, since unused atoms were looked for */
+    shs_wide seen;
+    shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
+    shs_real *moved;  /* p x SHS__PANEL: D times it, then how far its atoms moved */
+    shs_wide *moves;  /* p x SHS__PANEL: b_j / A_jj - D a_j / A_jj */
+    shs_real *scratch;
+    shs_online_report report;
+} shs__on_learner;
+
+SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride) {
+    shs__dl_learner *w = &s->w;
+    size_t p = (size_t)w->p, n = (size_t)w->n, square = shs__layout_product(n, n, 1);
+    size_t atoms = shs__layout_product(p, n, 1), rest = n + SHS__ON_COUNTS + SHS__TELLS;
+    int fits = square < SIZE_MAX / 4 && atoms < SIZE_MAX / 4;
+    shs__dl_layout(l, w, stride, 1);
+    s->A = SHS__CARVE(l, shs_wide, square);
+    s->B = SHS__CARVE(l, shs_wide, atoms);
+    s->fresh = SHS__CARVE(l, shs_wide, fits ? square + atoms + rest : SIZE_MAX);
+    s->uses = SHS__CARVE(l, shs_wide, n);
+    s->shares = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
+    s->moved = SHS__CARVE(l, shs_real, shs__layout_product(p, SHS__PANEL, 1));
+    s->moves = SHS__CARVE(l, shs_wide, shs__layout_product(p, SHS__PANEL, 1));
+    s->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->p, SHS__PANEL, w->n));
+}
+
+/* The next batch of this rank. */
+SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
+    shs__dl_learner *w = &s->w;
+    size_t count = 0;
+    w->m = 0;
+    if (!s->ended && s->read_fn(s->user, w->p, s->reach, w->E, &count)) return SHS_READ_FAILED;
+    if (count > s->reach) return SHS_READ_FAILED;
+    s->ended |= count == 0;
+    w->m = w->coder.m = count, w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
+    return shs__coder_finite(w->ctx, &w->coder) == SHS_OK ? SHS_OK : SHS_SIGNALS_NOT_FINITE;
+}
+
+/* Its codes, here or on the engine, and what is summed over them. */
+SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
+    shs__dl_learner *w = &s->w;
+    const size_t n = (size_t)w->n;
+    shs_wide *uses = s->fresh + n * n + (size_t)w->p * n, *counts = uses + n;
+    shs_omp_report report = SHS_ZERO;
+    shs_atom_group g = SHS_ZERO;
+    shs_status status = SHS_OK;
+    int j;
+    memset(counts, 0, SHS__ON_COUNTS * sizeof *counts);
+    w->coder.over.D = w->D, w->coder.over.ldd = w->p;
+    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, &report, &status)) {
+        shs__coder_dictionary(w->ctx, &w->coder, w->D, w->p);
+        status = shs__coder_run(w->ctx, &w->coder, NULL, &report);
+    }
+    if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
+    if (status != SHS_OK) return status;
+    shs__dl_count_uses(w);
+    g.count = w->n, g.atoms = w->D, g.gram = s->fresh, g.sums = s->fresh + n * n, g.energy = w->energy;
+    shs__dl_cpu_gather(w, &g);
+    for (j = 0; j < w->n; j++) uses[j] = (shs_wide)(w->uses.start[j + 1] - w->uses.start[j]);
+    counts[SHS__ON_SIGNALS] = (shs_wide)w->m;
+    counts[SHS__ON_SUM2] = report.sum2, counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
+    counts[SHS__ON_TEST_SIGNALS] = test ? (shs_wide)w->test.m : 0;
+    return SHS_OK;
+}
+
+/* One sweep. D A of a panel of atoms is formed at once, of D before them; an atom that moves tells those after it. */
+SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
+    shs__dl_learner *w = &s->w;
+    const int p = w->p, n = w->n;
+    const size_t ld = (size_t)n;
+    shs_wide least = 0;
+    int first, count, j, k, l;
+    for (j = 0; j < n; j++)
+        if (s->A[(size_t)j * ld + (size_t)j] > least) least = s->A[(size_t)j * ld + (size_t)j];
+    least *= sizeof(shs_wide) == 8 ? (shs_wide)1e-12 : (shs_wide)1e-6;
+    for (first = 0; first < n; first += count) {
+        count = shs__imin(SHS__PANEL, n - first);
+        for (k = 0; k < n; k++)
+            for (j = first; j < first + count; j++) {
+                shs_wide own = s->A[(size_t)j * ld + (size_t)j];
+                shs_wide both = k < j ? s->A[(size_t)j * ld + (size_t)k] : s->A[(size_t)k * ld + (size_t)j];
+                *SHS__AT(s->shares, n, k, j - first) = own > least ? (shs_real)(both / own) : 0;
+            }
+        shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p, s->scratch);
+        for (j = 0; j < count; j++) {
+            size_t at = (size_t)first + (size_t)j;
+            shs_wide own = s->A[at * ld + at];
+            for (l = 0; l < p && own > least; l++)
+                *SHS__AT(s->moves, p, l, j) = s->B[at * (size_t)p + (size_t)l] / own - (shs_wide)*SHS__AT(s->moved, p, l, j);
+        }
+        for (j = 0; j < count; j++) {
+            shs_wide *y = SHS__AT(s->moves, p, 0, j);
+            shs_real *d = SHS__AT(w->D, p, 0, first + j), *moved = SHS__AT(s->moved, p, 0, j);
+            if (!(s->A[((size_t)first + (size_t)j) * (ld + 1)] > least)) continue;
+            for (l = 0; l < p; l++) y[l] += (shs_wide)d[l], moved[l] = d[l];
+            (void)shs__dl_unit(p, y, d);
+            for (l = 0; l < p; l++) moved[l] = d[l] - moved[l];
+            for (k = j + 1; k < count; k++)
+                shs__la_axpy_wide(p, -(shs_wide)*SHS__AT(s->shares, n, first + j, k), moved, SHS__AT(s->moves, p, 0, k));
+        }
+    }
+}
+
+/* Atom j, which was d, is another: what the signals were without it is what is kept, and nothing of it. */
+SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real *d) {
+    const size_t n = (size_t)s->w.n;
+    int k;
+    for (k = 0; k < s->w.n; k++) {
+        shs_wide *both = s->A + (k < j ? (size_t)j * n + (size_t)k : (size_t)k * n + (size_t)j);
+        shs__la_axpy_wide(s->w.p, -*both, d, SHS__AT(s->B, s->w.p, 0, k));
+        *both = 0;
+    }
+    memset(SHS__AT(s->B, s->w.p, 0, j), 0, (size_t)s->w.p * sizeof *s->B);
+}
+
+/* Replaces atoms when it is time to; `best` keeps those before. */
+SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online_record *record) {
+    shs__dl_learner *w = &s->w;
+    const size_t p = (size_t)w->p, n = (size_t)w->n;
+    const shs_wide *counts = s->fresh + n * n + p * n;
+    shs_ksvd_record replaced = SHS_ZERO;
+    shs_status status;
+    size_t j;
+    for (j = 0; j < n; j++) s->uses[j] += counts[j];
+    s->seen += counts[n + SHS__ON_SIGNALS];
+    if (w->o->replace == SHS_REPLACE_LEAVE || s->seen < (shs_wide)s->o->replace_every) return SHS_OK;
+    for (j = 0; j < n; j++) w->usage[j] = (size_t)s->uses[j], s->uses[j] = 0;
+    s->seen = 0;
+    memcpy(w->best, w->D, p * n * sizeof *w->D);
+    status = shs__dl_replace_atoms(w, (int)(k % INT_MAX), SHS_OK, &replaced);
+    record->replaced = replaced.replaced, record->pruned = replaced.pruned;
+    for (j = 0; j < n && status == SHS_OK; j++)
+        if (memcmp(w->best + j * p, w->D + j * p, p * sizeof *w->D) != 0) shs__on_forget_atom(s, (int)j, w->best + j * p);
+    return status;
+}
+
+/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: how this rank is. */
+SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
+    shs__dl_learner *w = &s->w;
+    const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
+    const shs_wide *uses = s->fresh + sums, *counts = uses + n;
+    shs_status status;
+    size_t i, j;
+    int sweep;
+    if (mine == SHS_OK) mine = shs__on_code(s, k % s->o->test_every == 0);
+    status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
+    if (status != SHS_OK) return status;
+    record->signals = (size_t)counts[SHS__ON_SIGNALS];
+    record->rmse_test = -1;
+    if (counts[SHS__ON_TEST_SIGNALS] > 0)
+        record->rmse_test = SHS__WSQRT(counts[SHS__ON_TEST_SUM2] / ((shs_wide)w->p * counts[SHS__ON_TEST_SIGNALS]));
+    if (record->signals == 0) return SHS_OK;
+    record->rmse = SHS__WSQRT(counts[SHS__ON_SUM2] / ((shs_wide)w->p * counts[SHS__ON_SIGNALS]));
+    record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
+    for (j = 0; j < n; j++) record->atoms_used += uses[j] > 0;
+    for (j = 0; j < n; j++)
+        for (i = 0; i <= j; i++) s->A[j * n + i] = s->o->forgetting * s->A[j * n + i] + s->fresh[j * n + i];
+    for (j = 0; j < p * n; j++) s->B[j] = s->o->forgetting * s->B[j] + s->fresh[n * n + j];
+    for (sweep = 0; sweep < s->o->sweeps; sweep++) shs__on_sweep(s);
+    return shs__on_replace(s, k, record);
+}
+
+/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: how this rank is. */
+SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd) {
+    shs__dl_learner *w = &s->w;
+    const size_t p = (size_t)w->p, n = (size_t)w->n;
+    shs_status status = shs__ctx_agree(w->ctx, mine);
+    size_t i, j;
+    if (status == SHS_OK) status = shs__dl_count_signals(w);
+    if (status == SHS_OK) status = shs__ctx_agree(w->ctx, shs__dl_start(w, D, ldd));
+    if (status != SHS_OK) return status;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++)
+            s->A[j * n + i] = s->o->first_batch ? s->report.sums_xx[j * n + i] : i == j ? s->o->start_weight : 0;
+    for (j = 0; j < p * n; j++) s->B[j] = s->o->first_batch ? s->report.sums_yx[j] : s->o->start_weight * (shs_wide)w->D[j];
+    memset(s->uses, 0, n * sizeof *s->uses);
+    return SHS_OK;
+}
+
+/* The batches, and the test set's error of the last dictionary; *started: there is a dictionary to return. */
+SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int ldd, int *started) {
+    const size_t first = s->o->first_batch, batches = s->o->batches;
+    shs_wide test[2 + SHS__TELLS] = {0};
+    shs_status mine = SHS_OK, status = SHS_OK;
+    size_t k;
+    for (k = 0; batches == 0 || k < batches; k++) {
+        shs_online_record record = SHS_ZERO;
+        if (mine == SHS_OK) mine = shs__on_read(s);
+        if (k == 0) {
+            status = shs__on_start(s, mine, D, ldd);
+            if (status != SHS_OK) return status;
+            *started = 1;
+        }
+        status = shs__on_batch(s, first + k, mine, &record);
+        if (status != SHS_OK) return status;
+        if (record.signals == 0) break;
+        s->report.batches++, s->report.signals += record.signals;
+        if (s->report.history && k < s->report.history_most) s->report.history[k] = record;
+        mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, batches ? batches : k + 1, record.rmse);
+    }
+    if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
+    test[1] = (shs_wide)s->w.test.m;
+    status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
+    s->report.rmse_test = status == SHS_OK && test[1] > 0 ? SHS__WSQRT(test[0] / ((shs_wide)s->w.p * test[1])) : -1;
+    return status;
+}
+
+/* ---- online learning: the public forms ----------------------------------------------------------- >>online_public */
+
+SHS__PUBLIC int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    shs_signals *from = (shs_signals *)user;
+    const uint64_t m = (uint64_t)from->m, epochs = from->epochs ? (uint64_t)from->epochs : 1;
+    for (*count = 0; *count < most && m > 0 && from->delivered / m < epochs; ++*count, from->delivered++) {
+        uint64_t key = shs__random_mix(from->seed + from->delivered / m);
+        size_t i = (size_t)shs_random_permuted(from->delivered % m, m, key);
+        memcpy(Y + *count * (size_t)p, SHS__AT(from->Y, from->ldy ? from->ldy : p, 0, i), (size_t)p * sizeof *Y);
+    }
+    return 0;
+}
+
+/* The options with zeros replaced by what they become. */
+SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_options *given) {
+    shs_online_options o = SHS_ZERO;
+    shs_ksvd_options as = SHS_ZERO;
+    if (given) o = *given;
+    as.coding = o.coding, as.prune_coherence = o.prune_coherence, as.test_ld = o.test_ld;
+    as.patch_width = o.patch_width, as.patch_height = o.patch_height, as.patch_channels = o.patch_channels;
+    as = shs__dl_options(p, n, &as);
+    o.coding = as.coding, o.prune_coherence = as.prune_coherence, o.test_ld = as.test_ld;
+    o.patch_width = as.patch_width, o.patch_height = as.patch_height, o.patch_channels = as.patch_channels;
+    if (o.batch == 0) o.batch = 512;
+    if (o.forgetting <= 0 && o.forgetting >= 0) o.forgetting = 1;
+    if (o.sweeps == 0) o.sweeps = 1;
+    if (o.test_every == 0) o.test_every = 1;
+    return o;
+}
+
+SHS__PUBLIC shs_online_options shs_online_defaults(int p, int n) {
+    shs_online_options o = shs__on_options(p, n, NULL);
+    o.coding.signals_per_group = shs__coder_default_group(n);
+    o.replace_every = (size_t)shs__imax(n, 1) * 100 / (size_t)shs__imax(o.coding.sparsity, 1);
+    return o;
+}
+
+/* Makes the learner ready to be laid out; *stride: the atoms that a signal takes at most. */
+SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_online_options *o, int *stride) {
+    shs_ksvd_options *as = &s->as;
+    shs_status status;
+    if (!SHS__ZEROED(o) || !SHS__ZEROED(&o->coding)) return SHS_BAD_OPTIONS;
+    if (o->coding.sparsity_each || o->coding.tolerance_each || shs__omp_weighted(&o->coding)) return SHS_BAD_OPTIONS;
+    if (!shs__wide_finite(1, &o->forgetting) || !(o->forgetting > 0) || o->forgetting > 1) return SHS_BAD_FORGETTING;
+    if (!shs__wide_finite(1, &o->start_weight) || o->start_weight < 0) return SHS_BAD_OPTIONS;
+    if (o->sweeps < 0) return SHS_BAD_ROUNDS;
+    as->coding = o->coding, as->start = o->start, as->seed = o->seed, as->first_iteration = o->first_batch > 0;
+    as->patch_width = o->patch_width, as->patch_height = o->patch_height, as->patch_channels = o->patch_channels;
+    as->replace = o->replace, as->prune_coherence = o->prune_coherence, as->prune_uses = -1;
+    as->test = o->test, as->test_m = o->test_m, as->test_ld = o->test_ld;
+    as->coding.nonnegative = 0; /* these codes are not updated */
+    status = shs__dl_check_options(as);
+    as->coding.nonnegative = o->coding.nonnegative;
+    if (o->first_batch > 0 && o->start != SHS_START_GIVEN) return SHS_BAD_OPTIONS;
+    *stride = shs__imin(p, n);
+    if (status == SHS_OK) status = shs__omp_check_options(p, n, o->batch, &as->coding, stride);
+    if (status == SHS_OK && o->test_m > 0 && o->test_ld < p) status = SHS_BAD_LDY;
+    *stride = shs__imax(*stride, 1);
+    if (o->replace_every == 0) o->replace_every = (size_t)n * 100 / (size_t)*stride;
+    s->o = o, s->reach = o->batch, s->w.o = as, s->w.p = p, s->w.n = n, s->w.m = o->batch;
+    return status;
+}
+
+SHS__PUBLIC size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options) {
+    shs_online_options o = shs__on_options(p, n, options);
+    shs__on_learner s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int stride;
+    if (p < 1 || n < 1 || shs__on_open(&s, p, n, &o, &stride) != SHS_OK) return SIZE_MAX;
+    s.w.ctx = ctx;
+    shs__on_layout(&l, &s, stride);
+    return shs__layout_query(&l);
+}
+
+SHS__PUBLIC shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity,
+                                  size_t epochs, shs_real *D) {
+    shs_online_options o = SHS_ZERO;
+    shs_signals from = SHS_ZERO;
+    shs_status status = shs__omp_check_signals(ctx, p, n, D, p, m, Y, p);
+    if (status != SHS_OK) return status;
+    o.coding.sparsity = sparsity;
+    from.m = m, from.Y = Y, from.epochs = epochs;
+    return shs_online_ex(ctx, p, n, shs_shuffled_signals, &from, &o, D, p, NULL);
+}
+
+/* Everything that can fail on one rank alone, before the first collective step. */
+SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const shs_real *D, int ldd, shs_online_options *o,
+                                      const shs_online_report *report, shs__layout *l) {
+    shs__dl_learner *w = &s->w;
+    int stride = 1;
+    shs_status status = shs__ctx_check(w->ctx);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!s->read_fn) return SHS_BAD_SIGNALS;
+    status = shs__on_open(s, p, n, o, &stride);
+    if (status != SHS_OK) return status;
+    if (report && !SHS__ZEROED(report)) return SHS_BAD_OUTPUT;
+    if (o->first_batch > 0) {
+        if (!report || !report->sums_xx || !report->sums_yx) return SHS_BAD_OUTPUT;
+        if (!shs__wide_finite((size_t)n * (size_t)n, report->sums_xx) ||
+            !shs__wide_finite((size_t)p * (size_t)n, report->sums_yx))
+            return SHS_NOT_FINITE;
+    }
+    if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    while (shs__layout_next(w->ctx, l, &status)) shs__on_layout(l, s, stride);
+    if (status != SHS_OK) return status;
+    if (report) s->report = *report;
+    s->report.batches = s->report.signals = 0;
+    shs__dl_session_begin(w, w->E, p);
+    w->coder.after = NULL;
+    if (w->ctx) s->quiet = *w->ctx;
+    s->quiet.progress_fn = NULL;
+    w->test.Y = o->test, w->test.ldy = o->test_ld, w->test.codes = &w->test_codes;
+    return w->test.m > 0 ? shs__coder_finite(w->ctx, &w->test) : SHS_OK;
+}
+
+/* Whether all ranks are well and mean the same. */
+SHS__OUTLINE shs_status shs__on_meet(const shs__on_learner *s, shs_status status, const shs_real *D, int ldd) {
+    const shs_online_options *o = s->o;
+    const size_t p = (size_t)s->w.p, n = (size_t)s->w.n;
+    shs__meeting meeting = shs__ctx_meeting_for(s->w.ctx, "online");
+    size_t j;
+    if (status == SHS_OK) {
+        const int choices[] = {
+            s->w.p,        s->w.n,          o->patch_width,     o->patch_height,          o->patch_channels,         o->sweeps,
+            (int)o->start, (int)o->replace, o->coding.sparsity, (int)o->coding.selection, o->coding.nonnegative != 0};
+        const uint64_t sizes[] = {(uint64_t)o->batch,         (uint64_t)o->batches,    (uint64_t)o->first_batch,
+                                  (uint64_t)o->replace_every, (uint64_t)o->test_every, o->seed};
+        const shs_wide values[] = {(shs_wide)o->prune_coherence, (shs_wide)o->coding.tolerance, o->forgetting, o->start_weight};
+        meeting.all = shs__ctx_imprint(meeting.all, choices, sizeof choices);
+        meeting.all = shs__ctx_imprint(meeting.all, sizes, sizeof sizes);
+        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
+        for (j = 0; j < n && o->start == SHS_START_GIVEN; j++)
+            meeting.all = shs__ctx_imprint(meeting.all, SHS__AT(D, ldd, 0, j), p * sizeof(shs_real));
+        if (o->first_batch > 0) {
+            meeting.all = shs__ctx_imprint(meeting.all, s->report.sums_xx, n * n * sizeof(shs_wide));
+            meeting.all = shs__ctx_imprint(meeting.all, s->report.sums_yx, p * n * sizeof(shs_wide));
+        }
+    }
+    return shs__ctx_meet(s->w.ctx, status, &meeting);
+}
+
+/* The fast form of shs_online_naive, for one batch after the other. */
+SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
+                                     const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report) {
+    shs_online_options o = shs__on_options(p, n, options);
+    shs__on_learner s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
+    const shs_real *before = report ? report->dictionary : NULL;
+    const size_t ld = (size_t)n;
+    int started = 0, i, j;
+    shs_status status;
+    s.w.ctx = shs__ctx_trial(ctx, &trial), s.o = &o, s.w.p = p, s.w.n = n, s.read_fn = read_fn, s.user = user;
+    status = shs__on_meet(&s, shs__on_check(&s, p, n, D, ldd, &o, report, &l), D, ldd);
+    if (status == SHS_OK) {
+        if (report) report->dictionary = s.w.D;
+        status = shs__on_learn(&s, D, ldd, &started);
+        if (report) report->dictionary = before;
+    }
+    if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
+        for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), (size_t)p * sizeof *D);
+        for (j = 0; j < n && s.report.sums_xx; j++)
+            for (i = 0; i < n; i++)
+                *SHS__AT(s.report.sums_xx, n, i, j) = s.A[i < j ? (size_t)j * ld + (size_t)i : (size_t)i * ld + (size_t)j];
+        if (s.report.sums_yx) memcpy(s.report.sums_yx, s.B, (size_t)p * ld * sizeof *s.B);
+        if (report) *report = s.report;
+    }
+    shs__layout_release(s.w.ctx, &l);
+    return status;
 }
 
 #if !defined(SPARSEHS_NO_SPLIT) || defined(SPARSEHS_STATIC)

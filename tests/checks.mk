@@ -52,7 +52,7 @@ build/tsan%.run: RUN = TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findst
 
 # What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,
 # and what stands in for cmocka is compiled with the tests. There are no real data: they would take too long.
-MSAN_TESTS := $(addprefix test_,properties coding learning patches cubes pca ica faults engines extremes eigen dense)
+MSAN_TESTS := $(addprefix test_,properties coding learning online patches cubes pca ica faults engines extremes eigen dense)
 
 test-msan: | build $(BEFORE)
 	$(if $(call probe,-fsanitize=memory,,$(MSAN_CC)),@$(MAKE) run-msan SHS_DATA=none,\

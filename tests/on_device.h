@@ -40,6 +40,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_omp_ex
 #undef shs_ksvd
 #undef shs_ksvd_ex
+#undef shs_online
+#undef shs_online_ex
 #undef shs_patches_approximate
 #undef shs_moments_update
 #undef shs_cube_map
@@ -64,6 +66,8 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_omp_ex(...) ON_DEVICE(omp_ex, __VA_ARGS__)
 #define shs_ksvd(...) ON_DEVICE(ksvd, __VA_ARGS__)
 #define shs_ksvd_ex(...) ON_DEVICE(ksvd_ex, __VA_ARGS__)
+#define shs_online(...) ON_DEVICE(online, __VA_ARGS__)
+#define shs_online_ex(...) ON_DEVICE(online_ex, __VA_ARGS__)
 #define shs_patches_approximate(...) ON_DEVICE(patches_approximate, __VA_ARGS__)
 #define shs_moments_update(...) ON_DEVICE(moments_update, __VA_ARGS__)
 #define shs_cube_map(...) ON_DEVICE(cube_map, __VA_ARGS__)
@@ -100,6 +104,7 @@ static const struct cpu_only {
     {"faults", "test_one_block_a_call", "the query counts the CPU's memory; a session takes its own"},
     {"faults", "test_engine_does_not_open", "another engine stands in for the CPU, whose bits are compared"},
     {"dictionary learning", "test_variants_in_an_arena", "the query counts the CPU's memory; a session takes its own"},
+    {"online learning", "test_memory", "the query counts the CPU's memory; a session takes its own"},
     {"pca", "test_rx_of_a_fit_and_on_subspaces", "scores of a fit come from the CPU, and their bits are compared"},
     {"pca", "test_rx_of_one_class_is_global", "scores of a class come from the CPU, and their bits are compared"},
     {NULL, NULL, NULL},
@@ -129,6 +134,7 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_mod_of_few_signals"},
     {"dictionary learning", "test_exact_is_a_fixed_point"},
     {"dictionary learning", "test_variants_over_ranks"},
+    {"online learning", "test_nonnegative_codes"},
     {"pca", "test_noise_of_each_neighbour"},
     {"pca", "test_lower_is_right_of_the_transposed"},
     {"pca", "test_noise_may_be_given"},

@@ -181,6 +181,26 @@ static shs_status call_ksvd_ex(const shs_context *ctx, scene *s) {
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 
+/* Delivers the scene's signals as one batch, and then no more. */
+typedef struct one_batch {
+    const shs_real *Y;
+    int over;
+} one_batch;
+static int deliver_once(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    one_batch *b = (one_batch *)user;
+    *count = b->over ? 0 : M < most ? M : most;
+    memcpy(Y, b->Y, *count * (size_t)p * sizeof *Y);
+    b->over = 1;
+    return 0;
+}
+static shs_status call_online(const shs_context *ctx, scene *s) {
+    shs_online_options o = SHS_ZERO;
+    one_batch b = {0};
+    b.Y = s->Y;
+    o.coding.sparsity = S, o.batch = M, o.replace = SHS_REPLACE_RANDOM, o.replace_every = 1, o.test = s->Y, o.test_m = M;
+    return shs_online_ex(ctx, P, N, deliver_once, &b, &o, OUT(s, 3, shs_real), P, NULL);
+}
+
 #ifndef TEST_CL
 static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) {
     shs_ksvd_options o = SHS_ZERO;
@@ -420,6 +440,7 @@ static const struct {
     {BELOW, "shs_ksvd_ex, NSGK", call_nsgk, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, MOD", call_mod, NULL, 1, 0, 0, NO_RESULT},
 #endif
+    {BELOW, "shs_online_ex", call_online, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_dictionary_coherence", call_coherence, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_get", call_patches_get, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_patches_put", call_patches_put, NULL, 1, 0, 0, NO_RESULT},

@@ -1,0 +1,724 @@
+/* test_online.c - online dictionary learning: another system's run, the naive twin, sums that are handed on, ranks, threads,
+   memory, and all that can go wrong. */
+#include "test_cube_tools.h"
+#include "test_signals.h"
+
+static const shs_context serial = {.threads = 1};
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+enum { P = 13, N = 21, M = 600, S = 3 };
+
+/* Signals of a matrix in their order: this rank's of every batch that the ranks share. */
+typedef struct in_order {
+    const shs_real *Y;
+    size_t m, at, fails_at; /* fails once it has delivered as many (0: never) */
+    size_t skip;            /* signals of other ranks after each batch */
+    size_t asked;           /* calls */
+    int p;
+} in_order;
+
+static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    in_order *s = (in_order *)user;
+    s->asked++;
+    if (s->fails_at && s->at >= s->fails_at) return 7;
+    *count = s->m > s->at ? s->m - s->at < most ? s->m - s->at : most : 0;
+    memcpy(Y, s->Y + s->at * (size_t)p, *count * (size_t)p * sizeof *Y);
+    s->at += *count ? *count + s->skip : 0;
+    return 0;
+}
+
+static in_order from(int p, size_t m, const shs_real *Y) {
+    in_order s = {0};
+    s.p = p, s.m = m, s.Y = Y;
+    return s;
+}
+
+static shs_real *new_dictionary(int p, int n, uint64_t seed) {
+    shs_real *D = new_normal((size_t)p * (size_t)n, seed);
+    normalise(p, n, D);
+    return D;
+}
+
+/* m signals of `each` atoms of D, with a little noise. */
+static shs_real *signals_of(int p, int n, const shs_real *D, size_t m, int each, uint64_t seed) {
+    shs_real *Y = new_normal((size_t)p * m, seed);
+    shs_random r;
+    size_t i;
+    int k, l;
+    shs_random_seed(&r, seed + 1);
+    for (i = 0; i < (size_t)p * m; i++) Y[i] *= (shs_real)0.02;
+    for (i = 0; i < m; i++)
+        for (k = 0; k < each; k++) {
+            int atom = (int)shs_random_below(&r, (uint64_t)n);
+            shs_real x = (shs_real)(shs_random_normal(&r) + (shs_random_below(&r, 2) ? 1.5 : -1.5));
+            for (l = 0; l < p; l++) Y[i * (size_t)p + (size_t)l] += x * D[p * atom + l];
+        }
+    return Y;
+}
+
+static shs_real *small_signals(void) {
+    shs_real *D = new_dictionary(P, N, 1), *Y = signals_of(P, N, D, M, S, 2);
+    free(D);
+    return Y;
+}
+
+static shs_online_options small_options(void) {
+    shs_online_options o = SHS_ZERO;
+    o.coding.sparsity = S, o.batch = 60, o.seed = 3;
+    return o;
+}
+
+static void assert_all_close(size_t count, const shs_real *a, const shs_real *b, double bound) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= bound))
+            fail_msg("element %d: %.9g and %.9g", (int)i, (double)a[i], (double)b[i]);
+}
+
+static void assert_unit_norm(int p, int n, const shs_real *D) {
+    int j;
+    for (j = 0; j < n; j++) assert_close(inner(p, D + p * j, D + p * j), 1, BY_TYPE(1e-6, 1e-14));
+}
+
+/* ---- another system's run ---------------------------------------------------------------------------------------- */
+
+/* One signal at a time, with A = I and B = D0 at the start: the error of all signals after every eighth, D after 16 and 1024.
+   In float a tie may fall the other way; what follows is then another dictionary, as good. */
+static void check_golden(const char *name, int column, double forgetting) {
+    shs_real *Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024);
+    shs_real *start = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128);
+    shs_real *D = (shs_real *)malloc(64 * 128 * sizeof *D);
+    shs_online_record *history = (shs_online_record *)malloc(1024 * sizeof *history);
+    FILE *f = open_or_skip(golden_path("variants/online_rmse.csv"));
+    double expected[1024], rmse[2];
+    char line[256], path[64];
+    int k, at, signals[] = {16, 1024}, run, kept = column == 0 ? 2 : 1; /* dictionaries of the other system */
+    assert_non_null(fgets(line, sizeof line, f));
+    for (k = 0; k < 1024; k++) {
+        assert_int_equal(fscanf(f, "%d,%lf,%lf,%*f", &at, rmse, rmse + 1), 3);
+        expected[k] = rmse[column];
+        assert_int_equal(at, k + 1);
+    }
+    fclose(f);
+    for (run = 0; run < 2; run++) {
+        shs_online_options o = SHS_ZERO;
+        shs_online_report report = SHS_ZERO;
+        in_order source = from(64, 1024, Y);
+        shs_real *known;
+        memcpy(D, start, 64 * 128 * sizeof *D);
+        o.coding.sparsity = 6, o.batch = 1, o.batches = (size_t)signals[run], o.forgetting = (shs_wide)forgetting;
+        o.start = SHS_START_GIVEN, o.start_weight = 1, o.replace = SHS_REPLACE_LEAVE;
+        o.test = Y, o.test_m = 1024, o.test_every = 8;
+        report.history = history, report.history_most = 1024;
+        assert_ok(shs_online_ex(&serial, 64, 128, deliver, &source, &o, D, 64, &report));
+        assert_int_equal(report.batches, signals[run]);
+        assert_int_equal(report.signals, signals[run]);
+        for (k = 8; k < signals[run]; k += 8)
+            assert_close(history[k].rmse_test, expected[k - 1], BY_TYPE(k <= 64 ? 1e-4 : 2e-2, 1e-9) * expected[k - 1]);
+        assert_true(history[9].rmse_test < 0);
+        assert_close(report.rmse_test, expected[signals[run] - 1],
+                     BY_TYPE(run ? 2e-2 : 1e-4, 1e-9) * expected[signals[run] - 1]);
+        if (run == kept) break;
+        snprintf(path, sizeof path, "variants/online_D%d_%s.f64", signals[run], name);
+        known = read_f64_or_skip(golden_path(path), 64 * 128);
+        if (run == 0 || sizeof(shs_real) == 8) assert_all_close(64 * 128, D, known, BY_TYPE(1e-4, 1e-9));
+        free(known);
+    }
+    free(Y), free(start), free(D), free(history);
+}
+
+static void test_golden_ff1(void **state) { (void)state, check_golden("online_ff1", 0, 1); }
+static void test_golden_ff099(void **state) { (void)state, check_golden("online_ff099", 1, 0.99); }
+
+/* ---- the naive twin ---------------------------------------------------------------------------------------------- */
+
+static void check_naive(int p, int n, size_t m, size_t batch, int s, double forgetting) {
+    shs_real *Y = new_normal((size_t)p * m, 5), *D = new_dictionary(p, n, 6),
+             *E = (shs_real *)malloc((size_t)(p * n) * sizeof *E);
+    size_t square = (size_t)(n * n), atoms = (size_t)(p * n), i;
+    shs_wide *A = (shs_wide *)calloc(2 * (square + atoms), sizeof *A), *B = A + square, *C = B + atoms;
+    shs_wide *x = (shs_wide *)malloc((size_t)(s + p + p * s + s * s) * sizeof *x);
+    int *chosen = (int *)malloc((size_t)s * sizeof *chosen);
+    shs_online_options o = SHS_ZERO;
+    shs_online_report report = SHS_ZERO;
+    in_order source = from(p, m, Y);
+    memcpy(E, D, atoms * sizeof *E);
+    o.coding.sparsity = s, o.batch = batch, o.forgetting = (shs_wide)forgetting, o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE, o.start_weight = (shs_wide)0.5;
+    for (i = 0; i < (size_t)n; i++) A[i * (size_t)n + i] = (shs_wide)0.5;
+    for (i = 0; i < atoms; i++) B[i] = (shs_wide)0.5 * (shs_wide)E[i];
+    for (i = 0; i < m; i += batch)
+        shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, (shs_wide)forgetting, A, B,
+                         chosen, x, x + s, x + s + p, x + s + p + p * s);
+    report.sums_xx = C, report.sums_yx = C + square;
+    assert_ok(shs_online_ex(&serial, p, n, deliver, &source, &o, D, p, &report));
+    assert_all_close(atoms, D, E, BY_TYPE(5e-4, 1e-10));
+    for (i = 0; i < square + atoms; i++) assert_close(C[i], A[i], BY_TYPE(1e-3, 1e-10) * (1 + fabs((double)A[i])));
+    assert_int_equal(report.batches, (m + batch - 1) / batch);
+    free(Y), free(D), free(E), free(A), free(x), free(chosen);
+}
+
+static void test_naive(void **state) {
+    (void)state;
+    check_naive(1, 1, 3, 2, 1, 1);
+    check_naive(7, 5, 30, 1, 2, 1);
+    check_naive(13, 33, 50, 7, 3, 0.9);
+    check_naive(17, 65, 40, 40, 4, 0.5);
+    check_naive(31, 20, 64, 64, 1, 0.99);
+}
+
+/* ||Y - DX||^2 of all batches without what D does not change: tr(DAD') - 2 tr(D'B). */
+static double objective(int p, int n, const shs_real *D, const shs_wide *A, const shs_wide *B) {
+    double sum = 0;
+    int i, j, l;
+    for (j = 0; j < n; j++) {
+        for (l = 0; l < p; l++) sum -= 2 * (double)D[l + j * p] * (double)B[l + j * p];
+        for (i = 0; i < n; i++) sum += inner(p, D + i * p, D + j * p) * (double)A[i + j * n];
+    }
+    return sum;
+}
+
+/* More sweeps of a batch leave a smaller error, and in the end atoms that no sweep moves. */
+static void test_sweeps(void **state) {
+    static const int sweeps[] = {1, 2, 5, 20, 4000};
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_wide A[N * N], B[P * N], r[P];
+    double before = HUGE_VAL;
+    int k;
+    (void)state;
+    for (k = 0; k < 5; k++) {
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        in_order source = from(P, M, Y);
+        double now;
+        o.batch = M, o.batches = 1, o.sweeps = sweeps[k], o.replace = SHS_REPLACE_LEAVE;
+        report.sums_xx = A, report.sums_yx = B;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+        now = objective(P, N, D, A, B);
+        assert_true(now <= before + 1e-5 * fabs(now));
+        before = now;
+    }
+    memcpy(E, D, P * N * sizeof *E);
+    shs_online_naive(P, N, E, 0, Y, S, 1, A, B, NULL, NULL, r, NULL, NULL);
+    assert_all_close(P * N, D, E, BY_TYPE(1e-4, 1e-9));
+    free(Y), free(D), free(E);
+}
+
+/* ---- what it learns ---------------------------------------------------------------------------------------------- */
+
+/* Atoms of `truth` that D has, up to sign. */
+static int atoms_found(int p, int n, const shs_real *D, const shs_real *truth) {
+    int i, j, found = 0;
+    for (i = 0; i < n; i++) {
+        double best = 0;
+        for (j = 0; j < n; j++) best = fmax(best, fabs(inner(p, truth + p * i, D + p * j)));
+        found += best > 0.98;
+    }
+    return found;
+}
+
+/* Signals that are made when they are asked for: they never are in memory at once. */
+typedef struct maker {
+    const shs_real *truth;
+    size_t left;
+    uint64_t seed;
+} maker;
+
+static int make_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    maker *s = (maker *)user;
+    shs_real *made;
+    *count = s->left < most ? s->left : most;
+    if (*count == 0) return 0;
+    made = signals_of(p, 40, s->truth, *count, 3, s->seed += 2);
+    memcpy(Y, made, *count * (size_t)p * sizeof *Y);
+    s->left -= *count;
+    free(made);
+    return 0;
+}
+
+static void test_recovery(void **state) {
+    shs_real *truth = new_dictionary(20, 40, 21), *D = (shs_real *)malloc(20 * 40 * sizeof *D);
+    shs_online_record history[80];
+    shs_online_options o = SHS_ZERO;
+    shs_online_report report = SHS_ZERO;
+    maker source = {0};
+    (void)state;
+    source.truth = truth, source.left = 20000, source.seed = 22;
+    o.coding.sparsity = 3, o.batch = 250, o.forgetting = (shs_wide)0.95, o.replace_every = 1000;
+    report.history = history, report.history_most = 80;
+    assert_ok(shs_online_ex(NULL, 20, 40, make_signals, &source, &o, D, 20, &report));
+    assert_int_equal(report.batches, 80);
+    assert_int_equal(report.signals, 20000);
+    assert_unit_norm(20, 40, D);
+    assert_true(history[79].rmse < history[0].rmse / 3);
+    assert_in_range(atoms_found(20, 40, D, truth), 30, 40);
+    free(truth), free(D);
+}
+
+/* The one call with defaults takes every signal once an epoch. */
+static void test_shuffled(void **state) {
+    shs_real Y[2 * 50], out[2 * 7];
+    shs_signals s = SHS_ZERO;
+    int seen[50] = {0}, first[2], i, epoch, total = 0;
+    size_t count;
+    (void)state;
+    for (i = 0; i < 100; i++) Y[i] = (shs_real)(i / 2);
+    s.m = 50, s.Y = Y, s.epochs = 2, s.seed = 9;
+    for (epoch = 0; epoch < 2; epoch++)
+        for (i = 0; i < 50; i++) {
+            assert_int_equal(shs_shuffled_signals(&s, 2, 1, out, &count), 0);
+            assert_int_equal(count, 1);
+            if (i == 0) first[epoch] = (int)out[0];
+            assert_int_equal(seen[(int)out[0]]++, epoch);
+        }
+    assert_int_equal(shs_shuffled_signals(&s, 2, 7, out, &count), 0);
+    assert_int_equal(count, 0);
+    assert_int_not_equal(first[0], first[1]);
+    for (s.delivered = 0;; total += (int)count) {
+        assert_int_equal(shs_shuffled_signals(&s, 2, 7, out, &count), 0);
+        if (!count) break;
+    }
+    assert_int_equal(total, 100);
+    s.m = 0, s.delivered = 0;
+    assert_int_equal(shs_shuffled_signals(&s, 2, 7, out, &count), 0);
+    assert_int_equal(count, 0);
+}
+
+static void test_defaults(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_online_options o = shs_online_defaults(P, N);
+    shs_signals s = SHS_ZERO;
+    (void)state;
+    assert_int_equal(o.batch, 512);
+    assert_int_equal(o.coding.sparsity, 1);
+    assert_int_equal(o.replace_every, 100 * N);
+    assert_close(o.forgetting, 1, 0);
+    assert_ok(shs_online(&serial, P, N, M, Y, S, 3, D));
+    assert_unit_norm(P, N, D);
+    s.m = M, s.Y = Y, s.epochs = 3;
+    o.coding.sparsity = S, o.replace_every = 100 * N / S;
+    assert_ok(shs_online_ex(&serial, P, N, shs_shuffled_signals, &s, &o, E, P, NULL));
+    assert_memory_equal(D, E, P * N * sizeof *D);
+    free(Y), free(D), free(E);
+}
+
+/* An atom that no signal uses becomes one that does, and the sums are what they were without it. */
+static void test_replacement(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *given = new_dictionary(P, N, 31);
+    int replace, i, j;
+    (void)state;
+    for (i = 0; i < M; i++) Y[P * i + P - 1] = 0; /* atom 4 is of the last element alone, which no signal has */
+    for (j = 0; j < N; j++) given[P * j + P - 1] = 0;
+    memset(given + 4 * P, 0, P * sizeof *given);
+    given[4 * P + P - 1] = 1;
+    normalise(P, N, given);
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        shs_online_record history[10];
+        in_order source = from(P, M, Y);
+        o.start = SHS_START_GIVEN, o.replace = (shs_replace)replace, o.replace_every = 300, o.prune_coherence = 1;
+        report.history = history, report.history_most = 10;
+        memcpy(D, given, P * N * sizeof *D);
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+        assert_unit_norm(P, N, D);
+        for (i = 0; i < 4; i++) assert_int_equal(history[i].replaced, 0);
+        assert_int_equal(history[4].replaced, replace != SHS_REPLACE_LEAVE);
+        assert_int_equal(memcmp(D + 4 * P, given + 4 * P, P * sizeof *D) == 0, replace == SHS_REPLACE_LEAVE);
+        assert_int_equal(history[9].atoms_used == N, replace != SHS_REPLACE_LEAVE);
+    }
+    free(Y), free(D), free(given);
+}
+
+/* Of two equal atoms one is replaced; what is kept of the other signals does not hold it. */
+static void test_sums_forget_a_replaced_atom(void **state) {
+    shs_real *Y = small_signals(), *start = new_dictionary(P, N, 33), D[P * N], E[P * N];
+    shs_wide A[N * N], B[P * N], A0[N * N], B0[P * N];
+    shs_online_record record;
+    int run, j, k, l, gone = -1;
+    (void)state;
+    for (l = 0; l < P; l++) start[3 * P + l] = start[8 * P + l] + (l == 0 ? (shs_real)0.01 : 0);
+    normalise(P, N, start);
+    for (run = 0; run < 2; run++) { /* the first run does not replace */
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        in_order source = from(P, M, Y);
+        shs_real *now = run ? E : D;
+        memcpy(now, start, P * N * sizeof *now);
+        o.start = SHS_START_GIVEN, o.batches = 1, o.batch = M, o.start_weight = 1000, o.replace_every = 1;
+        o.replace = run ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE, o.prune_coherence = (shs_real)0.97;
+        report.sums_xx = run ? A : A0, report.sums_yx = run ? B : B0;
+        report.history = &record, report.history_most = 1;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, now, P, &report));
+    }
+    assert_int_equal(record.pruned, 1);
+    for (j = 0; j < N; j++)
+        if (memcmp(D + j * P, E + j * P, P * sizeof *D)) gone = j;
+    assert_true(gone == 3 || gone == 8);
+    for (k = 0; k < N; k++) {
+        assert_close(A[k + gone * N], 0, 0);
+        assert_close(A[gone + k * N], 0, 0);
+        for (l = 0; l < P; l++)
+            assert_close(B[l + k * P],
+                         k == gone ? 0 : (double)B0[l + k * P] - (double)D[l + gone * P] * (double)A0[k + gone * N],
+                         BY_TYPE(1e-3, 1e-10));
+    }
+    free(Y), free(start);
+}
+
+/* Nonnegative codes: the sums hold nothing negative of them. */
+static void test_nonnegative_codes(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_online_options o = small_options();
+    shs_online_report report = SHS_ZERO;
+    in_order source = from(P, M, Y);
+    shs_wide A[N * N];
+    int i;
+    (void)state;
+    o.coding.nonnegative = 1, report.sums_xx = A;
+    assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+    for (i = 0; i < N * N; i++) assert_true(A[i] >= 0);
+    assert_unit_norm(P, N, D);
+    free(Y), free(D);
+}
+
+/* ---- the same whichever way it is taken -------------------------------------------------------------------------- */
+
+/* 5 + 5 batches equal 10. */
+static void test_resume(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_wide sums[2][N * N + P * N];
+    int part;
+    (void)state;
+    for (part = 0; part < 2; part++) {
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        in_order source = from(P, M, Y);
+        shs_real *to = part ? E : D;
+        o.forgetting = (shs_wide)0.8, o.replace = SHS_REPLACE_LEAVE;
+        report.sums_xx = sums[part], report.sums_yx = sums[part] + N * N;
+        o.batches = part ? 5 : 10;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
+        if (!part) continue;
+        o.first_batch = 5, o.start = SHS_START_GIVEN;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
+    }
+    assert_memory_equal(D, E, P * N * sizeof *D);
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    free(Y), free(D), free(E);
+}
+
+typedef struct looker {
+    const shs_online_report *report;
+    shs_real seen[P * N];
+    int calls, stop_at;
+    size_t steps;
+    double error;
+} looker;
+
+static int look(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    looker *w = (looker *)user;
+    assert_string_equal(phase, "learning online");
+    assert_int_equal(step, ++w->calls);
+    w->steps = steps, w->error = (double)error;
+    memcpy(w->seen, w->report->dictionary, sizeof w->seen);
+    return w->calls == w->stop_at;
+}
+
+/* Whatever is done of a run that is cancelled is what a run of as many batches does, and was seen before. */
+static void test_cancel(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    looker w;
+    int k;
+    (void)state;
+    for (k = 1; k <= 11; k++) {
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        shs_online_record history[10];
+        shs_context ctx = SHS_ZERO;
+        in_order source = from(P, M, Y);
+        size_t i;
+        memset(&w, 0, sizeof w);
+        w.report = &report, w.stop_at = k;
+        ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &w;
+        report.history = history, report.history_most = 10;
+        for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
+        assert_status(shs_online_ex(&ctx, P, N, deliver, &source, &o, D, P, &report), k <= 10 ? SHS_CANCELLED : SHS_OK);
+        assert_int_equal(report.batches, k < 10 ? k : 10);
+        assert_null(report.dictionary);
+        assert_memory_equal(D, w.seen, sizeof w.seen);
+        assert_close(w.error, history[report.batches - 1].rmse, 0);
+        assert_int_equal(w.steps, report.batches);
+        source = from(P, M, Y), o.batches = (size_t)k;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, E, P, NULL));
+        assert_memory_equal(D, E, P * N * sizeof *D);
+    }
+    free(Y), free(D), free(E);
+}
+
+static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    (void)user;
+    for (i = chunks; i-- > 0;) body(arg, i, (int)(i % (size_t)threads));
+}
+
+static void test_threads(void **state) {
+    shs_real *truth = new_dictionary(24, 70, 41), *Y = signals_of(24, 70, truth, 3000, 3, 42);
+    shs_real *D = (shs_real *)malloc(24 * 70 * sizeof *D), *E = (shs_real *)malloc(24 * 70 * sizeof *E);
+    int threads, callback;
+    (void)state;
+    for (threads = 1; threads <= 3; threads++)
+        for (callback = 0; callback < 2; callback++) {
+            shs_online_options o = SHS_ZERO;
+            shs_context ctx = SHS_ZERO;
+            in_order source = from(24, 3000, Y);
+            o.coding.sparsity = 3, o.batch = 700, o.replace_every = 1000;
+            ctx.threads = threads, ctx.parallel_fn = callback ? run_reversed : NULL;
+            assert_ok(shs_online_ex(&ctx, 24, 70, deliver, &source, &o, threads + callback > 1 ? E : D, 24, NULL));
+            if (threads + callback > 1) assert_memory_equal(D, E, 24 * 70 * sizeof *D);
+        }
+    free(truth), free(Y), free(D), free(E);
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+typedef struct rank_run {
+    shs_online_options o;
+    const shs_real *Y;
+    shs_real D[MOST_RANKS][P * N];
+    shs_status status[MOST_RANKS];
+    size_t batches[MOST_RANKS], m[MOST_RANKS];
+    int ranks, fails, cancels; /* the rank that does, -1: none */
+    shs_wide rmse_test[MOST_RANKS];
+} rank_run;
+
+static int stop_at_three(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    (void)user, (void)phase, (void)steps, (void)error;
+    return step == 3;
+}
+
+static void learn_as_rank(const shs_context *given, int rank, void *arg) {
+    rank_run *w = (rank_run *)arg;
+    shs_online_options o = w->o;
+    shs_online_report report = SHS_ZERO;
+    shs_context ctx = *given;
+    in_order source = from(P, w->m[rank], w->Y);
+    source.at = (size_t)rank * o.batch, source.skip = (size_t)(w->ranks - 1) * o.batch;
+    if (w->fails == rank) source.fails_at = 4 * o.batch;
+    if (w->cancels == rank) ctx.progress_fn = stop_at_three;
+    if (o.test && rank) o.test = NULL, o.test_m = 0; /* one rank has them all */
+    w->status[rank] = shs_online_ex(&ctx, P, N, deliver, &source, &o, w->D[rank], P, &report);
+    w->batches[rank] = report.batches, w->rmse_test[rank] = report.rmse_test;
+}
+
+static void test_ranks(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    rank_run *w = (rank_run *)calloc(1, sizeof *w);
+    int ranks, given, r;
+    (void)state;
+    w->fails = w->cancels = -1;
+    for (ranks = 1; ranks <= MOST_RANKS; ranks++)
+        for (given = 0; given < 2; given++) {
+            in_order source = from(P, M, Y);
+            shs_online_options o = small_options();
+            shs_online_report report = SHS_ZERO;
+            o.batch = 60, o.replace_every = given ? 120 : 0, o.start = given ? SHS_START_GIVEN : SHS_START_SIGNALS;
+            o.test = Y, o.test_m = M, o.forgetting = (shs_wide)0.9;
+            o.replace = given ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE;
+            fill_normal(P * N, D, 51);
+            for (r = 0; r < ranks; r++) memcpy(w->D[r], D, sizeof w->D[r]), w->m[r] = M;
+            w->o = o, w->Y = Y, w->ranks = ranks, w->o.batch = 60 / (size_t)ranks;
+            assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+            run_ranks(ranks, learn_as_rank, w);
+            for (r = 0; r < ranks; r++) {
+                assert_ok(w->status[r]);
+                assert_int_equal(w->batches[r], 10);
+                assert_memory_equal(w->D[r], w->D[0], sizeof w->D[0]);
+                if (given) continue; /* the worst of signals whose errors differ by their rounding */
+                assert_all_close(P * N, w->D[r], D, BY_TYPE(2e-3, 1e-9));
+                assert_close(w->rmse_test[r], report.rmse_test, BY_TYPE(1e-3, 1e-10));
+            }
+        }
+    free(Y), free(D), free(w);
+}
+
+/* A rank without signals, one that fails, one that cancels, one that means something else. */
+static void test_ranks_that_fail(void **state) {
+    shs_real *Y = small_signals(), before[P * N];
+    rank_run *w = (rank_run *)calloc(1, sizeof *w);
+    int r, what;
+    (void)state;
+    for (what = 0; what < 3; what++) {
+        w->o = small_options(), w->Y = Y, w->ranks = 3, w->o.batch = 20;
+        w->fails = what == 1 ? 1 : -1, w->cancels = what == 2 ? 2 : -1;
+        fill_normal(P * N, before, 61);
+        for (r = 0; r < 3; r++) memcpy(w->D[r], before, sizeof before), w->m[r] = r == 0 && what == 0 ? 0 : M;
+        run_ranks(3, learn_as_rank, w);
+        for (r = 0; r < 3; r++) {
+            assert_status(w->status[r], what == 0   ? SHS_OK
+                                        : what == 2 ? SHS_CANCELLED
+                                        : r == 1    ? SHS_READ_FAILED
+                                                    : SHS_PEER_FAILED);
+            assert_memory_equal(w->D[r], what == 1 ? before : w->D[0], sizeof before);
+            if (what == 2) assert_int_equal(w->batches[r], 3);
+        }
+    }
+    free(Y), free(w);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void test_memory(void **state) {
+    shs_real *Y = small_signals(), D[P * N], E[P * N], before[P * N];
+    int variant;
+    (void)state;
+    for (variant = 0; variant < 8; variant++) {
+        shs_online_options o = small_options();
+        shs_context ctx = SHS_ZERO;
+        shs_arena arena;
+        in_order source = from(P, M, Y);
+        size_t query;
+        void *memory;
+        if (variant & 1) o.test = Y, o.test_m = 50;
+        if (variant & 2) o.batch = 1;
+        if (variant & 4) o.coding.nonnegative = 1;
+        o.batches = 20;
+        ctx.threads = 2;
+        query = shs_online_workspace(&ctx, P, N, &o);
+        memory = malloc(query);
+        assert_ok(shs_online_ex(&ctx, P, N, deliver, &source, &o, E, P, NULL));
+        shs_arena_init(&arena, memory, query);
+        shs_arena_attach(&arena, &ctx);
+        source = from(P, M, Y);
+        assert_ok(shs_online_ex(&ctx, P, N, deliver, &source, &o, D, P, NULL));
+        assert_memory_equal(D, E, sizeof D);
+        assert_int_equal(arena.used, 0);
+        assert_in_range(arena.peak, query - 128, query);
+        shs_arena_init(&arena, memory, query / 2);
+        memcpy(before, D, sizeof D);
+        source = from(P, M, Y);
+        assert_status(shs_online_ex(&ctx, P, N, deliver, &source, &o, D, P, NULL), SHS_NO_MEMORY);
+        assert_memory_equal(D, before, sizeof D);
+        assert_int_equal(source.asked, 0);
+        free(memory);
+    }
+    {
+        shs_online_options o = SHS_ZERO;
+        o.batch = SIZE_MAX / 4;
+        assert_true(shs_online_workspace(NULL, P, N, &o) == SIZE_MAX);
+        assert_true(shs_online_workspace(NULL, 0, N, NULL) == SIZE_MAX && shs_online_workspace(NULL, P, 0, NULL) == SIZE_MAX);
+    }
+    free(Y);
+}
+
+/* ---- what can go wrong ------------------------------------------------------------------------------------------- */
+
+static int deliver_too_many(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    (void)user;
+    memset(Y, 0, most * (size_t)p * sizeof *Y);
+    *count = most + 1;
+    return 0;
+}
+
+/* Signals that end, fail or are no numbers, midway. */
+static void test_bad_signals(void **state) {
+    shs_real *Y = small_signals(), D[P * N], before[P * N];
+    shs_online_report report, untouched;
+    in_order source;
+    shs_online_options o = small_options();
+    (void)state;
+    fill_normal(P * N, D, 71);
+    memcpy(before, D, sizeof D);
+    memset(&report, 0, sizeof report);
+    untouched = report;
+#define FAILS(expected, fn)                                                                                                    \
+    assert_status(shs_online_ex(&serial, P, N, fn, &source, &o, D, P, &report), expected);                                     \
+    assert_memory_equal(D, before, sizeof D);                                                                                  \
+    assert_memory_equal(&report, &untouched, sizeof report)
+    source = from(P, 0, Y);
+    FAILS(SHS_BAD_M, deliver);
+    source = from(P, M, Y), source.fails_at = 180;
+    FAILS(SHS_READ_FAILED, deliver);
+    assert_int_equal(source.asked, 4);
+    source = from(P, M, Y);
+    FAILS(SHS_READ_FAILED, deliver_too_many);
+    Y[P * 130] = (shs_real)NAN;
+    FAILS(SHS_SIGNALS_NOT_FINITE, deliver);
+    assert_int_equal(source.asked, 3);
+    FAILS(SHS_BAD_SIGNALS, NULL);
+    o.test = Y, o.test_m = M, source = from(P, M, Y);
+    FAILS(SHS_SIGNALS_NOT_FINITE, deliver);
+    assert_int_equal(source.asked, 0);
+#undef FAILS
+    memset(Y, 0, P * M * sizeof *Y), o.test_m = 0, source = from(P, M, Y);
+    assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report)); /* zeros have no atoms */
+    assert_unit_norm(P, N, D);
+    free(Y);
+}
+
+static void test_bad_options(void **state) {
+    shs_real *Y = small_signals(), D[P * N];
+    shs_wide sums[N * N];
+    static const shs_real tolerances[1] = {1};
+    static const int limits[1] = {1};
+    (void)state;
+    fill_normal(P * N, D, 81);
+#define ANSWERS(expected, change)                                                                                              \
+    {                                                                                                                          \
+        shs_online_options o = small_options();                                                                                \
+        shs_online_report report = SHS_ZERO;                                                                                   \
+        in_order source = from(P, M, Y);                                                                                       \
+        change;                                                                                                                \
+        assert_status(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report), expected);                            \
+        assert_int_equal(source.asked, 0);                                                                                     \
+    }
+    ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)1.001)
+    ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)-0.5)
+    ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)NAN)
+    ANSWERS(SHS_BAD_OPTIONS, o.start_weight = -1)
+    ANSWERS(SHS_BAD_OPTIONS, o.start_weight = (shs_wide)INFINITY)
+    ANSWERS(SHS_BAD_ROUNDS, o.sweeps = -1)
+    ANSWERS(SHS_BAD_OPTIONS, o.start_canary = 1)
+    ANSWERS(SHS_BAD_OPTIONS, o.coding.end_canary = 1)
+    ANSWERS(SHS_BAD_OUTPUT, report.end_canary = 1)
+    ANSWERS(SHS_BAD_OPTIONS, o.coding.tolerance_each = tolerances)
+    ANSWERS(SHS_BAD_OPTIONS, o.coding.sparsity_each = limits)
+    ANSWERS(SHS_BAD_OPTIONS, o.coding.skip_nan = 1)
+    ANSWERS(SHS_BAD_OPTIONS, o.coding.group_count = 1)
+    ANSWERS(SHS_BAD_SPARSITY, o.coding.sparsity = -1)
+    ANSWERS(SHS_BAD_OPTIONS, o.replace = (shs_replace)7)
+    ANSWERS(SHS_BAD_OPTIONS, o.start = (shs_start)7)
+    ANSWERS(SHS_BAD_OPTIONS, o.prune_coherence = -1)
+    ANSWERS(SHS_BAD_SIGNALS, o.test_m = 3)
+    ANSWERS(SHS_BAD_LDY, (o.test = Y, o.test_m = 3, o.test_ld = P - 1))
+    ANSWERS(SHS_BAD_OPTIONS, (o.first_batch = 1, report.sums_xx = sums, report.sums_yx = sums))
+    ANSWERS(SHS_BAD_OUTPUT, (o.first_batch = 1, o.start = SHS_START_GIVEN))
+    ANSWERS(SHS_DICTIONARY_NOT_FINITE, (o.start = SHS_START_GIVEN, D[5] = (shs_real)NAN))
+#undef ANSWERS
+    free(Y);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_ff1),
+        cmocka_unit_test(test_golden_ff099),
+        cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_shuffled),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_replacement),
+        cmocka_unit_test(test_sums_forget_a_replaced_atom),
+        cmocka_unit_test(test_nonnegative_codes),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_ranks_that_fail),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_bad_signals),
+        cmocka_unit_test(test_bad_options),
+    };
+    return cmocka_run_group_tests_name("online learning", tests, NULL, NULL);
+}
