@@ -239,6 +239,8 @@ typedef double shs_wide;
 #define shs_rx_transform SHS__LINK(rx_transform)
 #define shs_rx_classes SHS__LINK(rx_classes)
 #define shs_rx_classes_naive SHS__LINK(rx_classes_naive)
+#define shs_rx_local SHS__LINK(rx_local)
+#define shs_rx_local_naive SHS__LINK(rx_local_naive)
 #define shs_pca_naive SHS__LINK(pca_naive)
 #define shs_mnf_naive SHS__LINK(mnf_naive)
 #define shs_noise_naive SHS__LINK(noise_naive)
@@ -384,8 +386,9 @@ extern "C" {
     X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
     X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
-    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals") \
-    X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")
+    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals")                \
+    X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")                                                             \
+    X(SHS_BAD_WINDOW, 88, "inner, outer: negative or even, or inner is not smaller than outer")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1390,6 +1393,22 @@ SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, c
    or all alike, and they are missing in the output. An engine fits; scores are the CPU's. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
+/* Local RX: each pixel by the mean and covariance of its own background, the valid pixels around it: those of a window of
+   outer x outer pixels less those of one of inner x inner, both centred on the pixel. At an edge of the image a window is moved
+   until it lies within the image, and cut where the image is smaller. The output is missing where the pixel is missing, and
+   where its background has no covariance of full rank: where it has no more valid pixels than bands, or bands that depend on
+   others; a ridge mends both. A pixel takes about 2 bands^2 (inner + outer) operations for the sums, which slide along a line,
+   and bands^3 / 3 for a Cholesky factor: more than 30 times shs_rx for most cubes. Streams are read once, in order (twice
+   with rescale), and outer + 7 lines of them are kept as shs_wide. Over ranks windows end with the lines of a rank: as if they
+   were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
+   SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. */
+typedef struct shs_rx_local_options {
+    int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
+    shs_divisor divisor; /* of the covariance */
+    shs_wide ridge;      /* the covariance gets this share of its mean variance (trace / bands) added to the diagonal */
+} shs_rx_local_options;
+SHS_API shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube, const shs_rx_local_options *options,
+                                const shs_sink *sink);
 
 /* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
    descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n)
@@ -1406,6 +1425,9 @@ SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *score
 /* Class by class; Y (n x m) and own (m) are scratch, for the pixels of a class and their scores. */
 SHS_API void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, const int *labels, int classes, shs_wide *scores,
                                   shs_wide *mean, shs_wide *L, shs_wide *u, shs_wide *Y, shs_wide *own);
+/* Window by window; C (n x n) is scratch. */
+SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int inner, int outer,
+                                shs_wide *scores, shs_wide *mean, shs_wide *C, shs_wide *u);
 
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
@@ -14907,6 +14929,50 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
     }
 }
 
+/* Where a window of `width` around `at` begins, moved so that it lies within `count`; it is cut where that is less. */
+SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
+    ptrdiff_t first = at - width / 2;
+    if (first > count - width) first = count - width;
+    return first > 0 ? first : 0;
+}
+
+/* Whether (y, x) lies in the window of `width` around (line, sample). */
+SHS__PRIVATE int shs__rx_within(ptrdiff_t y, ptrdiff_t x, ptrdiff_t line, ptrdiff_t sample, ptrdiff_t width, ptrdiff_t lines,
+                                ptrdiff_t samples) {
+    ptrdiff_t top = shs__rx_window(line, width, lines), left = shs__rx_window(sample, width, samples);
+    return y >= top && y < top + width && x >= left && x < left + width;
+}
+
+/* As shs_rx_naive, but mean and covariance are those of each pixel's own background, which must have full rank. */
+SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int inner, int outer,
+                                    shs_wide *scores, shs_wide *mean, shs_wide *C, shs_wide *u) {
+    ptrdiff_t line, sample, y, x, a, b;
+    int pass;
+    for (line = 0; line < lines; line++)
+        for (sample = 0; sample < samples; sample++) {
+            shs_wide count = 0, *score = scores + line * samples + sample;
+            for (a = 0; a < n; a++) mean[a] = 0;
+            for (a = 0; a < (ptrdiff_t)n * n; a++) C[a] = 0;
+            for (pass = 0; pass < 2; pass++) /* the mean, then the covariance */
+                for (y = 0; y < lines; y++)
+                    for (x = 0; x < samples; x++) {
+                        const shs_wide *p = X + (y * samples + x) * n;
+                        if (!shs__rx_within(y, x, line, sample, outer, lines, samples)) continue;
+                        if (shs__rx_within(y, x, line, sample, inner, lines, samples)) continue;
+                        if (pass == 0) count++;
+                        for (b = 0; b < n; b++) {
+                            if (pass == 0) mean[b] += p[b];
+                            for (a = 0; pass == 1 && a < n; a++)
+                                C[a + b * n] += (p[a] - mean[a] / count) * (p[b] - mean[b] / count) / count;
+                        }
+                    }
+            shs__pca_factorize_naive(n, C);
+            for (b = 0; b < n; b++) u[b] = X[(line * samples + sample) * n + b] - mean[b] / count;
+            shs__pca_forward_naive(n, C, u, 1);
+            for (*score = 0, b = 0; b < n; b++) *score += u[b] * u[b];
+        }
+}
+
 /* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
 
 /* x'y, in four sums, so that one addition need not wait for the one before. */
@@ -15593,6 +15659,306 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
         status = shs__rx_score_classes(ctx, &scored, labels, classes, fits, sink);
     }
     for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);
+    shs__layout_release(ctx, &l);
+    return status;
+}
+
+/* ---- anomalies, each in its own window ------------------------------------------------------------------ >>rx_local */
+
+enum {
+    SHS__LOCAL_LINES = 8, /* lines whose scores are found together */
+    SHS__LOCAL_RUN = 64   /* neighbours in a line, at most, whose sums follow one from the other */
+};
+
+/* A worker's sums and room. Matrices are ld x padded, zero where there is no band. */
+typedef struct shs__local_own {
+    shs_wide *products, *L, *tile; /* the sums of x x'; the factor of their scatter; ld x columns of L L' */
+    shs_wide *sum, *u;             /* ld */
+    shs_wide *plus, *pixel;        /* a batch of pixels that come in or go, ld each: with their signs, and as they are */
+    shs_wide count, ridge;         /* valid pixels; what is added to each band's scatter */
+    int batch;
+} shs__local_own;
+
+typedef struct shs__local {
+    shs__reader reader;
+    shs__writer writer;
+    const shs__pixels_kernels *kernels;
+    int n, ld, padded; /* bands; rows and columns of matrices */
+    int inner, outer, lines, samples;
+    shs_divisor divisor;
+    shs_wide ridge;
+    int first, count; /* the lines whose scores are wanted */
+    int kept, next;   /* places for lines; the next line to come */
+    int runs, run;    /* runs a line, and pixels in each */
+    shs_wide *pixels; /* kept x samples x ld: line y is at y % kept */
+    unsigned char *missing;
+    shs_wide *scores; /* SHS__LOCAL_LINES x samples */
+    unsigned char *no_score;
+    shs_real *shift;
+    shs_wide *wide_shift;
+    shs__local_own *own; /* one a worker */
+} shs__local;
+
+enum { SHS__LOCAL_BATCH = 64 };
+
+SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int workers) {
+    size_t ld = (size_t)w->ld, cells = shs__layout_product(ld, (size_t)w->padded, 1), samples = (size_t)w->samples;
+    shs__view written = w->reader.view;
+    int i;
+    written.block_lines = SHS__LOCAL_LINES;
+    shs__px_reader_layout(l, &w->reader, 1);
+    shs__px_writer_layout(l, &w->writer, &written);
+    w->pixels = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->kept, samples, ld));
+    w->missing = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->kept, samples, 1));
+    w->scores = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__LOCAL_LINES, samples, 1));
+    w->no_score = SHS__CARVE(l, unsigned char, shs__layout_product(SHS__LOCAL_LINES, samples, 1));
+    w->shift = SHS__CARVE(l, shs_real, (size_t)w->n);
+    w->wide_shift = SHS__CARVE(l, shs_wide, (size_t)w->n);
+    w->own = SHS__CARVE(l, shs__local_own, (size_t)workers);
+    for (i = 0; i < workers; i++) {
+        shs__local_own counted, *own = l->base ? w->own + i : &counted;
+        own->products = SHS__CARVE(l, shs_wide, cells);
+        own->L = SHS__CARVE(l, shs_wide, cells);
+        own->tile = SHS__CARVE(l, shs_wide, shs__layout_product(ld, (size_t)w->kernels->columns, 1));
+        own->sum = SHS__CARVE(l, shs_wide, ld);
+        own->u = SHS__CARVE(l, shs_wide, ld);
+        own->plus = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
+        own->pixel = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
+        if (l->base) memset(own->L, 0, cells * sizeof(shs_wide));
+    }
+}
+
+/* products += the batch, tile by tile of the lower triangle. */
+SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) {
+    const shs__pixels_kernels *k = w->kernels;
+    int groups = w->ld / k->lanes, column, g, m;
+    for (column = 0; column < w->n && own->batch; column += k->columns)
+        for (g = column / k->lanes; g < groups; g += m) {
+            m = shs__px_tile_groups(groups - g, k->vectors);
+            k->tile(m, own->batch, own->plus + g * k->lanes, k->lanes, w->ld, own->pixel + column, 1, w->ld, 1,
+                    own->products + (size_t)column * (size_t)w->ld + g * k->lanes, k->lanes, w->ld);
+        }
+    own->batch = 0;
+}
+
+/* The pixels of lines y0 .. y1-1 and samples x0 .. x1-1 come to the background, or go from it (sign -1). */
+SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, ptrdiff_t y0, ptrdiff_t y1, ptrdiff_t x0,
+                                    ptrdiff_t x1, shs_wide sign) {
+    ptrdiff_t y, x;
+    int b;
+    for (y = y0; y < y1; y++)
+        for (x = x0; x < x1; x++) {
+            size_t at = (size_t)(y % w->kept) * (size_t)w->samples + (size_t)x;
+            const shs_wide *p = w->pixels + at * (size_t)w->ld;
+            shs_wide *plus = own->plus + own->batch * w->ld;
+            if (w->missing[at]) continue;
+            memcpy(own->pixel + own->batch * w->ld, p, (size_t)w->ld * sizeof *p);
+            for (b = 0; b < w->ld; b++) plus[b] = sign * p[b], own->sum[b] += plus[b];
+            own->count += sign;
+            if (++own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
+        }
+}
+
+/* L L' = products - sum sum' / count, by columns of a tile: what the columns before take off comes from the kernel. Returns 0
+   where it is not positive definite. */
+SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *own) {
+    const shs__pixels_kernels *k = w->kernels;
+    int n = w->n, ld = w->ld, groups = ld / k->lanes, first, j, c, i, g, m;
+    for (first = 0; first < n; first += k->columns) {
+        for (g = first / k->lanes; g < groups && first; g += m) {
+            m = shs__px_tile_groups(groups - g, k->vectors);
+            k->tile(m, first, own->L + g * k->lanes, k->lanes, ld, own->L + first, 1, ld, 0, own->tile + g * k->lanes, k->lanes,
+                    ld);
+        }
+        for (j = first; j < n && j < first + k->columns; j++) {
+            shs_wide *SHS__RESTRICT x = SHS__AT(own->L, ld, 0, j);
+            const shs_wide *a = SHS__AT(own->products, ld, 0, j), *t = SHS__AT(own->tile, ld, 0, j - first);
+            shs_wide mean = own->sum[j] / own->count, least, by;
+            for (i = j; i < n; i++) x[i] = a[i] - mean * own->sum[i];
+            x[j] += own->ridge;
+            least = SHS__RANK_EPS * x[j];
+            for (i = j; i < n && first; i++) x[i] -= t[i];
+            for (c = first; c < j; c++) {
+                const shs_wide *before = SHS__AT(own->L, ld, 0, c);
+                by = before[j];
+                for (i = j; i < n; i++) x[i] -= by * before[i];
+            }
+            if (!(x[j] > least) || !(least > 0)) return 0;
+            by = 1 / SHS__WSQRT(x[j]);
+            for (i = j; i < n; i++) x[i] *= by;
+        }
+    }
+    return 1;
+}
+
+/* |L^-1 (x - mean)|^2 times the divisor. Returns 0 where there is none. */
+SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, const shs_wide *x, shs_wide *score) {
+    int n = w->n, i, j;
+    if (!(own->count > (w->ridge > 0 ? 1 : (shs_wide)n))) return 0;
+    for (own->ridge = 0, j = 0; j < n && w->ridge > 0; j++)
+        own->ridge += w->ridge / (shs_wide)n * (*SHS__AT(own->products, w->ld, j, j) - own->sum[j] / own->count * own->sum[j]);
+    if (!shs__rx_local_factorize(w, own)) return 0;
+    for (i = 0; i < n; i++) own->u[i] = x[i] - own->sum[i] / own->count;
+    for (*score = 0, j = 0; j < n; j++) {
+        const shs_wide *l = SHS__AT(own->L, w->ld, 0, j);
+        shs_wide z = own->u[j] / l[j];
+        *score += z * z;
+        for (i = j + 1; i < n; i++) own->u[i] -= z * l[i];
+    }
+    *score *= own->count - (w->divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    return 1;
+}
+
+/* A run of neighbours in a line: the sums of the first anew, those of the others by what comes and what goes. */
+SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
+    const shs__local *w = (const shs__local *)arg;
+    shs__local_own *own = w->own + worker;
+    const int width[2] = {w->outer, w->inner};
+    int line = w->first + (int)(chunk / (size_t)w->runs), x = (int)(chunk % (size_t)w->runs) * w->run, from = x, i;
+    ptrdiff_t left[2] = {0, 0};
+    for (; x < w->samples && x < from + w->run; x++) {
+        size_t at = (size_t)(line % w->kept) * (size_t)w->samples + (size_t)x;
+        size_t to = (size_t)(line - w->first) * (size_t)w->samples + (size_t)x;
+        if (x == from) {
+            memset(own->products, 0, (size_t)w->ld * (size_t)w->padded * sizeof(shs_wide));
+            memset(own->sum, 0, (size_t)w->ld * sizeof(shs_wide));
+            own->count = 0, own->batch = 0;
+        }
+        for (i = 0; i < 2; i++) {
+            ptrdiff_t y0 = shs__rx_window(line, width[i], w->lines), y1 = y0 + shs__imin(width[i], w->lines);
+            ptrdiff_t x0 = shs__rx_window(x, width[i], w->samples), across = shs__imin(width[i], w->samples);
+            shs_wide sign = i == 0 ? 1 : -1;
+            if (x == from) shs__rx_local_add(w, own, y0, y1, x0, x0 + across, sign);
+            else {
+                shs__rx_local_add(w, own, y0, y1, left[i] + across, x0 + across, sign);
+                shs__rx_local_add(w, own, y0, y1, left[i], x0, -sign);
+            }
+            left[i] = x0;
+        }
+        shs__rx_local_flush(w, own);
+        w->no_score[to] =
+            (unsigned char)(w->missing[at] || !shs__rx_local_score(w, own, w->pixels + at * (size_t)w->ld, w->scores + to));
+    }
+}
+
+/* The next line comes to its place, pixel after pixel, where it replaces one that is wanted no more. */
+SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
+    shs__reader *r = &w->reader;
+    const shs__view *v = &r->view;
+    size_t n = (size_t)w->n, samples = (size_t)w->samples, x, count, k, b, slot = (size_t)(w->next % w->kept) * samples;
+    shs_status status = SHS_OK;
+    if (w->next == r->next_line) {
+        if (!shs__px_next_block(r, &status)) return status;
+        if (w->next == 0) {
+            size_t all = r->block_pixels;
+            r->shift = r->zeros;
+            r->block_pixels = samples; /* of the first line alone, so that the shift is the same however long blocks are */
+            shs__px_find_shift(r, w->shift);
+            r->block_pixels = all;
+            for (b = 0; b < n; b++) w->wide_shift[b] = (shs_wide)w->shift[b];
+        }
+        r->shift = w->wide_shift;
+    }
+    for (x = 0; x < samples; x += count) {
+        shs__panel *panel = r->panels;
+        size_t from = 0;
+        count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
+        shs__px_read_panel(r, panel, (size_t)(w->next - v->first_line) * samples + x, (int)count);
+        memcpy(w->missing + slot + x, panel->missing, count);
+        for (k = 0; k < count; from += !panel->missing[k], k++) {
+            shs_wide *to = w->pixels + (slot + x + k) * (size_t)w->ld;
+            memset(to, 0, (size_t)w->ld * sizeof *to);
+            for (b = 0; b < n && !panel->missing[k]; b++)
+                to[b] = ((const shs_wide *)panel->X)[r->planes ? b * SHS__PANEL_PIXELS + from : from * n + b];
+        }
+    }
+    w->next++;
+    return SHS_OK;
+}
+
+/* The scores of all lines: into the sink, or (range) only their extremes. */
+SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w, int range) {
+    shs__writer *o = &w->writer;
+    size_t size = shs_type_size(o->sink->type), count, k;
+    shs_status status = SHS_OK;
+    w->next = 0, w->reader.next_line = 0;
+    for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
+        int last;
+        unsigned char *to;
+        w->count = shs__imin(SHS__LOCAL_LINES, w->lines - w->first);
+        last = (int)shs__rx_window(w->first + w->count - 1, w->outer, w->lines) + shs__imin(w->outer, w->lines);
+        while (w->next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
+        if (status != SHS_OK) return status;
+        count = (size_t)w->count * (size_t)w->samples;
+        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->n * (shs_wide)w->n * (shs_wide)w->n,
+                          (size_t)w->count * (size_t)w->runs, shs__rx_local_run, w);
+        for (k = 0; k < count && range; k++)
+            if (!w->no_score[k]) {
+                if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
+                if (w->scores[k] > o->high[0]) o->high[0] = w->scores[k];
+            }
+        to = o->sink->pixels ? (unsigned char *)o->sink->pixels + (size_t)w->first * (size_t)w->samples * size : o->block;
+        for (k = 0; k < count && !range; k++) {
+            shs_wide value = w->no_score[k] ? 0 : shs__px_scaled(&o->scaling, 0, w->scores[k]);
+            shs__store_values(o->sink->type, 1, &value, w->no_score + k, o->missing, to + k * size, 1);
+        }
+        if (!range && !o->sink->pixels && o->sink->write_fn(o->sink->write_user, w->first, w->count, o->block))
+            status = SHS_WRITE_FAILED;
+        if (status == SHS_OK)
+            status = shs__ctx_progress(ctx, "local", (size_t)w->first + (size_t)w->count, (size_t)w->lines, -1);
+    }
+    return status;
+}
+
+/* The fast form of shs_rx_local_naive. */
+SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube, const shs_rx_local_options *options,
+                                    const shs_sink *sink) {
+    static const shs_rx_local_options defaults = SHS_ZERO;
+    static const shs_wide nothing = 0;
+    shs__local w;
+    shs__view v;
+    shs__layout l = SHS_ZERO;
+    const shs_rx_local_options *o = options ? options : &defaults;
+    const int inner = o->inner ? o->inner : 5, outer = o->outer ? o->outer : 25;
+    const int64_t about[] = {inner, outer, (int64_t)o->divisor};
+    shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx local");
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__px_view_open(cube, &v);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && (inner < 1 || inner >= outer || inner % 2 == 0 || outer % 2 == 0)) status = SHS_BAD_WINDOW;
+    if (status == SHS_OK && (unsigned)o->divisor > SHS_DIVISOR_N_LESS_1) status = SHS_BAD_OPTIONS;
+    if (status == SHS_OK && (!shs__wide_finite(1, &o->ridge) || o->ridge < 0)) status = SHS_BAD_OPTIONS;
+    if (status == SHS_OK && v.used > 1 << 15) status = SHS_TOO_LARGE;
+    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
+    memset(&w, 0, sizeof w);
+    if (status == SHS_OK) {
+        shs__px_reader_init(&w.reader, &v, shs__is_wide(SHS_PRECISION_ALWAYS));
+        w.kernels = w.reader.kernels, w.n = v.used, w.inner = inner, w.outer = outer;
+        w.divisor = o->divisor, w.ridge = o->ridge;
+        w.padded = shs__la_round_up(w.n, w.kernels->columns);
+        w.ld = shs__la_round_up(w.padded, w.kernels->lanes);
+        w.lines = v.lines, w.samples = v.samples;
+        w.kept = shs__imin(shs__imin(outer, v.lines) + SHS__LOCAL_LINES - 1, shs__imax(v.lines, 1));
+        w.runs = shs__imax((int)shs__ctx_chunks((size_t)v.samples, SHS__LOCAL_RUN), 1);
+        w.run = shs__imax((v.samples - 1) / w.runs + 1, 1);
+        w.writer.sink = sink, w.writer.bands = 1, w.writer.samples = v.samples;
+        w.writer.missing = shs__px_missing_value(cube, sink);
+    }
+    while (shs__layout_next(ctx, &l, &status)) shs__rx_local_layout(&l, &w, shs__ctx_workers(ctx));
+    meeting.all = shs__ctx_imprint(meeting.all, about, sizeof about);
+    meeting.all = shs__ctx_imprint(meeting.all, &o->ridge, sizeof o->ridge);
+    if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
+    status = shs__ctx_meet(ctx, status, &meeting);
+    if (status == SHS_OK) w.writer.low[0] = SHS__WIDE_MAX, w.writer.high[0] = -SHS__WIDE_MAX;
+    if (status == SHS_OK && sink->rescale) {
+        status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, &w, 1));
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.low, 1, SHS_REDUCE_MIN);
+        if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.high, 1, SHS_REDUCE_MAX);
+    }
+    if (status == SHS_OK) {
+        shs__px_writer_scale(&w.writer, &nothing);
+        status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, &w, 0));
+    }
     shs__layout_release(ctx, &l);
     return status;
 }

@@ -89,6 +89,23 @@ def rx(before, after):
     compare(after, (z**2).sum(axis=1)[:, None], good)
 
 
+def rx_local(before, after, inner, outer):
+    """Each pixel by the mean and covariance between two windows, moved so that they lie within the image."""
+    cube, good = pixels(before)
+    lines, samples = good.shape
+    want = numpy.zeros(good.shape)
+    for y, x in numpy.ndindex(lines, samples):
+        around = numpy.zeros(good.shape, dtype=bool)
+        for width, inside in ((int(outer), True), (int(inner), False)):
+            top, left = (max(min(at - width // 2, n - width), 0) for at, n in ((y, lines), (x, samples)))
+            around[top : top + width, left : left + width] = inside
+        others = cube[around & good]
+        centred = others - others.mean(axis=0)
+        d = cube[y, x] - others.mean(axis=0)
+        want[y, x] = d @ numpy.linalg.solve(centred.T @ centred / len(others), d)
+    compare(after, want[good][:, None], good)
+
+
 def rx_of_class(before, after, marks, skip=0):
     """Each class by its own mean and covariance, on the components behind the first `skip`."""
     cube, good = pixels(before)

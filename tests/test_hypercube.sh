@@ -1037,6 +1037,21 @@ check "rx by class within a mask" run rx scene.hdr same.hdr --bands 1-20 --class
 fails "rx by class: no one model" 2 "--save: each class has a model" rx scene.hdr bad.hdr --class kinds.hdr --save bad.model
 fails "rx by class: fitted to some" 2 "--fit-only: each class" rx scene.hdr bad.hdr --class kinds.hdr --fit-only --roi 0,0,5,5
 fails "rx by class: components that a class has not" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-20 --class kinds.hdr --roi 59,0,3,3 --components 19
+check "local rx" run rx scene.hdr rx.hdr --bands 1-20 --window 10,10,40,30 --local 3,11 --type f64
+check "local rx: all pixels have a score" is "$(value_of pixels)" 1200
+check "local rx, in blocks" run rx scene_bil.hdr same.hdr --bands 1-20 --window 10,10,40,30 --local 3,11 --type f64 --block 7 --threads 1
+check "local rx, in blocks: the same" cmp same.img rx.img
+check "local rx with too few pixels" run rx scene.hdr few.hdr --bands 1-40 --window 10,10,40,30 --local 1,5
+check "local rx with too few pixels: none has a score" is "$(value_of pixels)" 0
+check "local rx with too few pixels and a ridge" run rx scene.hdr few.hdr --bands 1-40 --window 10,10,40,30 --local 1,5 --ridge 0.01
+check "local rx with too few pixels and a ridge: all have a score" is "$(value_of pixels)" 1200
+for w in 3 3,3 4,9 3,8 9,3 0,5 3,9x x; do
+    fails "local rx: bad windows" 2 "--local: '$w' is not INNER,OUTER" rx scene.hdr bad.hdr --local $w
+done
+fails "local rx: no one model" 2 "--local: each pixel has a fit" rx scene.hdr bad.hdr --local 3,9 --save bad.model
+fails "local rx: all bands" 2 "--local: takes all bands" rx scene.hdr bad.hdr --local 3,9 --skip 2
+fails "local rx: by class" 2 "--class: --local takes one class" rx scene.hdr bad.hdr --local 3,9 --class kinds.hdr
+fails "a ridge without --local" 2 "--ridge: rx takes one" rx scene.hdr bad.hdr --ridge 0.1
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
 

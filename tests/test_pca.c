@@ -885,6 +885,187 @@ static void test_rx_of_one_class_is_global(void **state) {
     free(labels), free(flat.x), cube_free(&constant), sink_free(&a), sink_free(&b);
 }
 
+/* Each pixel's background by the sums of a plain loop over valid pixels; NaN where it has too few. */
+static double local_score(const plain_cube *p, const unsigned char *valid, int line, int sample,
+                          const shs_rx_local_options *o) {
+    int B = p->bands, y, x, a, b, pass, enough;
+    double count = 0, score = 0, trace = 0, *mean = NEW(double, B), *C = NEW(double, B *B), *u = NEW(double, B),
+           *L = NEW(double, B *B);
+    for (pass = 0; pass < 2; pass++)
+        for (y = 0; y < p->lines; y++)
+            for (x = 0; x < p->samples; x++) {
+                size_t i = (size_t)(y * p->samples + x);
+                int width[2], top[2], left[2], k, in[2];
+                width[0] = o->outer, width[1] = o->inner;
+                for (k = 0; k < 2; k++) {
+                    top[k] = line - width[k] / 2, left[k] = sample - width[k] / 2;
+                    if (top[k] + width[k] > p->lines) top[k] = p->lines - width[k];
+                    if (left[k] + width[k] > p->samples) left[k] = p->samples - width[k];
+                    if (top[k] < 0) top[k] = 0;
+                    if (left[k] < 0) left[k] = 0;
+                    in[k] = y >= top[k] && y < top[k] + width[k] && x >= left[k] && x < left[k] + width[k];
+                }
+                if (!valid[i] || !in[0] || in[1]) continue;
+                if (pass == 0) count++;
+                for (a = 0; a < B; a++) {
+                    if (pass == 0) mean[a] += pixel_of(p, i)[a];
+                    for (b = 0; b < B && pass; b++)
+                        C[b * B + a] += (pixel_of(p, i)[a] - mean[a] / count) * (pixel_of(p, i)[b] - mean[b] / count) / count;
+                }
+            }
+    enough = count > (o->ridge > 0 ? 1 : B) && valid[line * p->samples + sample];
+    for (b = 0; b < B; b++) trace += C[b * B + b];
+    for (b = 0; b < B; b++) C[b * B + b] += (double)o->ridge * trace / B;
+    if (!enough) score = NOT_A_NUMBER;
+    for (b = 0; b < B && enough; b++) { /* C = L L', u = L^-1 (x - mean) */
+        int i, j;
+        for (i = b; i < B; i++) {
+            double sum = C[b * B + i];
+            for (j = 0; j < b; j++) sum -= L[j * B + i] * L[j * B + b];
+            L[b * B + i] = i == b ? sqrt(sum) : sum / L[b * B + b];
+        }
+        u[b] = pixel_of(p, (size_t)(line * p->samples + sample))[b] - mean[b] / count;
+        for (j = 0; j < b; j++) u[b] -= L[j * B + b] * u[j];
+        u[b] /= L[b * B + b];
+        score += u[b] * u[b];
+    }
+    free(mean), free(C), free(u), free(L);
+    return score;
+}
+
+static void test_rx_local(void **state) {
+    static const struct {
+        int lines, samples, bands, inner, outer, block;
+    } sizes[] = {{13, 17, 5, 3, 7, 2}, {9, 71, 3, 1, 5, 1},     {21, 8, 9, 3, 9, 5},
+                 {6, 5, 2, 3, 25, 3},  {11, 67, 17, 1, 7, 100}, {1, 40, 2, 1, 9, 1}};
+    int run, l, x;
+    (void)state;
+    for (run = 0; run < 6 * 3 * 2; run++) {
+        int z = run % 6, lines = sizes[z].lines, samples = sizes[z].samples, B = sizes[z].bands, kind = run / 6;
+        plain_cube p = mixed_cube(lines, samples, B, 2, 2, 81 + (uint64_t)run), q;
+        size_t count = pixels_of(&p), i;
+        unsigned char *valid = NEW(unsigned char, count);
+        shs_cube cube, used;
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, lines, samples, 1),
+                 again = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, lines, samples, 1), between;
+        double *expected = NEW(double, count), *mean = NEW(double, B), *C = NEW(double, B *B), *u = NEW(double, B), most = 0;
+        shs_context ctx = SHS_ZERO;
+        shs_rx_local_options o = SHS_ZERO;
+        stream s;
+        collector c;
+        o.inner = sizes[z].inner, o.outer = sizes[z].outer, o.ridge = kind && run % 4 == 3 ? (shs_wide)0.01 : 0;
+        for (i = 0; i < count; i++) valid[i] = kind < 3 || i % 9 != 4;
+        cube = cube_of(&p, run & 1 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(kind % 3), 0);
+        if (kind >= 3) cube.mask = valid;
+        q = plain_of(&cube);
+        used = kind % 2 ? streamed(&cube, sizes[z].block, &s) : cube;
+        for (l = 0; l < lines; l++)
+            for (x = 0; x < samples; x++) expected[l * samples + x] = local_score(&q, valid, l, x, &o);
+        for (i = 0; i < count; i++) most = is_nan(expected[i]) ? most : fmax(most, expected[i]);
+        between = kind % 2 ? collecting(&sink, lines, samples, 1, &c) : sink;
+        assert_ok(shs_rx_local(NULL, &used, &o, &between));
+        check_near("scores", count, (const double *)sink.pixels, expected, 1e-7 * most);
+        ctx.threads = 3; /* and the same bits, from memory */
+        assert_ok(shs_rx_local(&ctx, &used, &o, &again));
+        assert_memory_equal(again.pixels, sink.pixels, count * sizeof(double));
+        if (kind == 0) {
+            double *twin = NEW(double, count);
+            shs_rx_local_naive(B, lines, samples, q.x, sizes[z].inner, sizes[z].outer, twin, mean, C, u);
+            for (i = 0; i < count; i++)
+                if (!is_nan(expected[i])) assert_close(twin[i], expected[i], 1e-7 * most);
+            free(twin);
+            again.rescale = 1, again.low = -1, again.high = 4;
+            o.divisor = SHS_DIVISOR_N_LESS_1;
+            assert_ok(shs_rx_local(NULL, &used, &o, &again));
+            for (most = -1, i = 0; i < count; i++) most = fmax(most, ((const double *)again.pixels)[i]);
+            assert_close(most, 4, 1e-12);
+        }
+        free(p.x), free(q.x), free(valid), free(expected), free(mean), free(C), free(u);
+        cube_free(&cube), sink_free(&sink), sink_free(&again);
+    }
+}
+
+/* A window as large as the image, and the pixel alone in the inner one: the background is all but that pixel, whose mean and
+   covariance follow from the global ones by an update of rank one (Sherman and Morrison). */
+static void test_rx_local_of_the_whole_image(void **state) {
+    enum { ROWS = 19, COLUMNS = 23, B = 6 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 1, 91);
+    shs_cube cube = cube_f64(&p);
+    shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1),
+             b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    static const int bad[][2] = {{2, 9}, {3, 3}, {3, 8}, {-1, 9}, {3, -9}, {25, 25}, {25, 0}, {0, 5}};
+    const double m = ROWS * COLUMNS;
+    shs_rx_local_options o = SHS_ZERO;
+    size_t i;
+    (void)state;
+    o.inner = 1, o.outer = 99;
+    assert_ok(shs_rx(NULL, &cube, NULL, &a, NULL));
+    assert_ok(shs_rx_local(NULL, &cube, &o, &b));
+    for (i = 0; i < ROWS * COLUMNS; i++) {
+        double q = ((const double *)a.pixels)[i], d = m / (m - 1);   /* x - mean of the others = d (x - mean) */
+        double left = d * d * q / (m / (m - 1)) / (1 - q / (m - 1)); /* Sherman and Morrison */
+        assert_close(((const double *)b.pixels)[i], left, 1e-9 * left);
+    }
+    o.inner = 0, o.outer = 99; /* 0 is 5; and no window is wider than the image */
+    assert_ok(shs_rx_local(NULL, &cube, &o, &a));
+    o.outer = 25;
+    assert_ok(shs_rx_local(NULL, &cube, &o, &b));
+    assert_memory_equal(a.pixels, b.pixels, ROWS * COLUMNS * sizeof(double));
+    assert_ok(shs_rx_local(NULL, &cube, NULL, &a));
+    assert_memory_equal(a.pixels, b.pixels, ROWS * COLUMNS * sizeof(double));
+    assert_status(shs_rx_local(NULL, &cube, NULL, NULL), SHS_BAD_SINK);
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o.inner = bad[i][0], o.outer = bad[i][1];
+        assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_WINDOW);
+    }
+    o.inner = 3, o.outer = 9, o.divisor = (shs_divisor)2;
+    assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
+    o.divisor = SHS_DIVISOR_N, o.ridge = -1;
+    assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
+    o.ridge = (shs_wide)NOT_A_NUMBER;
+    assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
+    free(p.x);
+    cube_free(&cube), sink_free(&a), sink_free(&b);
+}
+
+/* A constant patch has no covariance: its pixels are missing, and the others are not. Every read and allocation may fail. */
+static void test_rx_local_without_a_background(void **state) {
+    enum { ROWS = 12, COLUMNS = 30, B = 3 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 92);
+    shs_rx_local_options o = SHS_ZERO;
+    shs_cube cube, used;
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    const float *got = (const float *)sink.pixels;
+    stream s;
+    int l, x, b, at;
+    (void)state;
+    o.inner = 1, o.outer = 5;
+    for (l = 0; l < ROWS; l++)
+        for (x = 15; x < COLUMNS; x++)
+            for (b = 0; b < B; b++) pixel_of(&p, (size_t)(l * COLUMNS + x))[b] = 7;
+    cube = cube_f64(&p);
+    sink.has_nodata = 1, sink.nodata = -1;
+    assert_ok(shs_rx_local(NULL, &cube, &o, &sink));
+    for (l = 0; l < ROWS; l++)
+        for (x = 0; x < COLUMNS; x++)
+            if (x < 13) assert_true(got[l * COLUMNS + x] >= 0);
+            else if (x >= 18) assert_true(got[l * COLUMNS + x] <= -1);
+    used = streamed(&cube, 4, &s);
+    for (at = 0; at < 3; at++) {
+        s.calls = s.passes = 0, s.fail_at = at;
+        assert_status(shs_rx_local(NULL, &used, &o, &sink), SHS_READ_FAILED);
+    }
+    {
+        shs_context ctx = SHS_ZERO;
+        faulty f;
+        faulty_attach(&f, 0, &ctx);
+        assert_status(shs_rx_local(&ctx, &cube, &o, &sink), SHS_NO_MEMORY);
+        assert_int_equal(f.outstanding, 0);
+    }
+    free(p.x);
+    cube_free(&cube), sink_free(&sink);
+}
+
 /* ---- minimum noise fraction -------------------------------------------------------------------------------------- */
 
 /* F N F' = 1, F C F' = the eigenvalues, backward undoes forward; eigenvalues are those of N^-1 C. */
@@ -1748,6 +1929,9 @@ int main(void) {
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_of_one_class_is_global),
         cmocka_unit_test(test_rx_by_class_over_ranks),
+        cmocka_unit_test(test_rx_local),
+        cmocka_unit_test(test_rx_local_of_the_whole_image),
+        cmocka_unit_test(test_rx_local_without_a_background),
         cmocka_unit_test(test_rx_finds_aircraft),
         cmocka_unit_test(test_mnf),
         cmocka_unit_test(test_mnf_round_trip),

@@ -60,6 +60,9 @@ for cube in $cubes; do
     check "$name: a model of numpy's: as numpy" peers pca "$cube" out.hdr 10
     check "$name: rx in double" run rx "$cube" out.hdr --type f64
     check "$name: rx in double: as numpy" peers rx "$cube" out.hdr
+    check "$name: a small window" run convert "$cube" small.hdr --window 20,20,24,19 --bands 1-12 --type f64
+    check "$name: local rx in double" run rx small.hdr out.hdr --local 3,9 --type f64
+    check "$name: local rx in double: as numpy" peers rx_local small.hdr out.hdr 3 9
     size=$(sed -n 's/^\(samples\|lines\) *= *\([0-9]*\).*/\2/p' "$cube" | xargs)
     "$python" -c "import numpy, sys
 x, y = map(int, sys.argv[1:])

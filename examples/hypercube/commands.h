@@ -141,6 +141,32 @@ static int score_classes(job *j, const shs_pca_options *options) {
     return most;
 }
 
+/* The two widths of --local, and its ridge. */
+static shs_rx_local_options local_options(const settings *s) {
+    shs_rx_local_options options = SHS_ZERO;
+    char after;
+    if (!s->local) {
+        if (s->ridge != 0) fail(EXIT_USAGE, "--ridge: rx takes one with --local only");
+        return options;
+    }
+    if (sscanf(s->local, "%d,%d%c", &options.inner, &options.outer, &after) != 2 || options.inner < 1 ||
+        options.outer <= options.inner || options.inner % 2 == 0 || options.outer % 2 == 0)
+        fail(EXIT_USAGE, "--local: '%s' is not INNER,OUTER: two odd widths, the first smaller", s->local);
+    if (s->ridge < 0) fail(EXIT_USAGE, "--ridge: %g is negative", s->ridge);
+    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --local takes one class (--id K)");
+    if (s->components || s->skip || s->correlation || s->precise)
+        fail(EXIT_USAGE, "--local: takes all bands as they are, in double: not --components, --skip, --correlation, --precise");
+    if (s->fit_only || s->fit_step > 1 || s->save || s->npy || s->stats)
+        fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --fit-only, --fit-step, --save, --npy, --stats");
+    options.ridge = (shs_wide)s->ridge;
+    return options;
+}
+
+static int score_locally(job *j, const shs_rx_local_options *options) {
+    check_job(j, shs_rx_local(&j->ctx, &j->cube, options, &j->sink));
+    return j->cube.band_list ? j->cube.band_count : j->cube.bands;
+}
+
 /* In one call, where the fit is needed no more; otherwise it is kept, or is of other pixels than those that get scores. */
 static int score_pixels(job *j, const shs_pca_options *options) {
     const settings *s = j->s;
@@ -159,6 +185,7 @@ static int score_pixels(job *j, const shs_pca_options *options) {
 }
 
 static void run_rx(const settings *s, char **names) {
+    const shs_rx_local_options local = local_options(s);
     job *j = job_open(s, RX, names[0], names[1]);
     shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
@@ -167,7 +194,7 @@ static void run_rx(const settings *s, char **names) {
     options.skip = s->skip;
     will_keep_model(j);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
-    rank = by_class(j) ? score_classes(j, &options) : score_pixels(j, &options);
+    rank = s->local ? score_locally(j, &local) : by_class(j) ? score_classes(j, &options) : score_pixels(j, &options);
     progress_clear();
     output_show(j, "RX", NULL);
     write_html(j, "RX", NULL);

@@ -13,7 +13,7 @@ typedef struct settings {
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint;
+        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local;
     char *command; /* the whole line */
 } settings;
 
@@ -54,9 +54,8 @@ static const mode_text modes[] = {
     {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
      "The cube as its first components tell it: what is left is mostly noise."},
     {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
-     "How unlike the rest each pixel is (Reed-Xiaoli), or unlike the rest of its class (--class FILE). With the truth at hand "
-     "the last line begins with auc=,\n"
-     "the area under the ROC curve."},
+     "How unlike the rest each pixel is (Reed-Xiaoli), the rest of its class (--class FILE) or what is around it\n"
+     "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve."},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|X,Y [options]",
      "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
      "row for each band, or a column `wavelength`; X,Y is a pixel of IN. The target scores 1 (sam: an angle, 0).\n"
@@ -117,7 +116,9 @@ static const struct {
     {DETECT, {"--target", "CSV|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
     {DETECT, {"--undesired", "CSV|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
-    {DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
+    {RX,
+     {"--local", "INNER,OUTER", OPTION_TEXT, (void *)&given.local, 0, "odd widths of windows: the background lies between"}},
+    {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
     {DETECT, {"--roc", "SVG", OPTION_TEXT, (void *)&given.roc, 0, "a picture of the ROC curves; needs --truth"}},
     {FITS | DENOISE | RX | DETECT,
      {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
