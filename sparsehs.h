@@ -11,7 +11,7 @@
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
    small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag.
        1  configuration                    >>config
-       2  context, memory, threads, ranks  >>context layout arena threads
+       2  context, memory, threads, ranks  >>context layout arena threads bytes
        3  random numbers                   >>random
        -  kernels                          >>kernels k_types k_operations k_vectors k_gemm k_eigen k_eigen_products
                                              k_eigen_rotations k_omp k_packing k_products k_results k_integers k_contrasts
@@ -33,6 +33,7 @@
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
                                              unmix endmembers_naive farthest atgp vca endmembers
+      14  files (.npy)                    >>files
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -66,6 +67,7 @@
        SPARSEHS_NO_LASSO         impl  without shs_lasso and its like
        SPARSEHS_NO_SPLIT         impl  without shs_engine_split
        SPARSEHS_NO_SPECTRA       impl  without section 13
+       SPARSEHS_NO_FILES         impl  without section 14
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no vectors
        SPARSEHS_INTRINSICS       impl  gcc and clang: kernels by intrinsics (SSE2, AVX2, AVX-512; NEON of AArch64) in place of
@@ -255,6 +257,13 @@ typedef double shs_wide;
 #define shs_model_save SHS__LINK(model_save)
 #define shs_model_load SHS__LINK(model_load)
 #define shs_model_free SHS__LINK(model_free)
+#define shs_npy_write_header SHS__LINK(npy_write_header)
+#define shs_npy_write_values SHS__LINK(npy_write_values)
+#define shs_npy_save SHS__LINK(npy_save)
+#define shs_npy_read_header SHS__LINK(npy_read_header)
+#define shs_npy_read_values SHS__LINK(npy_read_values)
+#define shs_npy_save_codes SHS__LINK(npy_save_codes)
+#define shs_npy_load_codes SHS__LINK(npy_load_codes)
 #define shs_ica_naive SHS__LINK(ica_naive)
 #define shs_detector_name SHS__LINK(detector_name)
 #define shs_detect SHS__LINK(detect)
@@ -388,7 +397,11 @@ extern "C" {
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
     X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals")                \
     X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")                                                             \
-    X(SHS_BAD_WINDOW, 88, "inner, outer: negative or even, or inner is not smaller than outer")
+    X(SHS_BAD_WINDOW, 88, "inner, outer: negative or even, or inner is not smaller than outer") \
+    X(SHS_BAD_NPY, 89, "npy: NULL, a member out of its range, or numbers of another type than the matrix")                     \
+    X(SHS_FOREIGN_NPY, 90, "npy: the file is none: it does not begin as one does")                                             \
+    X(SHS_UNSUPPORTED_NPY, 91, "npy: three dimensions, or numbers or a version of the format that is not read here")           \
+    X(SHS_DAMAGED_NPY, 92, "npy: its header, or a number, is none that can be, or files of codes contradict each other")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1581,6 +1594,52 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 /* ================================================================================================================== */
 /* 13  SPECTRA: targets, endmembers, abundances                                                                       */
 /* ================================================================================================================== */
+/* 14  FILES: matrices and codes as numpy's .npy                                                                      */
+/* ================================================================================================================== */
+
+/* What the header of a .npy file says. All zero but for the shape: shs_real, little-endian, row by row. As numpy's a[i, j] is
+   A(i, j) here, a dictionary (p x n) is an array of shape (p, n) whichever order its file has. A column-major matrix lies in
+   the order of fortran_order, so that nothing is rearranged; the same bytes are also its transpose, (n, p) row by row, as
+   scikit-learn has signals and atoms: swap rows and columns and negate fortran_order. */
+typedef struct shs_npy {
+    char kind;         /* 'f', 'i' or 'u'; 0: shs_real */
+    int size;          /* bytes of one number: 1, 2, 4 or 8, of 'f' not 1 */
+    int big_endian;    /* the file's, not the machine's */
+    int fortran_order; /* column by column; otherwise row by row */
+    int dimensions;    /* 0 or 2: (rows, columns); 1: (rows,), where columns is 1 */
+    uint64_t rows, columns;
+} shs_npy;
+
+/* Writes the header, 128 bytes of format 1.0; the numbers follow. Errors: SHS_BAD_NPY, before anything is written;
+   SHS_WRITE_FAILED. */
+SHS_API shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                        void *user);
+/* Writes the numbers of A (rows x columns, column-major) in the order of npy, whose kind and size are those of `type`. */
+SHS_API shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
+                                        int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+/* Both: A as an array of shape (p, n), column by column. */
+SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
+                                int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+
+/* Reads the header of versions 1.0 to 3.0, and nothing behind it; a single number, (), is (1,), and bool is 'u' of one byte.
+   Errors, which leave *npy as it was: SHS_FOREIGN_NPY; SHS_UNSUPPORTED_NPY: three dimensions, complex numbers, text, records,
+   a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
+SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
+/* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
+   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). Whether
+   the file is as long as its header says shows while it is read: SHS_READ_FAILED. A is then partly overwritten. */
+SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
+                                       int (*read_fn)(void *user, void *bytes, size_t count), void *user);
+
+/* Codes are three files, each with a user pointer of its own: used, shape (m,), atoms and coefs, (m, stride), row by row; row i
+   has used[i] atoms. Errors of loading also: SHS_DAMAGED_NPY: the shapes do not fit each other, an atom is not one of n, or a
+   coefficient is not finite. */
+SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                      void *used, void *atoms, void *coefs);
+SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                      void *used, void *atoms, void *coefs, shs_codes *codes);
+
+/* ================================================================================================================== */
 
 /* How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean
    of x x':
@@ -2499,6 +2558,69 @@ SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A
 #define shs__wide_finite shs__finite
 #else
 SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
+#endif
+
+#if defined(SPARSEHS_STATIC) || !defined(SPARSEHS_NO_FILES) || (defined(SHS__CUBES) && !defined(SPARSEHS_NO_MODELS))
+/* ---- numbers in files ------------------------------------------------------------------------------------- >>bytes */
+
+/* Bytes are put together by shifts, so that the order of the machine's own does not matter. */
+/* CRC-32 (polynomial 0xedb88320, reflected), half a byte at a time; it begins with all bits set, and ends with all turned. */
+SHS__PRIVATE uint32_t shs__crc(uint32_t crc, const unsigned char *bytes, size_t count) {
+    static const uint32_t of_half[16] = {0,          0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                         0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    size_t i;
+    for (i = 0; i < count; i++) {
+        crc = of_half[(crc ^ bytes[i]) & 15] ^ crc >> 4;
+        crc = of_half[(crc ^ (uint32_t)bytes[i] >> 4) & 15] ^ crc >> 4;
+    }
+    return crc;
+}
+
+SHS__PRIVATE void shs__put_bytes(unsigned char *to, uint64_t value, int bytes) {
+    int i;
+    for (i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
+}
+
+SHS__PRIVATE uint64_t shs__get_bytes(const unsigned char *from, int bytes) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < bytes; i++) value |= (uint64_t)from[i] << 8 * i;
+    return value;
+}
+
+/* The bits of an IEEE double, and back; whether it is a number that shs_wide holds. Where that is a float, what is too small
+   for it becomes 0, and what is too large becomes infinity. */
+#ifdef SPARSEHS_NO_DOUBLE
+SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint64_t exponent = bits >> 23 & 255;
+    if (exponent == 0) return (uint64_t)(bits >> 31) << 63;
+    return (uint64_t)(bits >> 31) << 63 | (exponent == 255 ? 2047 : exponent + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+}
+
+SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
+    uint64_t rounded = (bits & ~(UINT64_C(1) << 63)) + (UINT64_C(1) << 28), exponent = rounded >> 52;
+    uint32_t narrow = (uint32_t)(bits >> 63) << 31;
+    int finite = exponent < 255 + 896;
+    if (!finite) narrow |= UINT32_C(0x7f800000) | (uint32_t)(rounded - (UINT64_C(1) << 28) > UINT64_C(0x7ff) << 52) << 22;
+    else if (exponent > 896) narrow |= (uint32_t)(exponent - 896) << 23 | (uint32_t)(rounded >> 29 & 0x7fffff);
+    memcpy(x, &narrow, sizeof *x);
+    return finite;
+}
+#else
+SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
+    memcpy(x, &bits, sizeof *x);
+    return shs__wide_finite(1, x);
+}
+#endif
 #endif
 
 /* ================================================================================================================== */
@@ -16594,7 +16716,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
 #if !defined(SPARSEHS_NO_MODELS) || defined(SPARSEHS_STATIC)
 
 /* A model in a file, whose layout stands beside shs_model. shs__md_arrays says which arrays there are: saving, making room and
-   loading go through its list. Bytes are put together by shifts, so that the order of the machine's own does not matter. */
+   loading go through its list. */
 
 enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7 };
 
@@ -16610,62 +16732,6 @@ typedef struct shs__md_array {
     shs_wide **values;
     size_t count;
 } shs__md_array;
-
-/* CRC-32 (polynomial 0xedb88320, reflected), half a byte at a time; it begins with all bits set, and ends with all turned. */
-SHS__PRIVATE uint32_t shs__md_crc(uint32_t crc, const unsigned char *bytes, size_t count) {
-    static const uint32_t of_half[16] = {0,          0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-                                         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                         0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    size_t i;
-    for (i = 0; i < count; i++) {
-        crc = of_half[(crc ^ bytes[i]) & 15] ^ crc >> 4;
-        crc = of_half[(crc ^ (uint32_t)bytes[i] >> 4) & 15] ^ crc >> 4;
-    }
-    return crc;
-}
-
-SHS__PRIVATE void shs__md_put(unsigned char *to, uint64_t value, int bytes) {
-    int i;
-    for (i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
-}
-
-SHS__PRIVATE uint64_t shs__md_get(const unsigned char *from, int bytes) {
-    uint64_t value = 0;
-    int i;
-    for (i = 0; i < bytes; i++) value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
-
-/* The bits of an IEEE double, and back; whether it is a number that shs_wide holds. Where that is a float, what is too small
-   for it becomes 0. */
-#ifdef SPARSEHS_NO_DOUBLE
-SHS__PRIVATE uint64_t shs__md_bits_of(shs_wide x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits >> 23 & 255) == 0) return (uint64_t)(bits >> 31) << 63;
-    return (uint64_t)(bits >> 31) << 63 | (uint64_t)((bits >> 23 & 255) + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
-}
-
-SHS__PRIVATE int shs__md_from_bits(uint64_t bits, shs_wide *x) {
-    uint64_t rounded = (bits & ~(UINT64_C(1) << 63)) + (UINT64_C(1) << 28), exponent = rounded >> 52;
-    uint32_t narrow = (uint32_t)(bits >> 63) << 31;
-    if (exponent >= 255 + 896) return 0;
-    if (exponent > 896) narrow |= (uint32_t)(exponent - 896) << 23 | (uint32_t)(rounded >> 29 & 0x7fffff);
-    memcpy(x, &narrow, sizeof *x);
-    return 1;
-}
-#else
-SHS__PRIVATE uint64_t shs__md_bits_of(shs_wide x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-SHS__PRIVATE int shs__md_from_bits(uint64_t bits, shs_wide *x) {
-    memcpy(x, &bits, sizeof *x);
-    return shs__wide_finite(1, x);
-}
-#endif
 
 /* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
 SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
@@ -16714,8 +16780,8 @@ SHS__OUTLINE shs_status shs__md_write(shs__md_file *f, const shs_wide *x, size_t
     size_t i, step;
     for (; count > 0; count -= step, x += step) {
         step = shs__zmin(count, sizeof bytes / 8);
-        for (i = 0; i < step; i++) shs__md_put(bytes + 8 * i, shs__md_bits_of(x[i]), 8);
-        f->crc = shs__md_crc(f->crc, bytes, 8 * step);
+        for (i = 0; i < step; i++) shs__put_bytes(bytes + 8 * i, shs__f64_bits(x[i]), 8);
+        f->crc = shs__crc(f->crc, bytes, 8 * step);
         if (f->write_fn(f->user, bytes, 8 * step)) return SHS_WRITE_FAILED;
     }
     return SHS_OK;
@@ -16728,8 +16794,8 @@ SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count)
     for (; count > 0; count -= step, x += step) {
         step = shs__zmin(count, sizeof bytes / 8);
         if (f->read_fn(f->user, bytes, 8 * step)) return SHS_READ_FAILED;
-        f->crc = shs__md_crc(f->crc, bytes, 8 * step);
-        for (i = 0; i < step; i++) numbers &= shs__md_from_bits(shs__md_get(bytes + 8 * i, 8), x + i);
+        f->crc = shs__crc(f->crc, bytes, 8 * step);
+        for (i = 0; i < step; i++) numbers &= shs__f64_of_bits(shs__get_bytes(bytes + 8 * i, 8), x + i);
     }
     return numbers ? SHS_OK : SHS_DAMAGED_MODEL;
 }
@@ -16775,17 +16841,17 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     sizes[4] = ica ? sizes[3] : (uint64_t)m.pca.eigenvalue_count;
     sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)(ica ? m.ica.precise : m.pca.precise);
     if (ica) sizes[5] += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
-    for (i = 0; i < 6; i++) shs__md_put(head + 8 + 4 * i, sizes[i], 4);
-    shs__md_put(head + 32, shs__md_bits_of(ica ? m.ica.count : m.pca.count), 8);
-    shs__md_put(head + 40, ica ? 0 : shs__md_bits_of(m.pca.total_variance), 8);
-    shs__md_put(head + 60, ~shs__md_crc(f.crc, head, 60), 4);
+    for (i = 0; i < 6; i++) shs__put_bytes(head + 8 + 4 * i, sizes[i], 4);
+    shs__put_bytes(head + 32, shs__f64_bits(ica ? m.ica.count : m.pca.count), 8);
+    shs__put_bytes(head + 40, ica ? 0 : shs__f64_bits(m.pca.total_variance), 8);
+    shs__put_bytes(head + 60, ~shs__crc(f.crc, head, 60), 4);
     if (write_fn(user, head, SHS__MD_HEAD)) return SHS_WRITE_FAILED;
     for (i = 0; i < count && status == SHS_OK; i++) status = shs__md_write(&f, *arrays[i].values, arrays[i].count);
     for (i = 0; ica && i < m.ica.components && status == SHS_OK; i++) {
         shs__md_numbers_of(m.ica.component + i, numbers);
         status = shs__md_write(&f, numbers, SHS__MD_NUMBERS);
     }
-    shs__md_put(head, ~f.crc, 4);
+    shs__put_bytes(head, ~f.crc, 4);
     return status != SHS_OK ? status : write_fn(user, head, 4) ? SHS_WRITE_FAILED : SHS_OK;
 }
 
@@ -16795,10 +16861,10 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     shs_wide count, total;
     int i;
     if (memcmp(head, "SHSmodel", 8) != 0) return SHS_FOREIGN_MODEL;
-    for (i = 0; i < 6; i++) sizes[i] = shs__md_get(head + 8 + 4 * i, 4);
+    for (i = 0; i < 6; i++) sizes[i] = shs__get_bytes(head + 8 + 4 * i, 4);
     if (sizes[0] > SHS__MD_VERSION) return SHS_NEWER_MODEL;
-    if (shs__md_get(head + 60, 4) != (uint32_t)~shs__md_crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
-    if (!shs__md_from_bits(shs__md_get(head + 32, 8), &count) || !shs__md_from_bits(shs__md_get(head + 40, 8), &total))
+    if (shs__get_bytes(head + 60, 4) != (uint32_t)~shs__crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
+    if (!shs__f64_of_bits(shs__get_bytes(head + 32, 8), &count) || !shs__f64_of_bits(shs__get_bytes(head + 40, 8), &total))
         return SHS_DAMAGED_MODEL;
     if ((sizes[0] == 1 ? sizes[1] > SHS_MODEL_ICA : sizes[1] != SHS_MODEL_MNF && sizes[1] != SHS_MODEL_RX) ||
         sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX || sizes[5] > 0x2ff ||
@@ -16857,7 +16923,7 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
         if (status == SHS_OK && !shs__md_from_numbers(numbers, m.ica.component + i)) status = SHS_DAMAGED_MODEL;
     }
     if (status == SHS_OK && read_fn(user, head, 4)) status = SHS_READ_FAILED;
-    if (status == SHS_OK && shs__md_get(head, 4) != (uint32_t)~f.crc) status = SHS_DAMAGED_MODEL;
+    if (status == SHS_OK && shs__get_bytes(head, 4) != (uint32_t)~f.crc) status = SHS_DAMAGED_MODEL;
     if (status == SHS_OK && m.kind != SHS_MODEL_ICA) status = shs__md_complete(&m.pca);
     if (status != SHS_OK) {
         shs__layout_release(ctx, &l);
@@ -18205,6 +18271,372 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
 #endif /* SPARSEHS_NO_SPECTRA */
 
 #endif /* SHS__CUBES */
+#ifdef SHS__ALL_PARTS
+
+/* ================================================================================================================== */
+/* 14  FILES                                                                                                  >>files */
+/* ================================================================================================================== */
+
+#if !defined(SPARSEHS_NO_FILES) || defined(SPARSEHS_STATIC)
+
+/* A .npy file: the magic bytes, the version, the length of what follows in 2 bytes (4 from version 2 on), a Python dictionary
+   such as {'descr': '<f4', 'fortran_order': True, 'shape': (8, 3), } filled up by blanks to a multiple of 64 bytes, and the
+   numbers. */
+
+enum { SHS__NPY_HEAD = 128, SHS__NPY_TEXT = 512, SHS__NPY_BUFFER = 512 };
+
+/* Whether all members are possible; zeros become what they stand for. */
+SHS__PRIVATE int shs__npy_complete(shs_npy *f) {
+    if (f->kind == 0 && f->size == 0) f->kind = 'f', f->size = (int)sizeof(shs_real);
+    if (f->dimensions == 0) f->dimensions = 2;
+    if (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8) return 0;
+    if (f->kind == 'f' ? f->size == 1 : f->kind != 'i' && f->kind != 'u') return 0;
+    if (f->dimensions == 1 ? f->columns != 1 : f->dimensions != 2) return 0;
+    return f->columns == 0 || f->rows <= (UINT64_MAX >> 4) / f->columns;
+}
+
+SHS__PRIVATE unsigned char *shs__npy_text(unsigned char *to, const char *text) {
+    while (*text) *to++ = (unsigned char)*text++;
+    return to;
+}
+
+SHS__PRIVATE unsigned char *shs__npy_decimal(unsigned char *to, uint64_t x) {
+    char digits[21];
+    int at = 20;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + (int)(x % 10)), x /= 10;
+    while (x > 0);
+    return shs__npy_text(to, digits + at);
+}
+
+SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                            void *user) {
+    unsigned char head[SHS__NPY_HEAD], *to;
+    char type[4] = "<f4";
+    shs_npy f;
+    if (!npy || !write_fn) return SHS_BAD_NPY;
+    f = *npy;
+    if (!shs__npy_complete(&f)) return SHS_BAD_NPY;
+    memset(head, ' ', sizeof head);
+    memcpy(head, "\x93NUMPY\1\0\166\0", 10); /* 118 bytes follow */
+    type[0] = f.size == 1 ? '|' : f.big_endian ? '>' : '<', type[1] = f.kind, type[2] = (char)('0' + f.size);
+    to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
+    to = shs__npy_text(to, f.fortran_order ? "', 'fortran_order': True, 'shape': (" : "', 'fortran_order': False, 'shape': (");
+    to = shs__npy_text(shs__npy_decimal(to, f.rows), f.dimensions == 1 ? "," : ", ");
+    if (f.dimensions == 2) to = shs__npy_decimal(to, f.columns);
+    shs__npy_text(to, "), }");
+    head[SHS__NPY_HEAD - 1] = '\n';
+    return write_fn(user, head, sizeof head) ? SHS_WRITE_FAILED : SHS_OK;
+}
+
+/* Whether `word` comes next; if so it is passed, with the blanks behind it. */
+SHS__PRIVATE int shs__npy_next(const char **text, const char *word) {
+    const char *at = *text;
+    for (; *word; word++, at++)
+        if (*at != *word) return 0;
+    while (*at == ' ' || *at == '\n') at++;
+    *text = at;
+    return 1;
+}
+
+SHS__PRIVATE shs_status shs__npy_parse_type(const char **text, shs_npy *f) {
+    const char *at = *text;
+    int i;
+    for (i = 0; i < 5; i++)
+        if (!at[i]) return SHS_DAMAGED_NPY;
+    if (at[0] != '\'' || (at[1] != '<' && at[1] != '>' && at[1] != '|') || at[4] != '\'') return SHS_UNSUPPORTED_NPY;
+    f->big_endian = at[1] == '>', f->kind = at[2], f->size = at[3] - '0';
+    if (f->kind == 'b' && f->size == 1) f->kind = 'u';
+    if (!shs__npy_complete(f) || (at[1] == '|' && f->size > 1)) return SHS_UNSUPPORTED_NPY;
+    *text = at + 5;
+    shs__npy_next(text, "");
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__npy_parse_shape(const char **text, shs_npy *f) {
+    uint64_t shape[2] = {1, 1};
+    int count = 0, comma = 1;
+    if (!shs__npy_next(text, "(")) return SHS_DAMAGED_NPY;
+    while (comma && **text >= '0' && **text <= '9') {
+        if (count == 2) return SHS_UNSUPPORTED_NPY;
+        for (shape[count] = 0; **text >= '0' && **text <= '9'; ++*text) {
+            if (shape[count] > UINT64_MAX / 100) return SHS_DAMAGED_NPY;
+            shape[count] = 10 * shape[count] + (uint64_t)(**text - '0');
+        }
+        if (**text == 'L') ++*text; /* Python 2 wrote long integers so */
+        shs__npy_next(text, "");
+        comma = shs__npy_next(text, ","), count++;
+    }
+    if (!shs__npy_next(text, ")") || (count == 1 && !comma)) return SHS_DAMAGED_NPY;
+    f->dimensions = count == 2 ? 2 : 1, f->rows = shape[0], f->columns = shape[1];
+    return SHS_OK;
+}
+
+/* The dictionary: its three keys, each once, in any order. */
+SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
+    int seen = 0;
+    if (!shs__npy_next(&at, "{")) return SHS_DAMAGED_NPY;
+    while (!shs__npy_next(&at, "}")) {
+        shs_status status = SHS_OK;
+        int key = shs__npy_next(&at, "'descr'")           ? 1
+                  : shs__npy_next(&at, "'fortran_order'") ? 2
+                  : shs__npy_next(&at, "'shape'")         ? 4
+                                                          : 0;
+        if (!key || (seen & key) || !shs__npy_next(&at, ":")) return SHS_DAMAGED_NPY;
+        seen |= key;
+        if (key == 1) status = shs__npy_parse_type(&at, f);
+        else if (key == 4) status = shs__npy_parse_shape(&at, f);
+        else if (!(f->fortran_order = shs__npy_next(&at, "True")) && !shs__npy_next(&at, "False")) status = SHS_DAMAGED_NPY;
+        if (status != SHS_OK) return status;
+        if (!shs__npy_next(&at, ",") && *at != '}') return SHS_DAMAGED_NPY;
+    }
+    return seen == 7 && !*at && shs__npy_complete(f) ? SHS_OK : SHS_DAMAGED_NPY;
+}
+
+SHS__PUBLIC shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
+    unsigned char head[8];
+    char text[SHS__NPY_TEXT + 1], blank;
+    uint64_t length, i, begin;
+    int bytes;
+    shs_npy f = SHS_ZERO;
+    shs_status status;
+    if (!npy || !read_fn) return SHS_BAD_NPY;
+    if (read_fn(user, head, 8)) return SHS_READ_FAILED;
+    if (memcmp(head, "\x93NUMPY", 6) != 0) return SHS_FOREIGN_NPY;
+    if (head[6] < 1 || head[6] > 3 || head[7] != 0) return SHS_UNSUPPORTED_NPY;
+    bytes = head[6] == 1 ? 2 : 4;
+    if (read_fn(user, head, (size_t)bytes)) return SHS_READ_FAILED;
+    length = shs__get_bytes(head, bytes);
+    begin = length > SHS__NPY_TEXT ? (uint64_t)SHS__NPY_TEXT : length;
+    if (read_fn(user, text, (size_t)begin)) return SHS_READ_FAILED;
+    text[begin] = 0;
+    for (i = begin; i < length; i++) { /* more than our three keys can say is filled up, or records */
+        if (read_fn(user, &blank, 1)) return SHS_READ_FAILED;
+        if (blank != ' ' && blank != '\n') return SHS_UNSUPPORTED_NPY;
+    }
+    for (i = 0; i < begin; i++) {
+        if (text[i] == '"') text[i] = '\'';
+        if (text[i] == 0) return SHS_DAMAGED_NPY;
+    }
+    status = shs__npy_parse(text, &f);
+    if (status == SHS_OK) *npy = f;
+    return status;
+}
+
+/* The next place in A of a walk through the file's order. */
+typedef struct shs__npy_walk {
+    size_t inner, outer, length, inner_step, outer_step, left;
+} shs__npy_walk;
+
+SHS__PRIVATE shs_status shs__npy_walk_of(const shs_npy *npy, const void *A, size_t lda, shs_npy *f, shs__npy_walk *w) {
+    if (!npy) return SHS_BAD_NPY;
+    *f = *npy;
+    if (!shs__npy_complete(f)) return SHS_BAD_NPY;
+    if (f->rows * f->columns > SIZE_MAX / 8) return SHS_TOO_LARGE;
+    if (!A && f->rows * f->columns > 0) return SHS_BAD_A;
+    if (lda < f->rows) return SHS_BAD_LDA;
+    w->inner = w->outer = 0, w->left = (size_t)(f->rows * f->columns);
+    w->length = (size_t)(f->fortran_order ? f->rows : f->columns);
+    w->inner_step = f->fortran_order ? 1 : lda, w->outer_step = f->fortran_order ? lda : 1;
+    return SHS_OK;
+}
+
+SHS__PRIVATE size_t shs__npy_walk_next(shs__npy_walk *w) {
+    size_t at = w->inner * w->inner_step + w->outer * w->outer_step;
+    if (++w->inner == w->length) w->inner = 0, w->outer++;
+    w->left--;
+    return at;
+}
+
+/* To the other byte order. */
+SHS__PRIVATE void shs__npy_swap(unsigned char *v, size_t size) {
+    size_t b;
+    for (b = 0; b < size / 2; b++) {
+        unsigned char other = v[b];
+        v[b] = v[size - 1 - b], v[size - 1 - b] = other;
+    }
+}
+
+SHS__PRIVATE int shs__npy_host_is_big(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+SHS__PUBLIC shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
+                                            int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
+    static const char kinds[SHS_TYPE_COUNT + 1] = "fuiuiuff";
+    unsigned char bytes[SHS__NPY_BUFFER];
+    size_t size = shs_type_size(type), step, i;
+    shs_npy f;
+    shs__npy_walk w;
+    shs_status status = shs__npy_walk_of(npy, A, lda, &f, &w);
+    if (status != SHS_OK) return status;
+    if (!write_fn || size != (size_t)f.size || kinds[type] != f.kind) return SHS_BAD_NPY;
+    while (w.left > 0) {
+        step = shs__zmin(w.left, sizeof bytes / size);
+        for (i = 0; i < step; i++) {
+            memcpy(bytes + i * size, (const unsigned char *)A + shs__npy_walk_next(&w) * size, size);
+            if ((f.big_endian != 0) != shs__npy_host_is_big()) shs__npy_swap(bytes + i * size, size);
+        }
+        if (write_fn(user, bytes, step * size)) return SHS_WRITE_FAILED;
+    }
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
+                                    int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
+    shs_npy f = SHS_ZERO;
+    shs_status status;
+    if (p < 1) return SHS_BAD_P;
+    if (!A && n) return SHS_BAD_A;
+    if (lda < p) return SHS_BAD_LDA;
+    f.rows = (uint64_t)p, f.columns = n, f.fortran_order = 1, f.kind = 'f', f.size = (int)sizeof *A;
+    status = shs_npy_write_header(&f, write_fn, user);
+    return status == SHS_OK ? shs_npy_write_values(&f, SHS_TYPE_REAL, A, (size_t)lda, write_fn, user) : status;
+}
+
+/* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
+SHS__PRIVATE float shs__half_value(uint32_t half) {
+    uint32_t bits = (half & 0x8000) << 16 | (half & 0x3ff) << 13, exponent = half >> 10 & 31;
+    float x, unit = 5.9604644775390625e-8f; /* 2^-24, the least above 0 */
+    if (exponent == 0) return (half & 0x8000 ? -unit : unit) * (float)(half & 0x3ff);
+    bits |= (exponent == 31 ? 255 : exponent + 112) << 23;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* One number, from its bits: as it is, and whether it is an integer that int holds. */
+SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, int *whole) {
+    uint64_t sign = UINT64_C(1) << (8 * f->size - 1);
+    uint32_t word = (uint32_t)bits;
+    float narrow;
+    if (f->kind != 'f') {
+        int negative = f->kind == 'i' && (bits & sign) != 0;
+        if (negative) bits = sign - (bits ^ sign); /* the magnitude */
+        *x = negative ? -(shs_wide)bits : (shs_wide)bits;
+        if (bits > (uint64_t)INT_MAX + (uint64_t)negative) return 0;
+        *whole = negative ? -(int)(bits - 1) - 1 : (int)bits;
+        return 1;
+    }
+    if (f->size == 8) (void)shs__f64_of_bits(bits, x);
+    else if (f->size == 4) memcpy(&narrow, &word, sizeof narrow), *x = (shs_wide)narrow;
+    else *x = (shs_wide)shs__half_value(word);
+    return 0;
+}
+
+SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
+                                           int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
+    unsigned char bytes[SHS__NPY_BUFFER], *v, *to;
+    size_t out = shs_type_size(type), size, step, i;
+    shs_npy f;
+    shs__npy_walk w;
+    shs_wide x = 0;
+    int whole = 0, fits;
+    shs_status status = shs__npy_walk_of(npy, A, lda, &f, &w);
+    if (status != SHS_OK) return status;
+    if (!read_fn || (type != SHS_TYPE_REAL && type != SHS_TYPE_F32 && type != SHS_TYPE_F64 && type != SHS_TYPE_I32))
+        return SHS_BAD_NPY;
+    if (type == SHS_TYPE_I32 && f.kind == 'f') return SHS_UNSUPPORTED_NPY;
+    for (size = (size_t)f.size; w.left > 0;) {
+        step = shs__zmin(w.left, sizeof bytes / size);
+        if (read_fn(user, bytes, step * size)) return SHS_READ_FAILED;
+        for (v = bytes, i = 0; i < step; i++, v += size) {
+            if (f.big_endian) shs__npy_swap(v, size);
+            fits = shs__npy_number(&f, shs__get_bytes(v, f.size), &x, &whole);
+            to = (unsigned char *)A + shs__npy_walk_next(&w) * out;
+            if (type == SHS_TYPE_I32) {
+                if (!fits) return SHS_DAMAGED_NPY;
+                memcpy(to, &whole, out);
+            } else if (out == 4) {
+                float narrow = (float)x;
+                memcpy(to, &narrow, out);
+            } else {
+                uint64_t bits = shs__f64_bits(x);
+                memcpy(to, &bits, out);
+            }
+        }
+    }
+    return SHS_OK;
+}
+
+#ifdef SHS__SPARSE
+/* Rows of a file are columns here: signal after signal. */
+SHS__PRIVATE shs_npy shs__npy_columns(char kind, size_t size, size_t rows, size_t columns) {
+    shs_npy f = SHS_ZERO;
+    f.kind = kind, f.size = (int)size, f.rows = rows, f.columns = columns, f.fortran_order = 1;
+    return f;
+}
+
+/* The same numbers as numpy shall see them, and back. */
+SHS__PRIVATE shs_npy shs__npy_transposed(shs_npy f) {
+    uint64_t rows = f.rows;
+    f.rows = f.columns, f.columns = rows, f.fortran_order = !f.fortran_order;
+    return f;
+}
+
+SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                          void *used, void *atoms, void *coefs) {
+    void *users[3];
+    const void *values[3];
+    int i;
+    shs_status status = SHS_OK;
+    if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
+    if (!write_fn) return SHS_BAD_NPY;
+    users[0] = used, users[1] = atoms, users[2] = coefs;
+    values[0] = codes->used, values[1] = codes->atoms, values[2] = codes->coefs;
+    for (i = 0; i < 3 && status == SHS_OK; i++) {
+        size_t rows = i == 0 ? 1 : (size_t)codes->stride;
+        shs_npy f = shs__npy_columns(i == 2 ? 'f' : 'i', i == 2 ? sizeof(shs_real) : sizeof(int), rows, codes->m);
+        shs_npy seen = shs__npy_transposed(f);
+        seen.dimensions = i == 0 ? 1 : 2;
+        status = shs_npy_write_header(&seen, write_fn, users[i]);
+        if (status == SHS_OK)
+            status = shs_npy_write_values(&f, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], rows, write_fn, users[i]);
+    }
+    return status;
+}
+
+SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                          void *used, void *atoms, void *coefs, shs_codes *codes) {
+    void *users[3], *values[3];
+    shs_npy f[3];
+    shs_codes got = SHS_ZERO;
+    int i;
+    shs_status status = shs__ctx_check(ctx);
+    if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    if (!codes) return SHS_BAD_CODES;
+    users[0] = used, users[1] = atoms, users[2] = coefs;
+    for (i = 0; i < 3; i++) {
+        status = shs_npy_read_header(&f[i], read_fn, users[i]);
+        if (status != SHS_OK) return status;
+    }
+    if (f[0].columns != 1 || f[1].rows != f[0].rows || f[2].rows != f[0].rows || f[1].columns != f[2].columns ||
+        f[1].columns > INT_MAX || f[0].rows < 1 || f[1].columns < 1)
+        return SHS_DAMAGED_NPY;
+    if (f[0].rows > SIZE_MAX / 8) return SHS_TOO_LARGE;
+    status = shs_codes_create(ctx, (size_t)f[0].rows, (int)f[1].columns, &got);
+    values[0] = got.used, values[1] = got.atoms, values[2] = got.coefs;
+    for (i = 0; i < 3 && status == SHS_OK; i++) {
+        shs_npy columns = shs__npy_transposed(f[i]);
+        columns.dimensions = 2;
+        status = shs_npy_read_values(&columns, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], (size_t)columns.rows, read_fn,
+                                     users[i]);
+    }
+    if (status == SHS_OK &&
+        (shs__codes_outside(&got, got.m, n) || !shs__finite_columns(got.stride, got.m, got.coefs, got.stride)))
+        status = SHS_DAMAGED_NPY;
+    if (status == SHS_OK) *codes = got;
+    else shs_codes_free(ctx, &got);
+    return status;
+}
+#endif /* SHS__SPARSE */
+
+#endif /* SPARSEHS_NO_FILES */
+
+#endif /* SHS__ALL_PARTS */
 #endif /* SHS__REMAINDER */
 
 /* LICENCE: take whichever you prefer.

@@ -483,7 +483,8 @@ check "denoise by --snr" good denoise scene.hdr same.hdr --bbl --snr 10 --mnf
 good synthesise dark.hdr --noise 0.01 --samples 50 --lines 40 --seed 9
 check "noise from a dark cube" good mnf scene.hdr n.hdr --bbl --components 4 --noise-from dark.hdr
 printf '2,0\n0,8\n' >two.csv; printf '1,2\n3,4\n' >skewed.csv; printf '1,2,3\n' >three.csv; printf '1,x\n' >word.csv; printf '0 0\n0 0\n' >none.csv
-printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\020\000{"descr": "<i4"}' >whole.npy; : >void.csv
+printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\071\000{"descr": "<i4", "fortran_order": False, "shape": (1, 1)}\000\000\000\000' >whole.npy
+printf '\223NUMPY\001\000\020\000{"descr": "<f4"}' >half.npy; : >void.csv
 check "a covariance in a table" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance two.csv
 fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
 fails "noise twice" 2 "--noise-covariance: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise-covariance two.csv
@@ -505,6 +506,7 @@ fails "not symmetric" 1 "skewed.csv: --noise-covariance: row 1, column 2" mnf sc
 fails "no noise at all" 1 "components: more than" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance none.csv
 fails "a .npy cut short" 1 "short.npy: --noise-covariance: it is truncated" mnf scene.hdr bad.hdr --noise-covariance short.npy
 fails "a .npy of integers" 1 "whole.npy: descr: not of floats" mnf scene.hdr bad.hdr --noise-covariance whole.npy
+fails "a .npy without a shape" 1 "half.npy: --noise-covariance: npy: its header" mnf scene.hdr bad.hdr --noise-covariance half.npy
 fails "a covariance that is nowhere" 1 "nowhere.csv: cannot read it" mnf scene.hdr bad.hdr --noise-covariance nowhere.csv
 
 echo "== missing pixels"

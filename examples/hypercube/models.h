@@ -48,18 +48,17 @@ static char *matrix_file(const char *prefix, const char *name) {
     return file;
 }
 
-/* In numpy's format 1.0. */
+static int write_piece(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
+
 static void write_matrix(const char *prefix, const named_matrix *m) {
-    char *name = matrix_file(prefix, m->name), text[118];
+    char *name = matrix_file(prefix, m->name);
     FILE *file = open_for_writing(name);
-    char shape[40];
-    if (m->columns == 1) sprintf(shape, "(%d,)", m->rows);
-    else sprintf(shape, "(%d, %d)", m->rows, m->columns);
-    sprintf(text, "{'descr': '%cf%d', 'fortran_order': True, 'shape': %s, }", host_byte_order() ? '>' : '<',
-            (int)sizeof(shs_wide), shape);
-    fwrite("\x93NUMPY\1\0", 1, 8, file);
-    fprintf(file, "%c%c%-117s\n", 118, 0, text);
-    fwrite(m->values, sizeof(shs_wide), (size_t)m->rows * (size_t)m->columns, file);
+    shs_npy npy = SHS_ZERO;
+    npy.kind = 'f', npy.size = (int)sizeof(shs_wide), npy.fortran_order = 1, npy.dimensions = m->columns == 1 ? 1 : 2;
+    npy.rows = (uint64_t)m->rows, npy.columns = (uint64_t)m->columns;
+    if (shs_npy_write_header(&npy, write_piece, file) == SHS_OK) /* close_written asks whether all was written */
+        (void)shs_npy_write_values(&npy, sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32, m->values, (size_t)m->rows,
+                                   write_piece, file);
     close_written(file, name);
     free(name);
 }
@@ -105,7 +104,6 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
-static int write_piece(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
 static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
 /* All that is asked for of what was fitted: model, arrays, table, page. */

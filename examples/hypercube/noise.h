@@ -35,48 +35,23 @@ static void noise_of_dark(job *j, const char *name) {
 
 /* ---- a matrix in a file ------------------------------------------------------------------------------------------- */
 
-/* What stands behind a key of a .npy header, quotes and brackets skipped; NULL: the key is not there. */
-static const char *npy_key(const char *text, const char *key) {
-    const char *at = strstr(text, key);
-    return at ? at + strlen(key) + strspn(at + strlen(key), "' :(") : NULL;
-}
+static int read_noise_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
-/* numpy's format 1.0 to 3.0, of floats in either order of bytes; returns n of n x n. */
+/* Of floats in either order of bytes; returns n of n x n. */
 static int read_npy(FILE *file, const char *name, double **values) {
-    unsigned char head[12];
-    char *text;
-    const char *key;
-    size_t length, i, count;
-    long rows, columns;
-    char *end;
-    int swap;
-    shs_type type;
-    if (fread(head, 1, 8, file) != 8 || head[6] < 1 || head[6] > 3)
-        fail(EXIT_ERROR, "%s: --noise-covariance: no .npy file of version 1 to 3", name);
-    length = head[6] == 1 ? 2 : 4;
-    if (fread(head + 8, 1, length, file) != length) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
-    length = (size_t)head[8] + 256 * (size_t)head[9];
-    text = ALLOCATE(char, length + 1);
-    if (fread(text, 1, length, file) != length) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
-    key = npy_key(text, "'descr'");
-    if (!key || (*key != '<' && *key != '>') || key[1] != 'f' || (key[2] != '8' && key[2] != '4'))
+    shs_npy npy = SHS_ZERO;
+    shs_status status = shs_npy_read_header(&npy, read_noise_piece, file);
+    if (status == SHS_OK && (npy.kind != 'f' || npy.size < 4))
         fail(EXIT_ERROR, "%s: descr: not of floats of 4 or 8 bytes", name);
-    type = key[2] == '8' ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    swap = (*key == '>') != host_byte_order();
-    key = npy_key(text, "'shape'");
-    rows = key ? strtol(key, &end, 10) : 0;
-    columns = key && *end == ',' ? strtol(end + 1, &end, 10) : 0;
-    if (rows < 1 || rows != columns || rows > 65535 || *end != ')') fail(EXIT_ERROR, "%s: shape: not n x n", name);
-    count = (size_t)rows * (size_t)rows;
-    *values = ALLOCATE(double, count);
-    for (i = 0; i < count; i++) {
-        unsigned char bytes[8];
-        size_t size = shs_type_size(type);
-        if (fread(bytes, 1, size, file) != size) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
-        (*values)[i] = get_value(bytes, 0, type, swap);
+    if (status == SHS_OK && (npy.rows < 1 || npy.rows != npy.columns || npy.rows > 65535))
+        fail(EXIT_ERROR, "%s: shape: not n x n", name);
+    if (status == SHS_OK) {
+        *values = ALLOCATE(double, (size_t)npy.rows *(size_t)npy.rows);
+        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, (size_t)npy.rows, read_noise_piece, file);
     }
-    free(text);
-    return (int)rows;
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
+    if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-covariance: %s", name, shs_status_text(status));
+    return (int)npy.rows;
 }
 
 /* Numbers, apart by commas or blanks, as many as there are lines in each; returns n. */

@@ -51,8 +51,6 @@ static void remove_parts(void) {
 /* The first rank makes them under other names, with their headers; then all open them. */
 static void create_outputs(const char *prefix, uint64_t signals, int stride) {
     static const char *const ends[] = {"_used.npy", "_atoms.npy", "_coefs.npy"};
-    const char *types[] = {"i4", "i4", sizeof(shs_real) == 8 ? "f8" : "f4"};
-    char header[NPY_HEADER + 1];
     int i;
     for (i = 0; i < OUTPUTS; i++) {
         outputs[i].name = joined(prefix, ends[i]);
@@ -66,7 +64,8 @@ static void create_outputs(const char *prefix, uint64_t signals, int stride) {
         if (world.rank == 0) {
             FILE *file = open_for_writing(part);
             outputs[i].part = part;
-            fwrite(header, 1, npy_header(header, types[i], signals, i == USED ? 0 : stride), file);
+            npy_header(file, i == COEFS ? 'f' : 'i', i == COEFS ? sizeof(shs_real) : sizeof(int32_t), signals,
+                       i == USED ? 0 : stride);
             close_written(file, part);
         }
         outputs[i].part = part;

@@ -37,9 +37,9 @@ static const option options[] = {
 
 /* The first rank writes what all ranks have. Another name first, so that a file of this name is whole. */
 static void write_atoms(const char *name, int p, int n, const shs_real *D) {
-    char header[NPY_HEADER + 1], *part = joined(name, ".part");
+    char *part = joined(name, ".part");
     FILE *file = open_for_writing(part);
-    fwrite(header, 1, npy_header(header, sizeof *D == 8 ? "f8" : "f4", (uint64_t)n, p), file);
+    npy_header(file, 'f', sizeof *D, (uint64_t)n, p);
     fwrite(D, sizeof *D, (size_t)p * (size_t)n, file);
     close_written(file, part);
     if (rank_fault("finish") || rename(part, name)) {

@@ -254,6 +254,37 @@ static void patches(const shs_context *ctx) {
 }
 #endif
 
+#if !defined(SPARSEHS_NO_FILES) && !defined(SPARSEHS_ONLY_CODING)
+static unsigned char npy_file[200];
+static size_t npy_size, npy_at;
+
+static int write_npy(void *user, const void *bytes, size_t count) {
+    (void)user;
+    if (count > sizeof npy_file - npy_size) return 1;
+    memcpy(npy_file + npy_size, bytes, count);
+    npy_size += count;
+    return 0;
+}
+
+static int read_npy(void *user, void *bytes, size_t count) {
+    (void)user;
+    if (count > npy_size - npy_at) return 1;
+    memcpy(bytes, npy_file + npy_at, count);
+    npy_at += count;
+    return 0;
+}
+
+static void files(void) {
+    const shs_real A[6] = {1, 2, 3, 4, 5, (shs_real)6.5f};
+    shs_real back[6];
+    shs_npy npy = SHS_ZERO;
+    expect_ok(shs_npy_save(2, 3, A, 2, write_npy, NULL), "files: saved");
+    expect_ok(shs_npy_read_header(&npy, read_npy, NULL), "files: a header");
+    expect_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, back, 2, read_npy, NULL), "files: its numbers");
+    expect(npy_size == 128 + sizeof A && npy_at == npy_size && !memcmp(A, back, sizeof A), "files: as it was");
+}
+#endif
+
 #ifndef SPARSEHS_NO_CUBES
 /* Three bands mixed of a square wave and a saw tooth that are independent. */
 enum { SAMPLES = 63, LINES = 64, BANDS = 3 };
@@ -406,6 +437,9 @@ int main(void) {
 #endif
 #ifndef SPARSEHS_NO_CUBES
     cubes(ctx);
+#endif
+#ifndef SPARSEHS_NO_FILES
+    files();
 #endif
 #endif
 #ifdef COUNTING_ALLOCATOR
