@@ -470,6 +470,18 @@ for n in right lower diagonal mean; do
     check "its covariance, given: runs" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance n_noise.npy --type f64
     check "its covariance, given: the same" cmp same.img n.img
 done
+if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+    # The last one, as numpy itself writes it in the other orders of bytes and of axes, and in other versions of the format.
+    python3 -c '
+import numpy
+a = numpy.load("n_noise.npy"); numpy.save("big.npy", a.astype(">f8")); numpy.save("rows.npy", numpy.ascontiguousarray(a))
+for v in 2, 3:
+    with open("version%d.npy" % v, "wb") as f: numpy.lib.format.write_array(f, a, version=(v, 0))'
+    for n in big rows version2 version3; do
+        check "numpy's own file, $n: is read" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance $n.npy --type f64
+        check "numpy's own file, $n: the same" cmp same.img n.img
+    done
+fi
 check "noise of right neighbours is the default" good mnf scene.hdr same.hdr --bbl --components 4 --type f64
 check "noise of right neighbours, named" run mnf scene.hdr n.hdr --bbl --components 4 --noise right --type f64
 check "noise of right neighbours is the default: the same" cmp same.img n.img
