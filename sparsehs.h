@@ -2593,11 +2593,11 @@ SHS__PRIVATE uint64_t shs__get_bytes(const unsigned char *from, int bytes) {
    for it becomes 0, and what is too large becomes infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
-    uint32_t bits;
+    uint32_t bits, exponent;
     memcpy(&bits, &x, sizeof bits);
-    uint64_t exponent = bits >> 23 & 255;
+    exponent = bits >> 23 & 255;
     if (exponent == 0) return (uint64_t)(bits >> 31) << 63;
-    return (uint64_t)(bits >> 31) << 63 | (exponent == 255 ? 2047 : exponent + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+    return (uint64_t)(bits >> 31) << 63 | (uint64_t)(exponent == 255 ? 2047 : exponent + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
 }
 
 SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
@@ -18311,6 +18311,7 @@ SHS__PRIVATE unsigned char *shs__npy_decimal(unsigned char *to, uint64_t x) {
 
 SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
                                             void *user) {
+    static const unsigned char begin[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, SHS__NPY_HEAD - 10, 0};
     unsigned char head[SHS__NPY_HEAD], *to;
     char type[4] = "<f4";
     shs_npy f;
@@ -18318,7 +18319,7 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     f = *npy;
     if (!shs__npy_complete(&f)) return SHS_BAD_NPY;
     memset(head, ' ', sizeof head);
-    memcpy(head, "\x93NUMPY\1\0\166\0", 10); /* 118 bytes follow */
+    memcpy(head, begin, sizeof begin);
     type[0] = f.size == 1 ? '|' : f.big_endian ? '>' : '<', type[1] = f.kind, type[2] = (char)('0' + f.size);
     to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
     to = shs__npy_text(to, f.fortran_order ? "', 'fortran_order': True, 'shape': (" : "', 'fortran_order': False, 'shape': (");
