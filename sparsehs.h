@@ -2597,7 +2597,8 @@ SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     memcpy(&bits, &x, sizeof bits);
     exponent = bits >> 23 & 255;
     if (exponent == 0) return (uint64_t)(bits >> 31) << 63;
-    return (uint64_t)(bits >> 31) << 63 | (uint64_t)(exponent == 255 ? 2047 : exponent + 896) << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+    return (uint64_t)(bits >> 31) << 63 | (uint64_t)(exponent == 255 ? 2047 : exponent + 896) << 52 |
+           (uint64_t)(bits & 0x7fffff) << 29;
 }
 
 SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
