@@ -38,7 +38,7 @@
 #define COVARIANCE(kind, size)                                                                                         \
     .open = open_covariance, .bands = BANDS_B, .type = kind, .interleave = SHS_INTERLEAVE_BIP, .n = BANDS_B,                      \
     .m = LINES * SAMPLES_B, .flops = SYRK_FLOPS(BANDS_B, PIXELS_B), .bytes = PIXELS_B * BANDS_B * (size)
-#define ON_READY_FLOATS .peer = "OpenBLAS ssyrk, floats", .open_peer = open_openblas_syrk, .peer_value = 0.125
+#define ON_READY_FLOATS .peer = "OpenBLAS ssyrk, floats", .open_peer = open_openblas_syrk
 #define OMP(P, N, S, M)                                                                                                \
     .figure = SIGNALS, .open = open_omp, .p = P, .n = N, .s = S, .m = M, .flops = OMP_FLOPS(P, N, S) * (M),            \
     .bytes = 4.0 * (M) * ((P) + 2 * (S))
@@ -46,6 +46,10 @@
     .open = open_ksvd, .p = P, .n = N, .s = S, .m = M, .group = G,                                                     \
     .flops = (OMP_FLOPS(P, N, S) + UPDATE_FLOPS(P, S)) * (M)
 #define GEMM(N) .figure = GFLOPS, .open = open_gemm, .n = N, .flops = GEMM_FLOPS(N)
+#define SMALL_GEMM(M, N, K)                                                                                            \
+    .figure = GFLOPS, .open = open_gemm, .m = M, .n = N, .p = K, .s = TIMES(M, N, K),                                  \
+    .flops = 2.0 * (M) * (N) * (K) * TIMES(M, N, K), OPENBLAS("sgemm", open_openblas_gemm)
+#define TIMES(M, N, K) (1 + 4000000 / ((M) * (N) * (K)))
 #define SYRK(N, M)                                                                                                     \
     .figure = GFLOPS, .open = open_syrk, .n = N, .m = M, .flops = SYRK_FLOPS(N, M), .bytes = 4.0 * (N) * (M)
 #define EIGH(N) .open = open_eigh, .n = N, .flops = EIGH_FLOPS(N), .wide = 1
@@ -86,10 +90,19 @@
 #define NOT_RUN(name, value) .peer = name " (not run here)", .peer_value = value
 
 static const bench_case cases[] = {
-    {.name = "sgemm_1440", GEMM(1440), OPENBLAS("sgemm", open_openblas_gemm), .peer_value = 127},
+    {.name = "sgemm_1440", GEMM(1440), OPENBLAS("sgemm", open_openblas_gemm), .peer_value = 220},
+    {.name = "small_sgemm_8", SMALL_GEMM(8, 8, 8)},
+    {.name = "small_sgemm_16", SMALL_GEMM(16, 16, 16)},
+    {.name = "small_sgemm_33", SMALL_GEMM(33, 33, 33)},
+    {.name = "small_sgemm_64", SMALL_GEMM(64, 64, 64)},
+    {.name = "small_sgemm_100", SMALL_GEMM(100, 100, 100)},
+    {.name = "small_sgemm_160", SMALL_GEMM(160, 160, 160)},
+    {.name = "small_sgemm_256x256x8", SMALL_GEMM(256, 256, 8)},
+    {.name = "small_sgemm_8x256x256", SMALL_GEMM(8, 256, 256)},
+    {.name = "sgemm_512", GEMM(512), OPENBLAS("sgemm", open_openblas_gemm)},
     {.name = "sgemm_1440_O2", GEMM(1440), PLAIN_O2(open_gemm)},
     {.name = "dgemm_1440", GEMM(1440), .wide = 1, .build = "double", OPENBLAS("dgemm", open_openblas_gemm)},
-    {.name = "ssyrk_224x262144", SYRK(224, 262144), OPENBLAS("ssyrk", open_openblas_syrk), .peer_value = 105.7},
+    {.name = "ssyrk_224x262144", SYRK(224, 262144), OPENBLAS("ssyrk", open_openblas_syrk)},
     {.name = "covariance_u8", COVARIANCE(SHS_TYPE_U8, 1), ON_READY_FLOATS},
     {.name = "covariance_u8_O2", COVARIANCE(SHS_TYPE_U8, 1), PLAIN_O2(open_covariance)},
     {.name = "covariance_i16", COVARIANCE(SHS_TYPE_I16, 2), ON_READY_FLOATS},
@@ -144,10 +157,12 @@ typedef struct target {
 } target;
 
 static const target targets[] = {
-    {"sgemm_1440", "85 % of peak and 1.5 x OpenBLAS", 1.5, 0.85, 0},
+    {"sgemm_1440", "85 % of peak and 1.03 x OpenBLAS", 1.03, 0.85, 0},
+    {"sgemm_512", "1.03 x OpenBLAS", 1.03, 0, 0},
+    {"small_sgemm_*", "as OpenBLAS", 1, 0, 0},
     {"sgemm_1440_O2", "plain -O2: 95 % of -O3 -march=native", 0.95, 0, 0},
     {"dgemm_1440", "85 % of peak", 0, 0.85, 0},
-    {"ssyrk_224x262144", "1.4 x OpenBLAS", 1.4, 0, 0},
+    {"ssyrk_224x262144", "1.15 x OpenBLAS", 1.15, 0, 0},
     {"covariance_u8", "3 x OpenBLAS ssyrk on ready floats", 3, 0, 0},
     {"omp_64x256_s6", "1.5 M signals/s and 2.5 x SPAMS", 2.5, 0, 1.5e6},
     {"omp_256x1024_s32", "2 x SPAMS", 2, 0, 0},
@@ -477,6 +492,10 @@ int main(int argc, char **argv) {
     int runs = RUNS, k;
     signal(SIGPIPE, SIG_IGN);               /* a peer may end early */
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* within this program; the Python peers set their own */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    /* Of processors with AVX-512 whose maker it does not know it takes kernels of half the speed. */
+    if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+#endif
     for (k = 1; k < argc && argv[k][0] == '-'; k++) {
         if (!strcmp(argv[k], "--quick")) runs = 1;
         else if (!strcmp(argv[k], "--one-thread")) one_thread = 1;
