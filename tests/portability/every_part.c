@@ -275,13 +275,13 @@ static int read_npy(void *user, void *bytes, size_t count) {
 }
 
 static void files(void) {
-    const shs_real A[6] = {1, 2, 3, 4, 5, (shs_real)6.5f};
+    const shs_real given[6] = {1, 2, 3, 4, 5, (shs_real)6.5f};
     shs_real back[6];
     shs_npy npy = SHS_ZERO;
-    expect_ok(shs_npy_save(2, 3, A, 2, write_npy, NULL), "files: saved");
+    expect_ok(shs_npy_save(2, 3, given, 2, write_npy, NULL), "files: saved");
     expect_ok(shs_npy_read_header(&npy, read_npy, NULL), "files: a header");
     expect_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, back, 2, read_npy, NULL), "files: its numbers");
-    expect(npy_size == 128 + sizeof A && npy_at == npy_size && !memcmp(A, back, sizeof A), "files: as it was");
+    expect(npy_size == 128 + sizeof given && npy_at == npy_size && !memcmp(given, back, sizeof given), "files: as it was");
 }
 #endif
 
