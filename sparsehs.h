@@ -8349,7 +8349,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
-        w->B = direct || nonnegative ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
+        w->B = nonnegative || direct ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
         w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;

@@ -60,10 +60,11 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
 
 /* What the ranks must see alike: the header, the file's size and its two ends. */
 static uint64_t imprint_of(cube_file *f) {
-    unsigned char ends[2][4096] = {{0}, {0}};
+    static unsigned char ends[2][4096]; /* too large for a small stack */
     uint64_t size = file_size(f->file, f->data_name), print = imprint(0, &size, sizeof size);
     size_t count = size < sizeof ends[0] ? (size_t)size : sizeof ends[0];
     int i;
+    memset(ends, 0, sizeof ends);
     for (i = 0; i < 2; i++)
         if (seek_to(f->file, i ? size - count : 0) || fread(ends[i], 1, count, f->file) != count)
             fail(EXIT_ERROR, "%s: reading it failed: %s", f->data_name, strerror(errno));
