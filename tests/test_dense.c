@@ -904,11 +904,11 @@ static void workspace_queries_are_exact(void **state) {
     free(A), free(T), free(C), free(expected);
 }
 
-/* Nothing is asked of the allocator where there is nothing to do. */
+/* Nothing is asked of the allocator where there is nothing to do, and where little is. */
 static void empty_products_need_no_memory(void **state) {
     shs_context ctx = SHS_ZERO;
     shs_arena arena;
-    shs_real C[4] = {1, 2, 3, 4};
+    shs_real C[4] = {1, 2, 3, 4}, D[4];
     (void)state;
     shs_arena_init(&arena, NULL, 0);
     shs_arena_attach(&arena, &ctx);
@@ -917,7 +917,10 @@ static void empty_products_need_no_memory(void **state) {
     assert_true(C[0] == 4 && C[3] == 16);
     assert_ok(shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, 2, 0, 1, NULL, 2, 2, C, 2));
     assert_true(C[0] == 8 && C[1] == 16 && C[2] == 12 && C[3] == 32);
-    assert_status(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 2, 1, C, 2, C, 2, 0, C, 2), SHS_NO_MEMORY);
+    assert_status(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 2, 2, C, 2, C, 2, 0, D, 2), SHS_NO_MEMORY); /* it packs */
+    ctx.threads = 1;
+    assert_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, 2, 2, 2, 1, C, 2, C, 2, 0, D, 2));
+    assert_true(D[0] == 64 + 12 * 16 && D[1] == 16 * 8 + 32 * 16 && D[2] == 8 * 12 + 12 * 32 && D[3] == 16 * 12 + 32 * 32);
     assert_true(shs_gemm_workspace(&ctx, 0, 0, 0) < 65536);
 }
 
