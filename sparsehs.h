@@ -678,8 +678,10 @@ typedef enum shs_gram_mode {
 } shs_gram_mode;
 
 /* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
-   the atoms chosen. X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram
-   matrix 2 n p). Each has a score under KERNELS, and a block in omp.cl. */
+   the atoms chosen. OLS seeks atoms of small d: where many of a dictionary's nearly depend on a few, its residual errs by
+   eps |y|^2 / min d^2, in float up to all of |y|^2, as atoms are chosen down to d^2 = 1e-5 G_jj (1e-12 in double).
+   X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram matrix 2 n p).
+   Each has a score under KERNELS, and a block in omp.cl. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
     X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */                                                   \
     X(OLS, 1) /* the largest |alpha| / d: order-recursive matching pursuit, orthogonal least squares */

@@ -61,13 +61,22 @@ static double residual2(const problem *q, const shs_omp_options *o, int signal, 
 
 static void check_codes(const problem *q, const shs_omp_options *o, const shs_codes *codes, const shs_real *errors2) {
     int i, most = codes->stride;
+    size_t group = 0;
+    double group_before = 0, group_after = 0;
     for (i = 0; i < q->m; i++) {
         const int *atoms = codes->atoms + (size_t)i * (size_t)codes->stride;
         const shs_real *coefs = codes->coefs + (size_t)i * (size_t)codes->stride;
         check_signal(q->n, codes->used[i], most, within_reach(q), atoms, coefs);
         if (tame(&q->of_D) && tame(&q->of_Y) && q->of_D.most > 0 && q->of_Y.most > 0) {
             double before = residual2(q, o, i, 0, NULL, NULL), after = residual2(q, o, i, codes->used[i], atoms, coefs);
-            must(after <= before * 1.01); /* no atom makes it worse */
+            for (; o->groups && group < o->group_count && o->groups[group] == (size_t)i; group++)
+                group_before = group_after = 0;
+            group_before += before, group_after += after;
+            if (o->selection != SHS_SELECT_OMP) continue; /* OLS seeks atoms near the span: see shs_selection */
+            /* no atom makes it worse: the signal, or where signals share their atoms all of them together */
+            if (!o->groups) must(after <= before * 1.01);
+            else if (group == o->group_count ? i == q->m - 1 : o->groups[group] == (size_t)i + 1)
+                must(group_after <= group_before * 1.01);
             /* the recurrence errs by 4 eps |y|^2 / min d^2, and d^2 is at least 1e-5 (1e-12) */
             if (errors2) must(fabs((double)errors2[i] - after) <= 0.06 * before);
         }
