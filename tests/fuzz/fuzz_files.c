@@ -1,29 +1,9 @@
 /* fuzz_files.c - files that say they are numpy's. The input is such a file, which begins as one does in every second case.
    A header that is read is written, and the same is read again; so are the numbers. */
+#include "../memory_file.h"
 #include "fuzz.h"
 
 enum { MOST = 500 };
-
-typedef struct memory_file {
-    uint8_t bytes[1 << 13];
-    size_t size, at;
-} memory_file;
-
-static int read_bytes(void *user, void *bytes, size_t count) {
-    memory_file *f = (memory_file *)user;
-    if (count > f->size - f->at) return 1;
-    memcpy(bytes, f->bytes + f->at, count);
-    f->at += count;
-    return 0;
-}
-
-static int write_bytes(void *user, const void *bytes, size_t count) {
-    memory_file *f = (memory_file *)user;
-    if (count > sizeof f->bytes - f->size) return 1;
-    memcpy(f->bytes + f->size, bytes, count);
-    f->size += count;
-    return 0;
-}
 
 /* Exactly as large as the numbers, so that the sanitizer sees what is written beside them. */
 static void read_numbers(memory_file f, const shs_npy *npy, shs_type type) {

@@ -1,27 +1,7 @@
 /* fuzz_models.c - files that say they are models. The input is such a file, whose check sums are made right in every second
    case, so that what stands behind them is reached. What is loaded is a model: it is saved, and the same is loaded again. */
+#include "../memory_file.h"
 #include "fuzz.h"
-
-typedef struct memory_file {
-    uint8_t bytes[1 << 13];
-    size_t size, at;
-} memory_file;
-
-static int read_bytes(void *user, void *bytes, size_t count) {
-    memory_file *f = (memory_file *)user;
-    if (count > f->size - f->at) return 1;
-    memcpy(bytes, f->bytes + f->at, count);
-    f->at += count;
-    return 0;
-}
-
-static int write_bytes(void *user, const void *bytes, size_t count) {
-    memory_file *f = (memory_file *)user;
-    if (count > sizeof f->bytes - f->size) return 1;
-    memcpy(f->bytes + f->size, bytes, count);
-    f->size += count;
-    return 0;
-}
 
 static void sign(uint8_t *bytes, size_t count, uint8_t *to) {
     uint32_t crc = 0xffffffffu;

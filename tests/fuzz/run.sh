@@ -22,7 +22,7 @@ if [ "${1:-}" = build ]; then
     from="tests/fuzz/fuzz_$t.c"
     [ "$t" != library ] || from=tests/fuzz/library.c
     [ "$t" != reader ] || trace=-fsanitize=fuzzer-no-link
-    for file in sparsehs.h tests/fuzz/*.[ch] tests/fuzz/run.sh examples/*.h examples/hypercube/*.[ch]; do
+    for file in sparsehs.h tests/memory_file.h tests/fuzz/*.[ch] tests/fuzz/run.sh examples/*.h examples/hypercube/*.[ch]; do
         # shellcheck disable=SC2086 # lists of words
         [ "$made" -nt "$file" ] || { $cc $flags $trace -c "$from" -o "$made"; break; }
     done

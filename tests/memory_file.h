@@ -1,0 +1,32 @@
+/* memory_file.h - a file in memory, as models and matrices are written to it and read from it: for tests and for fuzzing. One
+   of zeros is an empty file. */
+#ifndef SHS_MEMORY_FILE_H
+#define SHS_MEMORY_FILE_H
+
+#include <string.h>
+
+typedef struct memory_file {
+    unsigned char bytes[1 << 14];
+    size_t size, at;
+    int calls, fails_at; /* which of the calls fails, besides those that go beyond an end: from 1; 0: none */
+} memory_file;
+
+static inline int write_bytes(void *user, const void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (++f->calls == f->fails_at || count > sizeof f->bytes - f->size) return 1;
+    if (count) memcpy(f->bytes + f->size, bytes, count);
+    f->size += count;
+    return 0;
+}
+
+static inline int read_bytes(void *user, void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (++f->calls == f->fails_at || count > f->size - f->at) return 1;
+    if (count) memcpy(bytes, f->bytes + f->at, count);
+    f->at += count;
+    return 0;
+}
+
+static inline void rewind_file(memory_file *f, int fails_at) { f->at = 0, f->calls = 0, f->fails_at = fails_at; }
+
+#endif
