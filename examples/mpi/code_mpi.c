@@ -6,18 +6,8 @@
 
    Writes codes_used.npy (signals), codes_atoms.npy and codes_coefs.npy (signals, sparsity): row i has used[i] atoms, by their
    numbers from 0, and their coefficients; what is behind them is 0. A rank holds a block of signals and their codes. */
-#if defined(__has_include)
-#if __has_include(<mpi.h>)
-#define WITH_MPI
-#endif
-#endif
-#ifndef WITH_MPI
-int main(void) { return 2; } /* mpicc compiles it */
-#else
-#define SPARSEHS_STATIC
-#define SPARSEHS_IMPLEMENTATION
-#define SPARSEHS_CL_IMPLEMENTATION
 #include "npy.h"
+#ifdef WITH_MPI
 
 static struct {
     int sparsity, block, threads;

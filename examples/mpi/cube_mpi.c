@@ -11,18 +11,8 @@
    A rank holds a block of lines at a time and what the method sums up, whatever the file's size. The calls of the library are
    those of a program without MPI; hypercube has more options, and reads what this one writes. */
 #define _FILE_OFFSET_BITS 64
-#if defined(__has_include)
-#if __has_include(<mpi.h>)
-#define WITH_MPI
-#endif
-#endif
-#ifndef WITH_MPI
-int main(void) { return 2; } /* mpicc compiles it */
-#else
-#define SPARSEHS_STATIC
-#define SPARSEHS_IMPLEMENTATION
-#define SPARSEHS_CL_IMPLEMENTATION
 #include "ranks.h"
+#ifdef WITH_MPI
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what hypercube's reader offers */
 #endif

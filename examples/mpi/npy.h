@@ -4,6 +4,7 @@
 #define RANKS_NPY
 
 #include "ranks.h"
+#ifdef WITH_MPI
 #include <inttypes.h>
 
 typedef struct npy_file {
@@ -82,4 +83,5 @@ static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows,
     (void)shs_npy_write_header(&npy, npy_put, file); /* whoever closes the file asks whether all was written */
 }
 
+#endif /* WITH_MPI */
 #endif /* RANKS_NPY */

@@ -7,18 +7,8 @@
    50 % is reached. The model: the ranks share one rank's work, but for what takes as long with 64 signals or
    pixels, and each of the k reductions of b bytes takes
        log2(ranks) latency + 2 b (1 - 1/ranks) / bandwidth. */
-#if defined(__has_include)
-#if __has_include(<mpi.h>)
-#define WITH_MPI
-#endif
-#endif
-#ifndef WITH_MPI
-int main(void) { return 2; } /* mpicc compiles it */
-#else
-#define SPARSEHS_STATIC
-#define SPARSEHS_IMPLEMENTATION
-#define SPARSEHS_CL_IMPLEMENTATION
 #include "ranks.h"
+#ifdef WITH_MPI
 
 static struct {
     int signals, pixels, repeats, threads;

@@ -6,18 +6,8 @@
 
    signals.npy has the shape (signals, values), atoms.npy (atoms, values). An iteration takes a reduction for each
    --parallel-atoms of the atoms, and two more: with one at a time, AK-SVD, the network's latency counts. */
-#if defined(__has_include)
-#if __has_include(<mpi.h>)
-#define WITH_MPI
-#endif
-#endif
-#ifndef WITH_MPI
-int main(void) { return 2; } /* mpicc compiles it */
-#else
-#define SPARSEHS_STATIC
-#define SPARSEHS_IMPLEMENTATION
-#define SPARSEHS_CL_IMPLEMENTATION
 #include "npy.h"
+#ifdef WITH_MPI
 
 static struct {
     int atoms, sparsity, iterations, parallel_atoms, threads;
