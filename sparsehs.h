@@ -7378,6 +7378,13 @@ SHS__OUTLINE shs_status shs__omp_check_signals(const shs_context *ctx, int p, in
     return ldy < p ? SHS_BAD_LDY : SHS_OK;
 }
 
+/* Likewise for D'Y. */
+SHS__PRIVATE shs_status shs__omp_check_correlations(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt) {
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK && n < 1) status = SHS_BAD_N;
+    return status == SHS_OK && ((!dty && m) || ldt < n) ? SHS_BAD_CORRELATIONS : status;
+}
+
 /* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
 
 /* Whether there are arrays for m signals. */
@@ -8953,14 +8960,19 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
     return here;
 }
 
+/* Whether a dictionary's atoms, and the Gram matrix that a caller has of them, are numbers. */
+SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const shs_real *gram, int ldg) {
+    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    return gram && !shs__finite_columns(d->n, (size_t)d->n, gram, ldg) ? SHS_BAD_GRAM : SHS_OK;
+}
+
 /* All that is left when a form's own arguments were checked. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     const shs__omp_dictionary *d = &c->over;
     shs_omp_report own = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status;
-    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    if (c->options->gram && !shs__finite_columns(d->n, (size_t)d->n, c->options->gram, c->options->ldg)) return SHS_BAD_GRAM;
+    shs_status status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
+    if (status != SHS_OK) return status;
     if (shs__codes_here(ctx, c, &own, &status)) {
         while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
         if (status == SHS_OK) status = shs__coder_finite(ctx, c);
@@ -8992,10 +9004,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
                                     shs_omp_report *report) {
     shs__coder c;
     size_t i, k;
-    shs_status status = shs__ctx_check(ctx);
+    shs_status status = shs__omp_check_correlations(ctx, n, m, dty, ldt);
     if (status != SHS_OK) return status;
-    if (n < 1) return SHS_BAD_N;
-    if ((!dty && m) || ldt < n) return SHS_BAD_CORRELATIONS;
     if (!options) return SHS_BAD_OPTIONS;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, 0, n, m, codes->stride, options);
@@ -9711,11 +9721,11 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     shs__omp_dictionary *d = &c->over;
     shs_lasso_report own = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = SHS_OK;
+    shs_status status;
     int j;
     if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
-    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    if (q->o->gram && !shs__finite_columns(d->n, (size_t)d->n, q->o->gram, q->o->ldg)) return SHS_BAD_GRAM;
+    status = shs__coder_matrices(d, q->o->gram, q->o->ldg);
+    if (status != SHS_OK) return status;
     if (ctx && !shs__ctx_cpu_takes_over(ctx->engine, SHS_UNSUPPORTED)) return SHS_UNSUPPORTED;
     c->codes = codes;
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
@@ -9748,9 +9758,7 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
                                       shs_real *gaps, shs_lasso_report *report) {
     shs__lasso q;
     size_t i;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK && n < 1) status = SHS_BAD_N;
-    if (status == SHS_OK && ((!dty && m) || ldt < n)) status = SHS_BAD_CORRELATIONS;
+    shs_status status = shs__omp_check_correlations(ctx, n, m, dty, ldt);
     if (status == SHS_OK) status = shs__lasso_open(&q, 0, n, m, options);
     for (i = 0; i < m && status == SHS_OK; i++) status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, 0, 1);
     if (status != SHS_OK) return status;
