@@ -63,7 +63,7 @@ if [ "${1:-}" = cl ]; then
     file=sparsehs_cl.h both="$both -DSPARSEHS_CL_IMPLEMENTATION" programs=tools/embed_kernels.c
     coded="c99-float-O0 c99-float-O3 c++11-float-O3 c99-double-O1 c99-nodouble-O1"
     for v in double nodouble static dynamic; do read="$read c99-$v-syntax c++11-$v-syntax"; done
-    programs="$programs $(ls tests/test_cl_*.c) tests/bench_cl.c examples/devices.c examples/python/shim.c"
+    programs="$programs $(ls tests/test_cl_*.c tests/bench_cl*.c) examples/devices.c examples/python/shim.c"
 else
     for v in float double; do coded="$coded c99-$v-O0 c99-$v-O1 c99-$v-O3 c++11-$v-O3"; done
     coded="$coded c99-nodouble-O1 c99-onlycoding-O1 c99-nosimd-O3 c99-native-O3 c99-openmp-O2"

@@ -4,7 +4,7 @@
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
 #: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
 #: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
-#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv
+#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv; bench-cl-split: several beside one (DEVICES=0,1)
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -32,7 +32,9 @@ test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl
 	@sh tests/oclgrind.sh $^
 
 bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
-build/bench_cl: tests/bench_cl.c | build $(BEFORE)
+bench-cl-split: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) build/bench_cl_split && build/bench_cl_split --devices $(or $(DEVICES),0),$(no_opencl))
+build/bench_cl build/bench_cl_split: build/%: tests/%.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------

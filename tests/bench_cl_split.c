@@ -1,0 +1,324 @@
+/* bench_cl_split.c - what several OpenCL devices do together, beside the first of them alone, from the host's memory to the
+   host's memory: sparse coding, PCA, FastICA, learning.
+
+       build/bench_cl_split --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] [--small]
+
+   Devices are numbers in the list that build/devices prints, counting usable ones; one may be there twice. A memory is
+
+       shared     pinned for all devices, which have one context
+       first      pinned by the first device; the others, in contexts of their own, copy it through pinned buffers
+       ordinary   malloc's: each device copies it through pinned buffers
+
+   A row is: case, seconds of one device, of all, the ratio (medians of runs in turn), the ratio asked for of two. On a CPU, or
+   with --small, sizes are small and only show that it runs. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <time.h>
+
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+
+enum { MOST_RUNS = 99 };
+
+typedef struct bench {
+    int count, index[SHS_SPLIT_MOST], small, runs;
+    const char *memory, *only;
+    shs_wide shares[SHS_SPLIT_MOST];
+    int shares_given;
+    cl_context shared;
+    shs_cl *cl[SHS_SPLIT_MOST];
+    shs_engine engine[SHS_SPLIT_MOST];
+    shs_split split;
+    shs_context one, all;
+    const shs_context *ctx; /* of the run at hand */
+    /* the case at hand */
+    shs_cube cube;
+    shs_sink sink;
+    shs_codes codes;
+    shs_real *D, *Y, *start;
+    size_t m;
+    int p, n, s, iterations;
+} bench;
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void must(const bench *b, shs_status status) {
+    int i;
+    if (status == SHS_OK) return;
+    fprintf(stderr, "bench_cl_split: %s\n", shs_status_text(status));
+    for (i = 0; i < b->count; i++)
+        if (b->cl[i]) fprintf(stderr, "device %d: %s\n", b->index[i], shs_cl_error_text(b->cl[i]));
+    exit(1);
+}
+
+static void usage(void) {
+    fprintf(stderr,
+            "usage: bench_cl_split --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] "
+            "[--small]\n");
+    exit(2);
+}
+
+static void *host_memory(bench *b, size_t bytes) {
+    void *memory = strcmp(b->memory, "ordinary") ? shs_cl_host_alloc(b->cl[0], bytes) : malloc(bytes);
+    if (!memory) must(b, SHS_NO_MEMORY);
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void host_free(bench *b, void *memory) {
+    if (strcmp(b->memory, "ordinary")) shs_cl_host_free(b->cl[0], memory);
+    else free(memory);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(int count, double *seconds) {
+    qsort(seconds, (size_t)count, sizeof *seconds, ascending);
+    return seconds[count / 2];
+}
+
+static double time_of(bench *b, void (*work)(bench *b), const shs_context *ctx) {
+    double begin = seconds_now();
+    b->ctx = ctx;
+    work(b);
+    return seconds_now() - begin;
+}
+
+static void say(const char *name, double one, double all, double asked) {
+    printf("%-32s %12.6f %12.6f %8.3f %8.2f\n", name, one, all, one / all, asked);
+    fflush(stdout);
+}
+
+/* One device and all of them in turn, after a run of each that builds the programs. */
+static void medians(bench *b, void (*work)(bench *b), double *one, double *all) {
+    double ones[MOST_RUNS], alls[MOST_RUNS];
+    int run;
+    for (run = -1; run < b->runs; run++) {
+        double first = time_of(b, work, &b->one), second = time_of(b, work, &b->all);
+        if (run >= 0) ones[run] = first, alls[run] = second;
+    }
+    *one = median(b->runs, ones), *all = median(b->runs, alls);
+}
+
+static void measure(bench *b, const char *name, void (*work)(bench *b), double asked) {
+    double one, all;
+    if (b->only && !strstr(name, b->only)) return;
+    medians(b, work, &one, &all);
+    say(name, one, all, asked);
+}
+
+/* ---- the cases ----------------------------------------------------------------------------------------------------- */
+
+static void code(bench *b) { must(b, shs_omp(b->ctx, b->p, b->n, b->D, b->m, b->Y, b->s, &b->codes)); }
+
+static void pca(bench *b) {
+    shs_pca_options o = SHS_ZERO;
+    o.components = 10;
+    must(b, shs_pca_run(b->ctx, &b->cube, &o, &b->sink, NULL));
+}
+
+static void ica(bench *b) {
+    shs_ica_options o = SHS_ZERO;
+    o.components = 10;
+    must(b, shs_ica_run(b->ctx, &b->cube, &o, &b->sink, NULL));
+}
+
+static void learn(bench *b) {
+    shs_ksvd_options o = SHS_ZERO;
+    memcpy(b->D, b->start, (size_t)(b->p * b->n) * sizeof *b->D);
+    o.iterations = b->iterations;
+    o.coding.sparsity = b->s;
+    o.parallel_atoms = b->n;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    must(b, shs_ksvd_ex(b->ctx, b->p, b->n, b->m, b->Y, b->p, &o, b->D, b->p, NULL, NULL));
+}
+
+/* Seconds of one iteration: what many take more than few, so that start and final coding do not count. */
+static void measure_learning(bench *b) {
+    const char *name = "paksvd512_64x512_s8_iteration";
+    double one[2], all[2];
+    if (b->only && !strstr(name, b->only)) return;
+    b->iterations = 2;
+    medians(b, learn, &one[0], &all[0]);
+    b->iterations = 22;
+    medians(b, learn, &one[1], &all[1]);
+    say(name, (one[1] - one[0]) / 20, (all[1] - all[0]) / 20, 1.7);
+    say("paksvd512 of 22, with its start", one[1], all[1], 1.7);
+}
+
+static void signal_cases(bench *b) {
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, 1);
+    b->p = 64, b->n = 256, b->s = 8, b->m = b->small ? 4000 : 4000000;
+    b->Y = (shs_real *)host_memory(b, b->m * 64 * sizeof *b->Y);
+    for (i = 0; i < b->m * 64; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+    b->start = (shs_real *)malloc(64 * 512 * sizeof *b->start);
+    b->D = (shs_real *)malloc(64 * 512 * sizeof *b->D);
+    must(b, b->D && b->start ? shs_dictionary_random(64, 512, b->start, 64, 2) : SHS_NO_MEMORY);
+    memcpy(b->D, b->start, 64 * 512 * sizeof *b->D);
+    b->codes.m = b->m, b->codes.stride = b->s;
+    b->codes.used = (int *)host_memory(b, b->m * sizeof(int));
+    b->codes.atoms = (int *)host_memory(b, b->m * 8 * sizeof(int));
+    b->codes.coefs = (shs_real *)host_memory(b, b->m * 8 * sizeof(shs_real));
+    measure(b, "omp_64x256_s8_host_to_host", code, 1.85);
+    b->n = 512, b->m = b->small ? 2000 : 65536;
+    measure_learning(b);
+    host_free(b, b->Y), host_free(b, b->codes.used), host_free(b, b->codes.atoms), host_free(b, b->codes.coefs);
+    free(b->start), free(b->D);
+}
+
+/* Eight smooth spectra in random mixtures with noise. */
+static void draw_scene(uint8_t *pixels, size_t count, int bands) {
+    uint32_t state = 12345;
+    size_t i;
+    int k;
+    for (i = 0; i < count; i++) {
+        uint32_t mix = state = state * 1664525u + 1013904223u;
+        for (k = 0; k < bands; k++) {
+            uint32_t curve = (mix >> 24) * (uint32_t)(k + 20) + (mix >> 16 & 255) * (uint32_t)(k * 37 % 251) +
+                             (mix >> 8 & 255) * (uint32_t)(k * 91 % 241);
+            pixels[i * (size_t)bands + (size_t)k] = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (k & 15) & 7));
+        }
+    }
+}
+
+static void cube_cases(bench *b) {
+    static const char *const names[] = {"bip", "bsq"};
+    static const shs_interleave interleaves[] = {SHS_INTERLEAVE_BIP, SHS_INTERLEAVE_BSQ};
+    int lines = b->small ? 100 : 6955, samples = b->small ? 80 : 781, bands = b->small ? 60 : 224, k;
+    size_t count = (size_t)lines * (size_t)samples;
+    void *pixels = host_memory(b, count * (size_t)bands);
+    char name[64];
+    draw_scene((uint8_t *)pixels, count, bands);
+    b->cube.pixels = pixels, b->cube.type = SHS_TYPE_U8;
+    b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
+    b->sink.type = SHS_TYPE_F32, b->sink.interleave = SHS_INTERLEAVE_BIP;
+    b->sink.pixels = host_memory(b, count * 10 * sizeof(float));
+    for (k = 0; k < 2; k++) {
+        b->cube.interleave = interleaves[k];
+        snprintf(name, sizeof name, "pca10_cube_%s", names[k]);
+        measure(b, name, pca, 1.85);
+        snprintf(name, sizeof name, "ica10_cube_pow3_%s", names[k]);
+        measure(b, name, ica, 1.85);
+    }
+    host_free(b, pixels), host_free(b, b->sink.pixels);
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------------- */
+
+/* One context of the devices, each of which is in it once. */
+static void share_context(bench *b, const shs_cl *cl) {
+    cl_device_id devices[SHS_SPLIT_MOST];
+    cl_uint count = 0, k;
+    cl_int error = CL_SUCCESS;
+    int i;
+    for (i = 0; i < b->count; i++) {
+        for (k = 0; k < count && devices[k] != b->cl[i]->device; k++) continue;
+        if (k == count) devices[count++] = b->cl[i]->device;
+    }
+    b->shared = SHS__CL(clCreateContext)(NULL, count, devices, NULL, NULL, &error);
+    if (error) fprintf(stderr, "bench_cl_split: these devices have no context together: --memory first\n"), exit(1);
+}
+
+static void open_device(bench *b, int i, void *context, void *device) {
+    char why[256] = "";
+    shs_cl_options o = SHS_ZERO;
+    o.index = b->index[i], o.reason = why, o.reason_size = sizeof why;
+    if (context) o.index = 0, o.context = context, o.device_id = device, o.staging = 1; /* nothing need be copied */
+    if (shs_cl_create(NULL, &o, &b->cl[i]) == SHS_OK) return;
+    fprintf(stderr, "bench_cl_split: device %d: %s\n", b->index[i], why);
+    exit(1);
+}
+
+static void open_devices(bench *b) {
+    const shs_engine *engines[SHS_SPLIT_MOST];
+    int i;
+    for (i = 0; i < b->count; i++) open_device(b, i, NULL, NULL);
+    if (!strcmp(b->memory, "shared")) {
+        share_context(b, b->cl[0]);
+        for (i = 0; i < b->count; i++) {
+            shs_cl *before = b->cl[i];
+            open_device(b, i, b->shared, before->device);
+            shs_cl_destroy(before);
+        }
+    }
+    for (i = 0; i < b->count; i++) {
+        engines[i] = shs_cl_engine(b->cl[i]);
+        printf("device %d: %s, driver %s\n", b->index[i], shs_cl_device_name(b->cl[i]), shs_cl_about(b->cl[i])->driver);
+    }
+    must(b, shs_engine_split(engines, b->count, b->shares_given ? b->shares : NULL, &b->split));
+    b->one.engine = engines[0], b->all.engine = &b->split.engine;
+    if (shs_cl_about(b->cl[0])->kind != SHS_CL_GPU) b->small = 1;
+}
+
+static void close_devices(bench *b) {
+    const shs_cl *cl = b->cl[0];
+    int i;
+    if (b->shared) SHS__CL(clReleaseContext)(b->shared);
+    for (i = 0; i < b->count; i++) shs_cl_destroy(b->cl[i]);
+}
+
+static int numbers_of(const char *text, double *numbers) {
+    int count = 0;
+    while (count < SHS_SPLIT_MOST) {
+        char *end;
+        numbers[count++] = strtod(text, &end);
+        if (end == text || (*end && *end != ',')) usage();
+        if (!*end) return count;
+        text = end + 1;
+    }
+    usage();
+    return 0;
+}
+
+static void read_options(bench *b, int argc, char **argv) {
+    double numbers[SHS_SPLIT_MOST];
+    int i, k;
+    b->memory = "shared", b->runs = 7;
+    for (i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--small")) {
+            b->small = 1;
+            continue;
+        }
+        if (!strcmp(argv[i], "--devices")) {
+            b->count = numbers_of(value, numbers);
+            for (k = 0; k < b->count; k++) b->index[k] = (int)numbers[k];
+        } else if (!strcmp(argv[i], "--shares")) {
+            b->shares_given = numbers_of(value, numbers);
+            for (k = 0; k < b->shares_given; k++) b->shares[k] = (shs_wide)numbers[k];
+        } else if (!strcmp(argv[i], "--memory")) b->memory = value;
+        else if (!strcmp(argv[i], "--only")) b->only = value;
+        else if (!strcmp(argv[i], "--runs")) b->runs = atoi(value);
+        else usage();
+        i++;
+    }
+    if (b->count == 0 || b->runs < 1 || b->runs > MOST_RUNS || (b->shares_given && b->shares_given != b->count)) usage();
+    if (strcmp(b->memory, "shared") && strcmp(b->memory, "first") && strcmp(b->memory, "ordinary")) usage();
+}
+
+int main(int argc, char **argv) {
+    static bench b;
+    read_options(&b, argc, argv);
+#ifdef _OPENMP
+    omp_set_max_active_levels(2); /* a part's loops run on several threads too */
+#endif
+    open_devices(&b);
+    printf("memory: %s, %d runs\n", b.memory, b.runs);
+    printf("%-32s %12s %12s %8s %8s\n", "case", "one: s", "all: s", "ratio", "asked");
+    signal_cases(&b);
+    cube_cases(&b);
+    close_devices(&b);
+    return 0;
+}
