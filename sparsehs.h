@@ -197,6 +197,8 @@ typedef double shs_wide;
 #define shs_sgk_naive SHS__LINK(sgk_naive)
 #define shs_engine_split SHS__LINK(engine_split)
 #define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
+#define shs_nnaksvd_naive SHS__LINK(nnaksvd_naive)
+#define shs_nnksvd_naive SHS__LINK(nnksvd_naive)
 #define shs_mod_naive SHS__LINK(mod_naive)
 #define shs_online_defaults SHS__LINK(online_defaults)
 #define shs_online SHS__LINK(online)
@@ -704,8 +706,8 @@ typedef struct shs_omp_options {
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
                                        many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
     shs_selection selection;        /* the rule that chooses atoms */
-    int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; not for learning, where updates
-                                       change signs (SHS_BAD_OPTIONS); no engine does it */
+    int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; shs_ksvd_ex takes it with its
+                                       own option `nonnegative` alone (else SHS_BAD_OPTIONS); no engine does it */
     /* Values that are missing, or count more or less: min sum_l v_l (y - Dx)_l^2, the tolerance of that sum's root, errors2
        that sum, the report's rmse sqrt(sum2 / sum of all v). Atoms are compared as if of unit norm in it, so their own lengths
        do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms.
@@ -872,8 +874,12 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    from d_old, where D~ are the newest atoms but the one (with it where N~ > 1, and by NSGK). IPR (Barchiesi, Plumbley 2013)
    decorrelates the atoms after the updates: `coherence_rounds` times |d_i'd_j| are cut down to `coherence` in D'D, what is left
    becomes a dictionary again by its p leading eigenpairs, rotated to where it fits the signals best. The codes stay.
-   Beware of
-   u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error. */
+   Beware of u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error.
+
+   Nonnegative, such as for spectra (Aharon, Elad, Bruckstein 2005: NN-K-SVD): D >= 0 and X >= 0. Coding is nonnegative, a rule
+   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. With x as it is the one, with
+   d as it is the other has the least error that is left >= 0: with N~ = 1 no step of AK-SVD or K-SVD increases the error.
+   Starts and replacements lose what is below 0. */
 
 /* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
    sums it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the
@@ -956,6 +962,7 @@ typedef struct shs_ksvd_options {
     shs_real incoherence;           /* gamma; not with MOD */
     shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR */
     int coherence_rounds;           /* 0 = 5 */
+    int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, by themselves; no engine */
     const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none */
     size_t test_m;
     int test_ld; /* 0 = p */
@@ -1013,6 +1020,11 @@ SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, i
 SHS_API void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
                            shs_wide *B);
 SHS_API void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+SHS_API void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
+/* The naive twin of an iteration with D >= 0, X >= 0; the rule must keep both. */
+SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
+                              int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
+                              shs_wide *r);
 
 /* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): a batch of signals after the other is coded and
    forgotten, so what is learnt from need not fit in memory, and may be seen once. What it leaves are two sums,
@@ -9802,6 +9814,24 @@ SHS__PUBLIC void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs
     for (k = 0; k < 1000; k++) shs_aksvd_naive(p, m, F, x, step, d);
 }
 
+/* nonnegative AK-SVD: d <- normalise(max(F x', 0)), or d as it was where nothing is left; x <- max(F'd, 0) */
+SHS__PUBLIC void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    shs_wide norm2 = 0;
+    ptrdiff_t i, l;
+    int pass;
+    for (pass = 0; pass < 2; pass++) /* first the length, then d */
+        for (l = 0; l < p; l++) {
+            shs_wide sum = 0;
+            for (i = 0; i < m; i++) sum += F[l + i * p] * x[i * step];
+            if (pass == 0) norm2 += sum > 0 ? sum * sum : 0;
+            else if (norm2 > 0) d[l] = sum > 0 ? sum / SHS__WSQRT(norm2) : 0;
+        }
+    for (i = 0; i < m; i++) {
+        for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
+        if (x[i * step] < 0) x[i * step] = 0;
+    }
+}
+
 /* MOD: A = XX', B = YX'; D A = B by elimination; then atoms at unit norm */
 SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
                                shs_wide *B) {
@@ -9825,15 +9855,10 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
     }
 }
 
-SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
-                                int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
-                                shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
-    ptrdiff_t i, j, l, k, first;
-    for (i = 0; i < m; i++) { /* Y ~ DX */
-        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
-        for (j = 0; j < n; j++) X[j + i * n] = 0;
-        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
-    }
+/* `rounds` of updates of D and X, in groups of N~ atoms */
+SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y,
+                                      int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d) {
+    ptrdiff_t i, j, l, first;
     for (; rounds > 0; rounds--)
         for (first = 0; first < n; first += group) {
             for (i = 0; i < m; i++) /* E = Y - DX, once for the group */
@@ -9853,6 +9878,30 @@ SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D,
                 for (l = 0; l < p; l++) D[l + j * p] = (shs_real)d[l];
             }
         }
+}
+
+SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
+                                int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
+                                shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+    ptrdiff_t i, j, k;
+    for (i = 0; i < m; i++) { /* Y ~ DX */
+        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
+        for (j = 0; j < n; j++) X[j + i * n] = 0;
+        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
+    }
+    shs__dl_naive_rounds(update, p, n, D, m, Y, group, rounds, X, E, F, d);
+}
+
+SHS__PUBLIC void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
+                                  int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
+                                  shs_wide *x, shs_wide *r) {
+    ptrdiff_t i, j, k;
+    for (i = 0; i < m; i++) { /* Y ~ DX, X >= 0 */
+        int used = shs_nnomp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r);
+        for (j = 0; j < n; j++) X[j + i * n] = 0;
+        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
+    }
+    shs__dl_naive_rounds(update, p, n, D, m, Y, group, rounds, X, E, F, d);
 }
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
@@ -10086,6 +10135,11 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_grou
     }
 }
 
+/* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
+SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs_real z) {
+    return w->o->nonnegative && (!(x > 0) || z < 0) ? 0 : z;
+}
+
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
@@ -10104,7 +10158,10 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
             size_t i = w->uses.signal[u + q];
             shs_real old = w->listed->coefs[i * (size_t)w->listed->stride + (size_t)w->uses.slot[u + q]];
             columns[q] = w->E + i * (size_t)w->p;
-            x[q] = power ? kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom] : old;
+            x[q] = old;
+            if (power)
+                x[q] = shs__dl_code_kept(
+                    w, old, kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom]);
             shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
         }
         kernels->combine(w->p, (int)count, columns, x, sum);
@@ -10182,7 +10239,8 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
     size_t p = (size_t)w->p;
     shs_real x = *shs__dl_coefficient(w, u);
     if (!shs__dl_rules[w->group->update].codes) return x;
-    x = kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j];
+    x = shs__dl_code_kept(
+        w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j]);
     return w->mu > 0 ? x / (1 + w->mu) : x;
 }
 
@@ -10462,7 +10520,7 @@ SHS__PRIVATE shs_wide shs__dl_moved(int p, const shs_wide *y, const shs_real *d)
 }
 
 /* The group's j-th atom takes its direction in g->sums, away from the other atoms where these are to be incoherent: sums +=
-   2 gamma (sqrt(p) d - D~D~'d). */
+   2 gamma (sqrt(p) d - D~D~'d); without what is below 0 where it is to be nonnegative. */
 SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j) {
     shs_wide *y = SHS__AT(g->sums, w->p, 0, j), gamma2 = 2 * (shs_wide)w->o->incoherence, c;
     shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
@@ -10476,6 +10534,7 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
         }
         shs__la_axpy_wide(w->p, gamma2 * SHS__WSQRT((shs_wide)w->p), d, y);
     }
+    for (k = 0; k < w->p && w->o->nonnegative; k++) y[k] = y[k] < 0 ? 0 : y[k];
     (void)shs__dl_unit(w->p, y, d);
 }
 
@@ -10764,6 +10823,17 @@ SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
     for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
 }
 
+/* An atom that is to be nonnegative loses what is below 0; where nothing is left, it becomes a random one. */
+SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
+    int i, below = 0;
+    for (i = 0; i < p; i++)
+        if (d[i] < 0) d[i] = 0, below = 1;
+    if (!below) return;
+    if (!(shs_nrm2(p, d, 1) > 0)) shs__dl_random_atom(p, d, r);
+    for (i = 0; i < p; i++) d[i] = shs__abs(d[i]);
+    (void)shs_normalize_columns(p, 1, d, p, NULL);
+}
+
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
    duplicates, so they agree on the atoms before they look for what replaces them. mine: how this rank is. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
@@ -10782,6 +10852,7 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
         if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
         else status = shs__dl_take_worst(w, SHS__AT(w->D, w->p, 0, j), &found);
         if (status != SHS_OK || !found) break;
+        if (o->nonnegative) shs__dl_hold_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
         if (w->usage[j]) record->pruned++;
         else record->replaced++;
     }
@@ -10986,7 +11057,7 @@ SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given, int ldd) {
+SHS__PRIVATE shs_status shs__dl_start_atoms(shs__dl_learner *w, const shs_real *given, int ldd) {
     const shs_ksvd_options *o = w->o;
     int made = 0, j;
     shs_random r;
@@ -11005,6 +11076,16 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
     }
     if (o->start == SHS_START_SIGNALS) status = shs__dl_start_from_signals(w, &made);
     for (j = made; j < w->n; j++) shs__dl_random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given, int ldd) {
+    shs_status status = shs__dl_start_atoms(w, given, ldd);
+    shs_random r;
+    int j;
+    shs_random_seed(&r, shs__random_mix(w->o->seed + 2));
+    for (j = 0; j < w->n && status == SHS_OK && w->o->nonnegative; j++)
+        shs__dl_hold_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
     return status;
 }
 
@@ -11059,7 +11140,8 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
-    if (o->coding.nonnegative || shs__omp_weighted(&o->coding) || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
+    if (o->coding.nonnegative && !o->nonnegative) return SHS_BAD_OPTIONS;
+    if (shs__omp_weighted(&o->coding) || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -11068,6 +11150,9 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (!shs__tolerance_ok(o->coherence) || o->coherence >= 1 || o->coherence_rounds < 0) return SHS_BAD_OPTIONS;
     if (o->test_m > 0 && !o->test) return SHS_BAD_SIGNALS;
     if (o->regularised_iterations < 0 || (o->incoherence > 0 && o->update == SHS_UPDATE_MOD)) return SHS_BAD_OPTIONS;
+    if (o->nonnegative && (o->update == SHS_UPDATE_NSGK || o->update == SHS_UPDATE_MOD || o->regularisation > 0 ||
+                           o->incoherence > 0 || o->coherence > 0))
+        return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
 
@@ -11078,6 +11163,7 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     size_t side = 1, area;
     if (given) o = *given;
     o.coding.gram = NULL;
+    if (o.nonnegative) o.coding.nonnegative = 1;
     if (o.coding.sparsity == 0 && !o.coding.sparsity_each && !(o.coding.tolerance > 0) && !o.coding.tolerance_each)
         o.coding.sparsity = shs__imin(shs__imax(1, p / 10), n);
     if (o.iterations == 0) o.iterations = 10;
@@ -11177,7 +11263,8 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            o->rmse_after_rounds != 0,
                            o->stop_patience,
                            o->regularised_iterations,
-                           o->coherence_rounds};
+                           o->coherence_rounds,
+                           o->nonnegative != 0};
     const shs_wide values[] = {(shs_wide)o->prune_coherence,      o->stop_improvement,      (shs_wide)o->regularisation,
                                (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence, (shs_wide)o->coherence};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};

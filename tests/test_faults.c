@@ -209,11 +209,14 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
     o.rmse_after_update = 1;
     o.coding.sparsity = S;
     o.update = update;
-    o.regularisation = (shs_real)0.1, o.coherence = (shs_real)0.5, o.test = s->Y, o.test_m = M;
+    if (update == SHS_UPDATE_AKSVD) o.nonnegative = 1;
+    else o.regularisation = (shs_real)0.1, o.coherence = (shs_real)0.5;
+    o.test = s->Y, o.test_m = M;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }
 static shs_status call_mod(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_MOD); }
+static shs_status call_nonnegative(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_AKSVD); }
 static shs_status call_exact(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_KSVD); }
 #endif
 
@@ -439,6 +442,7 @@ static const struct {
     {BELOW, "shs_ksvd_ex, K-SVD", call_exact, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, NSGK", call_nsgk, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, MOD", call_mod, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_ksvd_ex, nonnegative", call_nonnegative, NULL, 1, 0, 0, NO_RESULT},
 #endif
     {BELOW, "shs_online_ex", call_online, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_dictionary_coherence", call_coherence, NULL, 1, 0, 0, NO_RESULT},

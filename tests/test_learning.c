@@ -464,6 +464,180 @@ static void test_naive_mod(void **state) {
     free(Y), free(D), free(expected), free(X);
 }
 
+/* ---- nonnegative atoms and codes --------------------------------------------------------------------------------- */
+
+static shs_real *nonnegative_signals(void) {
+    shs_real *Y = small_signals();
+    size_t i;
+    for (i = 0; i < P * M; i++) Y[i] = (shs_real)fabs((double)Y[i]);
+    return Y;
+}
+
+static void assert_nonnegative(size_t count, const shs_real *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!(x[i] >= 0)) fail_msg("element %d is %.9g", (int)i, (double)x[i]);
+}
+
+/* max(F x', 0) at unit norm, and power steps of the update of both. */
+static void sgk_nonnegative(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    shs_wide *kept = (shs_wide *)malloc((size_t)m * sizeof *kept);
+    ptrdiff_t i;
+    for (i = 0; i < m; i++) kept[i] = x[i * step];
+    shs_nnaksvd_naive(p, m, F, kept, 1, d);
+    free(kept);
+}
+static void exact_nonnegative(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
+    int k;
+    for (k = 0; k < 1000; k++) shs_nnaksvd_naive(p, m, F, x, step, d);
+}
+
+static void check_naive_nonnegative(shs_update update, int group, int rounds) {
+    static const shs_update_fn kept[] = {shs_nnaksvd_naive, sgk_nonnegative, exact_nonnegative};
+    enum { S = 3 };
+    shs_real *Y = nonnegative_signals(), *D = new_dictionary(P, N, 3), *expected;
+    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + 2 * P + S) * sizeof *X), *E = X + N * M, *F = E + P * M;
+    shs_wide *d = F + P * M;
+    shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
+    shs_ksvd_record record;
+    double sum2 = 0;
+    int atoms[S], l, j;
+    size_t i;
+    for (i = 0; i < P * N; i++) D[i] = (shs_real)fabs((double)D[i]);
+    expected = copy_of(P * N, D);
+    shs_nnksvd_naive(kept[update], P, N, expected, M, Y, S, group, rounds, X, E, F, d, atoms, d + P, d + P + S);
+    for (i = 0; i < M; i++)
+        for (l = 0; l < P; l++) {
+            double e = (double)Y[i * P + (size_t)l];
+            for (j = 0; j < N; j++) e -= (double)expected[P * j + l] * (double)X[i * N + (size_t)j];
+            sum2 += e * e;
+        }
+    o.nonnegative = 1, o.iterations = 1, o.update = update, o.parallel_atoms = group, o.rounds = rounds;
+    o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST, o.rmse_after_update = 1;
+    report.history = &record;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+    assert_nonnegative(P * N, D);
+    assert_all_close(P * N, D, expected, BY_TYPE(1e-3, 1e-9));
+    assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
+    free(Y), free(D), free(expected), free(X);
+}
+
+static void test_naive_nonnegative(void **state) {
+    static const int groups[] = {1, 3, 7, N - 1, N};
+    size_t k;
+    int u, rounds;
+    (void)state;
+    for (u = 0; u <= SHS_UPDATE_KSVD; u++)
+        for (k = 0; k < 5; k++)
+            for (rounds = 1; rounds <= 3; rounds++) check_naive_nonnegative((shs_update)u, groups[k], rounds);
+}
+
+/* One atom at a time, no round of updates increases the error, of signals of any sign; atoms and codes are never below 0. */
+static void test_nonnegative_rounds(void **state) {
+    enum { ROUNDS = 6, ITERATIONS = 4 };
+    shs_real *signals[2], D[P * N];
+    shs_wide errors[ROUNDS * ITERATIONS];
+    shs_ksvd_record history[ITERATIONS];
+    shs_codes codes;
+    int sign, exact, start, k, round;
+    size_t i;
+    (void)state;
+    signals[0] = nonnegative_signals(), signals[1] = small_signals();
+    assert_ok(shs_codes_create(NULL, M, 3, &codes));
+    for (sign = 0; sign < 2; sign++)
+        for (exact = 0; exact < 2; exact++)
+            for (start = SHS_START_SIGNALS; start <= SHS_START_DCT; start++) {
+                shs_ksvd_options o = small_options();
+                shs_ksvd_report report = SHS_ZERO;
+                o.nonnegative = 1, o.update = exact ? SHS_UPDATE_KSVD : SHS_UPDATE_AKSVD, o.start = (shs_start)start;
+                o.patch_width = 4, o.patch_height = 3;
+                o.iterations = ITERATIONS, o.rounds = ROUNDS, o.rmse_after_rounds = 1, o.keep = SHS_KEEP_LAST;
+                o.replace = start == SHS_START_RANDOM ? SHS_REPLACE_RANDOM : SHS_REPLACE_WORST;
+                report.history = history, report.round_history = errors, report.round_stride = ROUNDS;
+                assert_ok(shs_ksvd_ex(&serial, P, N, M, signals[sign], P, &o, D, P, &codes, &report));
+                for (k = 0; k < ITERATIONS; k++)
+                    for (round = 0; round < ROUNDS; round++) {
+                        double before = (double)(round ? errors[k * ROUNDS + round - 1] : history[k].rmse_coding);
+                        assert_true((double)errors[k * ROUNDS + round] <= before * (1 + BY_TYPE(2e-6, 1e-13)));
+                    }
+                assert_true(errors[ROUNDS - 1] < history[0].rmse_coding * (shs_wide)0.99);
+                assert_nonnegative(P * N, D);
+                assert_unit_norm(P, N, D);
+                for (i = 0; i < M; i++) assert_nonnegative((size_t)codes.used[i], codes.coefs + 3 * i);
+            }
+    shs_codes_free(NULL, &codes);
+    free(signals[0]), free(signals[1]);
+}
+
+/* Signals made of few nonnegative atoms are learnt from again, and no atom is left of what is below 0. */
+static void test_nonnegative_atoms_are_found(void **state) {
+    enum { Q = 30, K = 6, COUNT = 400 };
+    static shs_real truth[Q * K], Y[Q * COUNT], D[Q * K];
+    shs_ksvd_options o = SHS_ZERO;
+    shs_random r;
+    int i, j, l, k, found = 0;
+    (void)state;
+    shs_random_seed(&r, 5);
+    for (j = 0; j < K; j++) /* each of a bump of its own */
+        for (l = 0; l < Q; l++) truth[l + j * Q] = (shs_real)exp(-0.1 * (l - 2 - 5 * j) * (l - 2 - 5 * j));
+    normalise(Q, K, truth);
+    for (i = 0; i < COUNT; i++)
+        for (k = 0; k < 3; k++) {
+            int atom = (int)shs_random_below(&r, K);
+            shs_real x = (shs_real)shs_random_uniform(&r);
+            for (l = 0; l < Q; l++) Y[l + i * Q] += x * truth[l + atom * Q];
+        }
+    o.nonnegative = 1, o.coding.sparsity = 3, o.iterations = 60, o.rounds = 3, o.seed = 4;
+    assert_ok(shs_ksvd_ex(&serial, Q, K, COUNT, Y, Q, &o, D, Q, NULL, NULL));
+    assert_nonnegative(Q * K, D);
+    for (i = 0; i < K; i++) {
+        double best = 0;
+        for (j = 0; j < K; j++) best = fmax(best, inner(Q, truth + Q * i, D + Q * j));
+        found += best > 0.99;
+    }
+    assert_int_equal(found, K);
+}
+
+/* What has no nonnegative form is refused. */
+static void test_nonnegative_options(void **state) {
+    shs_real *Y = small_signals(), D[P * N];
+    int which;
+    (void)state;
+    for (which = 0; which < 7; which++) {
+        shs_ksvd_options o = small_options();
+        o.nonnegative = which < 6;
+        if (which == 0) o.update = SHS_UPDATE_NSGK;
+        if (which == 1) o.update = SHS_UPDATE_MOD;
+        if (which == 2) o.regularisation = (shs_real)0.1;
+        if (which == 3) o.incoherence = (shs_real)0.1;
+        if (which == 4) o.coherence = (shs_real)0.5;
+        if (which == 5) o.coding.selection = SHS_SELECT_OLS;
+        if (which == 6) o.coding.nonnegative = 1;
+        assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_BAD_OPTIONS);
+        assert_int_equal(shs_ksvd_workspace(&serial, P, N, M, &o) > 0, 1);
+    }
+    free(Y);
+}
+
+/* Atoms of signals that are below 0 everywhere: nothing of them can be said, and nothing is. */
+static void test_nonnegative_of_nothing(void **state) {
+    shs_real *Y = nonnegative_signals(), D[P * N];
+    shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
+    size_t i;
+    double sum2 = 0;
+    (void)state;
+    for (i = 0; i < P * M; i++) Y[i] = -Y[i], sum2 += (double)Y[i] * (double)Y[i];
+    o.nonnegative = 1;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+    assert_nonnegative(P * N, D);
+    assert_unit_norm(P, N, D);
+    assert_close(report.mean_atoms, 0, 0);
+    assert_close(report.rmse, sqrt(sum2 / (P * M)), 1e-5);
+    free(Y);
+}
+
 /* Fewer signals than atoms: the codes of atoms depend on each other. All stay at unit norm; one that no signal uses stays as it
    is, to rounding. */
 static void test_mod_of_few_signals(void **state) {
@@ -1575,7 +1749,7 @@ static void test_ranks(void **state) {
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 /* Every rule, and what goes with any of them. */
-enum { VARIANTS = 2 * SHS_UPDATE_COUNT + 7 };
+enum { NONNEGATIVE = 2 * SHS_UPDATE_COUNT + 7, VARIANTS = NONNEGATIVE + 3 };
 static shs_ksvd_options variant(int which) {
     shs_ksvd_options o = small_options();
     o.iterations = 3;
@@ -1586,6 +1760,7 @@ static shs_ksvd_options variant(int which) {
         if (which % 2) o.regularisation = (shs_real)0.1, o.regularisation_decay = (shs_real)0.5, o.regularised_iterations = 2;
     } else if (which < 2 * SHS_UPDATE_COUNT + 5)
         o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT), o.incoherence = (shs_real)0.01;
+    else if (which >= NONNEGATIVE) o.nonnegative = 1, o.update = (shs_update)(which - NONNEGATIVE);
     else o.coherence = which % 2 ? (shs_real)0.6 : (shs_real)0.4;
     if (o.update == SHS_UPDATE_MOD) o.incoherence = 0;
     return o;
@@ -2126,6 +2301,11 @@ int main(void) {
         cmocka_unit_test(test_golden_ipr),
         cmocka_unit_test(test_test_set),
         cmocka_unit_test(test_naive_mod),
+        cmocka_unit_test(test_naive_nonnegative),
+        cmocka_unit_test(test_nonnegative_rounds),
+        cmocka_unit_test(test_nonnegative_atoms_are_found),
+        cmocka_unit_test(test_nonnegative_options),
+        cmocka_unit_test(test_nonnegative_of_nothing),
         cmocka_unit_test(test_mod_of_few_signals),
         cmocka_unit_test(test_variants_over_ranks),
         cmocka_unit_test(test_variants_in_an_arena),

@@ -151,7 +151,10 @@ static void learn(task *t) {
         STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
         note(t, D, P * N * sizeof *D);
     }
-    o.update = SHS_UPDATE_AKSVD;
+    o.update = SHS_UPDATE_KSVD, o.nonnegative = 1;
+    STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
+    note(t, D, P * N * sizeof *D);
+    o.update = SHS_UPDATE_AKSVD, o.nonnegative = o.coding.nonnegative = 0;
     o.parallel_atoms = 1, o.coding.sparsity = 2;
     STEP(t, shs_ksvd_ex(&t->ctx, P, 3, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * 3 * sizeof *D);

@@ -38,17 +38,18 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
     }
     if (one_in(in, 4)) o->incoherence = (shs_real)thresholds[byte(in) % 8];
     if (one_in(in, 4)) o->coherence = (shs_real)thresholds[byte(in) % 8], o->coherence_rounds = within(in, -1, 2);
+    o->nonnegative = (flags & 140) == 140; /* given to few, so that inputs that were found go on to mean what they did */
     if (flags & 64) o->coding.sparsity = 2, o->iterations = 2, o->first_iteration = 0;
 }
 
-/* Atoms have unit norm, or are zero where nothing but zeros was given. */
-static void check_atoms(int p, int n, const shs_real *D, int ldd, int zero_too) {
+/* Atoms have unit norm, or are zero where nothing but zeros was given, and are not below 0 where they are not to be. */
+static void check_atoms(int p, int n, const shs_real *D, int ldd, int zero_too, int nonnegative) {
     int i, j;
     for (j = 0; j < n; j++) {
         double sum = 0;
         for (i = 0; i < p; i++) {
             double v = (double)D[(size_t)j * (size_t)ldd + (size_t)i];
-            must(isfinite(v));
+            must(isfinite(v) && !(nonnegative && v < 0));
             sum += v * v;
         }
         must(fabs(sum - 1) < 1e-4 || (zero_too && sum <= 0));
@@ -90,7 +91,7 @@ static void learn(input *in, world *w) {
         int given = o.start == SHS_START_GIVEN; /* and taken as it is when resumed */
         if (of_Y.finite && of_Y.most < 1.1e30 && (of_Y.least > 0.9e-30 || of_Y.most <= 0) && 
             !(o.start == SHS_START_GIVEN && o.first_iteration > 0) && (!given || of_D.most < 1e15))
-            check_atoms(p, n, AS(shs_real, D), ldd, given);
+            check_atoms(p, n, AS(shs_real, D), ldd, given, o.nonnegative);
         if (flags & 8) {
             must(r->iterations >= 0 && r->iterations <= iterations && r->best_iteration <= iterations);
             must(status != SHS_OK || !tame(&of_Y) || (isfinite(r->rmse) && isfinite(r->mean_atoms)));
@@ -118,7 +119,7 @@ static void starts(input *in, world *w) {
         if (flags & 1) status = shs_dictionary_dct(width, height, channels, n, AS(shs_real, D), ldd);
         else status = shs_dictionary_random(p, n, AS(shs_real, D), ldd, (uint64_t)byte(in));
         must(status >= SHS_OK && (int)status < STATUSES);
-        if (status == SHS_OK) check_atoms(p, n, AS(shs_real, D), ldd, (flags & 1));
+        if (status == SHS_OK) check_atoms(p, n, AS(shs_real, D), ldd, (flags & 1), 0);
         else must(untouched(&D));
         e = fill(in, count_of(ldd + 1, n), AS(shs_real, D));
         status = shs_dictionary_coherence(&w->ctx, p, n, AS(shs_real, D), ldd, AS(shs_wide, mu));
