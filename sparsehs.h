@@ -33,7 +33,7 @@
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
                                              unmix endmembers_naive farthest atgp vca endmembers
-      14  files (.npy)                    >>files
+      14  files (.npy, compact codes)     >>files compact
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -266,6 +266,14 @@ typedef double shs_wide;
 #define shs_npy_read_values SHS__LINK(npy_read_values)
 #define shs_npy_save_codes SHS__LINK(npy_save_codes)
 #define shs_npy_load_codes SHS__LINK(npy_load_codes)
+#define shs_codes_round SHS__LINK(codes_round)
+#define shs_codes_round_naive SHS__LINK(codes_round_naive)
+#define shs_compact_size SHS__LINK(compact_size)
+#define shs_compact_save SHS__LINK(compact_save)
+#define shs_compact_load SHS__LINK(compact_load)
+#define shs_compact_open SHS__LINK(compact_open)
+#define shs_compact_unpack SHS__LINK(compact_unpack)
+#define shs_compact_synthesize SHS__LINK(compact_synthesize)
 #define shs_ica_naive SHS__LINK(ica_naive)
 #define shs_detector_name SHS__LINK(detector_name)
 #define shs_detect SHS__LINK(detect)
@@ -403,7 +411,12 @@ extern "C" {
     X(SHS_BAD_NPY, 89, "npy: NULL, a member out of its range, or numbers of another type than the matrix")                     \
     X(SHS_FOREIGN_NPY, 90, "npy: the file is none: it does not begin as one does")                                             \
     X(SHS_UNSUPPORTED_NPY, 91, "npy: three dimensions, or numbers or a version of the format that is not read here")           \
-    X(SHS_DAMAGED_NPY, 92, "npy: its header, or a number, is none that can be, or files of codes contradict each other")
+    X(SHS_DAMAGED_NPY, 92, "npy: its header, or a number, is none that can be, or files of codes contradict each other")       \
+    X(SHS_BAD_COEFS, 93, "codes: a coefficient is not finite, too large for its type, or not rounded to it")                   \
+    X(SHS_BAD_COMPACT, 94, "compact: NULL, not opened, an unknown type, too many atoms, or fewer signals than asked for")      \
+    X(SHS_FOREIGN_COMPACT, 95, "compact: the bytes are no codes: they do not begin as these do")                               \
+    X(SHS_NEWER_COMPACT, 96, "compact: the bytes are of a later version than this library reads")                              \
+    X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is none that can be")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -1608,7 +1621,7 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 /* ================================================================================================================== */
 /* 13  SPECTRA: targets, endmembers, abundances                                                                       */
 /* ================================================================================================================== */
-/* 14  FILES: matrices and codes as numpy's .npy                                                                      */
+/* 14  FILES: matrices and codes as numpy's .npy, and codes in few bytes                                              */
 /* ================================================================================================================== */
 
 /* What the header of a .npy file says. All zero but for the shape: shs_real, little-endian, row by row. As numpy's a[i, j] is
@@ -1652,6 +1665,75 @@ SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(vo
                                       void *used, void *atoms, void *coefs);
 SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs, shs_codes *codes);
+
+/* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a
+   signal where shs_codes has 52. Coefficients are rounded once, by shs_codes_round; nothing else below loses anything, and the
+   values are the same on every machine and in every precision. */
+typedef enum shs_coef_type {
+    SHS_COEF_I8 = 0,  /* -127 to 127, times a scale for each signal */
+    SHS_COEF_I16 = 1, /* -32,767 to 32,767, times a scale for each signal */
+    SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
+} shs_coef_type;
+
+/* Rounds all coefficients to what the type holds. A scale is the least bfloat16 that leaves no coefficient out: the upper half
+   of a float, of whose 8 bits and those of an integer the product fits a float, so that what is rounded is exact.
+
+   With D the error ||D(x - z)|| of the rounded z is kept small: coefficients are rounded one after another, the largest first,
+   and after each of them those that are left are fitted anew, by least squares, to what is left of Dx. It is no worse than
+   rounding each to the nearest: where that is better, or where atoms depend on each other, that is what is done. D NULL: so it
+   is done for all. As y - Dx is orthogonal to the atoms of a code that fits y by least squares, nothing but D is needed to
+   fit y. No coefficient changes its sign; those that become 0 keep their atom. Codes that were rounded stay as they are.
+
+   Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
+   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. On the CPU, whatever the engine. */
+SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
+                                   shs_codes *codes);
+/* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 2 used). Returns ||D(x - z)||^2. */
+SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
+                                       shs_real *coefs, shs_wide *work);
+
+/* The bytes are the same from every machine and precision; all numbers are little-endian.
+
+        0  8 bytes  SHScodes                         24  u64       m: signals
+        8  u32      version: 1                       32  u64       c: coefficients in all
+       12  u32      shs_coef_type                    40  20 bytes  zero
+       16  u32      n: atoms of the dictionary       60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
+       20  u32      s: most atoms that a signal has
+
+       64  m counts of atoms: u8, u16 where s > 255. They are not there where c = m s: all signals have s
+        .  c atoms: u8, u16 where n > 256, signal after signal
+        .  c coefficients: i8, i16 or f16
+        .  m scales, not with f16: bfloat16, 0 where all coefficients are
+        .  u32: CRC-32 of what follows byte 63
+
+   How many bytes that is for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX where that cannot be. */
+SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
+/* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
+   SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
+SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
+                                    int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Errors: as shs_compact_open;
+   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
+SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                    void *user, shs_codes *codes);
+
+/* The same bytes in memory, used where they lie: in flash, in a mapped file. */
+typedef struct shs_compact {
+    shs_coef_type type;
+    int n, s; /* atoms of the dictionary, and of the signal that has most */
+    size_t m, nonzeros;
+    const unsigned char *counts; /* NULL: all signals have s atoms */
+    const unsigned char *atoms, *coefs, *scales;
+} shs_compact;
+
+/* Looks at all bytes once. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT, which leave *compact as it was.
+   What follows the codes is not looked at. The bytes must stay as they are as long as they are used. */
+SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
+/* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
+SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
+/* Z = D X for the same signals; Z is p x count. Scratch: 32 codes for each thread, and a size_t for each 512 signals. */
+SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
+                                          const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz);
 
 /* ================================================================================================================== */
 
@@ -18730,6 +18812,523 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     if (status == SHS_OK) *codes = got;
     else shs_codes_free(ctx, &got);
     return status;
+}
+
+/* ---- compact codes ------------------------------------------------------------------------------------- >>compact */
+
+enum {
+    SHS__CC_HEAD = 64,
+    SHS__CC_VERSION = 1,
+    SHS__CC_BUFFER = 512,
+    SHS__CC_ATOMS = 65536,    /* of a dictionary */
+    SHS__CC_SPARSITY = 65535, /* of a signal */
+    SHS__CC_SIGNALS = 32      /* unpacked at a time */
+};
+
+#define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
+
+/* The largest integer of a type, and what all coefficients are below. */
+SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I8 ? 127 : 32767; }
+SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) {
+    return type == SHS_COEF_F16 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f; /* 2^127 */
+}
+SHS__PRIVATE shs_real shs__cc_abs(shs_real x) { return x < 0 ? -x : x; }
+
+/* The nearest integer, the even one of two. x >= 0. */
+SHS__PRIVATE int shs__cc_nearest(shs_real x) {
+    int k = (int)x;
+    shs_real beyond = x - (shs_real)k;
+    return k + (beyond > (shs_real)0.5f || (beyond >= (shs_real)0.5f && (k & 1)));
+}
+
+/* The bits of the nearest half-precision number, of x in [0, 65520). They count units of the last place: 2^-24 up to 2^-13,
+   and twice as much from each power of two on, where 1024 of them are behind. */
+SHS__PRIVATE int shs__half_bits(shs_real x) {
+    shs_real unit = (shs_real)5.9604644775390625e-8f; /* 2^-24 */
+    int doubled = 0;
+    for (; x >= 2048 * unit; doubled++) unit *= 2;
+    return 1024 * doubled + shs__cc_nearest(x / unit);
+}
+
+SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
+    float x;
+    bits <<= 16;
+    memcpy(&x, &bits, sizeof x);
+    return (shs_real)x;
+}
+
+/* A coefficient as a number of the type, and back. */
+SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
+    int largest = shs__cc_largest(type), k = 0;
+    shs_real a = shs__cc_abs(x);
+    if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? a : 65504) | (x < 0 ? 0x8000 : 0);
+    if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_nearest(a / scale) : largest;
+    return x < 0 ? -k : k;
+}
+
+SHS__PRIVATE shs_real shs__cc_value(shs_coef_type type, shs_real scale, int word) {
+    return type == SHS_COEF_F16 ? (shs_real)shs__half_value((uint32_t)word) : (shs_real)word * scale;
+}
+
+/* The bits of a signal's scale: the least one of which all coefficients are multiples; where there is none, the least that
+   leaves none out. What is rounded with a scale is found again: its largest coefficient is at least (1 - 2^-7) largest - 1/2
+   times the scale, so that the first that is tried is less than four bfloat16 away. None is subnormal, as these are 0 under
+   -ffast-math. */
+SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real *x, int *exact) {
+    shs_real largest = (shs_real)shs__cc_largest(type), most = 0;
+    uint32_t least = 0, bits;
+    float about;
+    int k;
+    for (k = 0; k < used; k++) most = shs__cc_abs(x[k]) > most ? shs__cc_abs(x[k]) : most;
+    if (type != SHS_COEF_F16 && most > 0) {
+        about = (float)(most / largest);
+        memcpy(&least, &about, sizeof least);
+        least = least >> 16 > 0x80 ? least >> 16 : 0x80;
+        while (largest * shs__cc_scale_value(least) < most) least++;
+    }
+    for (bits = least; bits < least + 4; bits++) {
+        shs_real scale = shs__cc_scale_value(bits);
+        for (k = 0; k < used; k++) {
+            shs_real off = shs__cc_value(type, scale, shs__cc_word(type, scale, x[k])) - x[k];
+            if (off > 0 || off < 0) break;
+        }
+        *exact = k == used;
+        if (*exact || least == 0) return bits;
+    }
+    return least;
+}
+
+/* What all calls ask of codes; the most atoms of a signal. */
+SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_type type, int *most) {
+    size_t i;
+    int k;
+    if (n < 1) return SHS_BAD_N;
+    if ((unsigned)type > SHS_COEF_F16 || n > SHS__CC_ATOMS) return SHS_BAD_COMPACT;
+    if (!shs__codes_ok(codes, 0) || shs__codes_outside(codes, codes->m, n)) return SHS_BAD_CODES;
+    for (*most = 0, i = 0; i < codes->m; i++) {
+        const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        *most = shs__imax(*most, codes->used[i]);
+        if (!shs__finite((size_t)codes->used[i], x)) return SHS_BAD_COEFS;
+        for (k = 0; k < codes->used[i]; k++)
+            if (shs__cc_abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
+    }
+    return *most > SHS__CC_SPARSITY ? SHS_BAD_CODES : SHS_OK;
+}
+
+/* What becomes of a coefficient x that shall be `wanted` now, which may be far larger. */
+SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
+    shs_wide a = shs__wabs(wanted);
+    shs_real near = a < (shs_wide)shs__cc_limit(type) ? (shs_real)a : shs__cc_limit(type);
+    if ((x < 0) != (wanted < 0)) return 0;
+    return shs__cc_value(type, scale, shs__cc_word(type, scale, x < 0 ? -near : near));
+}
+
+SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
+                                           shs_real *coefs, shs_wide *work) {
+    shs_wide *r = work, *x = work + p, *fixed = x + used, error2 = 0, nearest2 = 0; /* r = D (coefs - x) */
+    ptrdiff_t i, k, l;
+    int exact, sweeps;
+    shs_real scale = shs__cc_scale_value(shs__cc_scale(type, used, coefs, &exact));
+    if (exact) return 0;
+    for (i = 0; i < p; i++) r[i] = 0;
+    for (k = 0; k < used; k++) x[k] = (shs_wide)coefs[k], fixed[k] = 0;
+    for (k = 0; k < used; k++) {
+        ptrdiff_t next = -1;
+        shs_wide rounded, change = 1, size = 0;
+        for (l = 0; l < used; l++)
+            if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
+        rounded = (shs_wide)shs__cc_rounded(type, scale, coefs[next], x[next]);
+        for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)D[atoms[next] * (ptrdiff_t)p + i];
+        x[next] = rounded, fixed[next] = 1;
+        for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
+            for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
+                const shs_real *d = D + atoms[l] * (ptrdiff_t)p;
+                shs_wide alpha = 0, norm2 = 0;
+                if (fixed[l] > 0) continue;
+                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
+                x[l] += alpha / norm2, change += shs__wabs(alpha / norm2), size += shs__wabs(x[l]);
+            }
+    }
+    for (i = 0; i < p; i++) { /* the nearest of each */
+        shs_wide e = 0;
+        for (k = 0; k < used; k++) {
+            shs_wide nearest = (shs_wide)shs__cc_rounded(type, scale, coefs[k], (shs_wide)coefs[k]);
+            e += ((shs_wide)coefs[k] - nearest) * (shs_wide)D[atoms[k] * (ptrdiff_t)p + i];
+        }
+        nearest2 += e * e, error2 += r[i] * r[i];
+    }
+    for (k = 0; k < used; k++)
+        coefs[k] = error2 < nearest2 ? (shs_real)x[k] : shs__cc_rounded(type, scale, coefs[k], (shs_wide)coefs[k]);
+    return error2 < nearest2 ? error2 : nearest2;
+}
+
+typedef struct shs__cc_rounding {
+    int p, ldd, most;
+    const shs_real *D;
+    shs_coef_type type;
+    shs_codes *codes;
+    int *order;       /* most a worker */
+    shs_wide *factor; /* most x most */
+    shs_wide *error;  /* most */
+    shs_real *tried;  /* 2 most */
+} shs__cc_rounding;
+
+/* L with LL' = G of the atoms of a signal, in that order; whether no atom depends on others. */
+SHS__PRIVATE int shs__cc_factor(const shs__cc_rounding *w, int used, const int *atoms, const int *order, shs_wide *L) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    int i, j, k;
+    for (i = 0; i < used; i++)
+        for (j = 0; j <= i; j++) {
+            shs_wide g = (shs_wide)kernels->dot((size_t)w->p, SHS__AT(w->D, w->ldd, 0, atoms[order[i]]),
+                                                SHS__AT(w->D, w->ldd, 0, atoms[order[j]]));
+            shs_wide d = g;
+            for (k = 0; k < j; k++) d -= *SHS__AT(L, used, i, k) * *SHS__AT(L, used, j, k);
+            if (j < i) d /= *SHS__AT(L, used, j, j);
+            else if (!shs__wide_finite(1, &d) || d <= (shs_wide)SHS__OMP_GUARD * g) return 0;
+            else d = SHS__WSQRT(d);
+            *SHS__AT(L, used, i, j) = d;
+        }
+    return 1;
+}
+
+/* Rounds a signal, the last of the order first. ||D e||^2 = ||L'e||^2 is a sum over the rows of L', of which row i holds e_i
+   and the errors behind it. With `fit` x_i is first moved to where its row would be 0: there it is fitted to all that were
+   rounded before, as if those that are left were fitted, too (Babai 1986). Returns the sum; L may be NULL without `fit`. */
+SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, shs_real scale, int used, const shs_real *x, const int *order,
+                                       const shs_wide *L, int fit, shs_wide *error, shs_real *z) {
+    shs_wide sum = 0;
+    int i, k;
+    for (i = used - 1; i >= 0; i--) {
+        shs_wide given = (shs_wide)x[order[i]], behind = 0, wanted = given;
+        for (k = i + 1; k < used && L; k++) behind += *SHS__AT(L, used, k, i) * error[k];
+        if (fit) wanted += behind / *SHS__AT(L, used, i, i);
+        z[order[i]] = shs__cc_rounded(w->type, scale, x[order[i]], wanted);
+        error[i] = given - (shs_wide)z[order[i]];
+        if (L) behind += *SHS__AT(L, used, i, i) * error[i];
+        sum += behind * behind;
+    }
+    return sum;
+}
+
+SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
+    const shs__cc_rounding *w = (const shs__cc_rounding *)arg;
+    size_t most = (size_t)w->most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->codes->m, i + SHS__SIGNALS_A_CHUNK);
+    int *order = w->order + (size_t)worker * most, k, q;
+    shs_wide *factor = w->factor + (size_t)worker * most * most, *error = w->error + (size_t)worker * most;
+    shs_real *nearest = w->tried + 2 * (size_t)worker * most, *fitted = nearest + most;
+    for (; i < end; i++) {
+        const int *atoms = w->codes->atoms + i * (size_t)w->codes->stride;
+        shs_real *x = w->codes->coefs + i * (size_t)w->codes->stride, *z = nearest;
+        int used = w->codes->used[i], exact;
+        shs_real scale = shs__cc_scale_value(shs__cc_scale(w->type, used, x, &exact));
+        shs_wide nearest2;
+        const shs_wide *L;
+        if (exact) continue;
+        for (k = 0; k < used; k++) { /* by insertion; of equal ones the first becomes the last */
+            for (q = k; q > 0 && shs__cc_abs(x[order[q - 1]]) >= shs__cc_abs(x[k]); q--) order[q] = order[q - 1];
+            order[q] = k;
+        }
+        L = w->D && shs__cc_factor(w, used, atoms, order, factor) ? factor : NULL;
+        nearest2 = shs__cc_round_by(w, scale, used, x, order, L, 0, error, nearest);
+        if (L && shs__cc_round_by(w, scale, used, x, order, L, 1, error, fitted) < nearest2) z = fitted;
+        memcpy(x, z, (size_t)used * sizeof *x);
+    }
+}
+
+SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
+                                       shs_codes *codes) {
+    shs__cc_rounding w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    size_t workers;
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK && D) status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status == SHS_OK) status = shs__cc_check(codes, n, type, &w.most);
+    if (status == SHS_OK && D && !shs__finite_columns(p, (size_t)n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
+    if (status != SHS_OK || w.most == 0) return status;
+    workers = (size_t)shs__ctx_workers(ctx);
+    while (shs__layout_next(ctx, &l, &status)) {
+        w.order = SHS__CARVE(&l, int, shs__layout_product((size_t)w.most, workers, 1));
+        w.factor = SHS__CARVE(&l, shs_wide, D ? shs__layout_product((size_t)w.most, (size_t)w.most, workers) : 0);
+        w.error = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)w.most, workers, 1));
+        w.tried = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)w.most, workers, 2));
+    }
+    if (status != SHS_OK) return status;
+    w.p = p, w.D = D, w.ldd = ldd, w.type = type, w.codes = codes;
+    shs__ctx_parallel(ctx, (shs_wide)codes->m * (shs_wide)w.most * (shs_wide)w.most * (shs_wide)(D ? p : 8) / 8,
+                      shs__ctx_chunks(codes->m, SHS__SIGNALS_A_CHUNK), shs__cc_round_chunk, &w);
+    shs__layout_release(ctx, &l);
+    return SHS_OK;
+}
+
+/* The bytes of counts, atoms, coefficients and scales, and with what stands around them; SIZE_MAX where that cannot be. */
+SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, size_t nonzeros, size_t *parts) {
+    size_t most = (size_t)s, signals;
+    if (n < 1 || n > SHS__CC_ATOMS || (unsigned)type > SHS_COEF_F16 || s < 0 || s > SHS__CC_SPARSITY) return SIZE_MAX;
+    if (m < 1 || m > SIZE_MAX / 16 || nonzeros > SIZE_MAX / 16 || nonzeros < most) return SIZE_MAX;
+    signals = s > 0 ? shs__ctx_chunks(nonzeros, most) : nonzeros > 0 ? SIZE_MAX : m; /* that hold as many, if all have s */
+    if (signals > m) return SIZE_MAX;
+    parts[0] = signals == m && nonzeros == m * most ? 0 : s > 255 ? 2 * m : m;
+    parts[1] = n > 256 ? 2 * nonzeros : nonzeros;
+    parts[2] = type == SHS_COEF_I8 ? nonzeros : 2 * nonzeros;
+    parts[3] = type == SHS_COEF_F16 ? 0 : 2 * m;
+    return SHS__CC_HEAD + parts[0] + parts[1] + parts[2] + parts[3] + 4;
+}
+
+SHS__PUBLIC size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros) {
+    size_t parts[4];
+    return shs__cc_parts(n, type, m, s, nonzeros, parts);
+}
+
+typedef struct shs__cc_file {
+    int (*write_fn)(void *user, const void *bytes, size_t count);
+    void *user;
+    uint32_t crc;
+    size_t filled;
+    shs_status status;
+    unsigned char bytes[SHS__CC_BUFFER];
+} shs__cc_file;
+
+SHS__OUTLINE void shs__cc_flush(shs__cc_file *f) {
+    f->crc = shs__crc(f->crc, f->bytes, f->filled);
+    if (f->status == SHS_OK && f->write_fn(f->user, f->bytes, f->filled)) f->status = SHS_WRITE_FAILED;
+    f->filled = 0;
+}
+
+SHS__OUTLINE void shs__cc_put(shs__cc_file *f, int value, int size) {
+    if (f->filled + (size_t)size > sizeof f->bytes) shs__cc_flush(f);
+    shs__put_bytes(f->bytes + f->filled, (uint64_t)(int64_t)value, size);
+    f->filled += (size_t)size;
+}
+
+SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
+                                        int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
+    shs__cc_file f = SHS_ZERO;
+    size_t parts[4], i, total, numbers[5];
+    int most, exact, k, part;
+    shs_status status = shs__cc_check(codes, n, type, &most);
+    if (status != SHS_OK) return status;
+    if (codes->m < 1) return SHS_BAD_M;
+    if (!write_fn) return SHS_BAD_COMPACT;
+    for (i = 0; i < codes->m; i++) {
+        (void)shs__cc_scale(type, codes->used[i], codes->coefs + i * (size_t)codes->stride, &exact);
+        if (!exact) return SHS_BAD_COEFS;
+    }
+    total = shs_codes_nonzeros(codes);
+    if (shs__cc_parts(n, type, codes->m, most, total, parts) == SIZE_MAX) return SHS_TOO_LARGE;
+    memcpy(f.bytes, "SHScodes", 8);
+    numbers[0] = SHS__CC_VERSION, numbers[1] = (size_t)type, numbers[2] = (size_t)n, numbers[3] = (size_t)most;
+    for (i = 0; i < 4; i++) shs__put_bytes(f.bytes + 8 + 4 * i, numbers[i], 4);
+    shs__put_bytes(f.bytes + 24, codes->m, 8), shs__put_bytes(f.bytes + 32, total, 8);
+    shs__put_bytes(f.bytes + 60, ~shs__crc(~(uint32_t)0, f.bytes, 60), 4);
+    f.write_fn = write_fn, f.user = user, f.filled = SHS__CC_HEAD;
+    shs__cc_flush(&f);
+    f.crc = ~(uint32_t)0;
+    for (part = 0; part < 4; part++)
+        for (i = 0; i < codes->m && parts[part] > 0 && f.status == SHS_OK; i++) {
+            const int *atoms = codes->atoms + i * (size_t)codes->stride;
+            const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+            uint32_t scale = part < 2 ? 0 : shs__cc_scale(type, codes->used[i], x, &exact);
+            if (part == 0) shs__cc_put(&f, codes->used[i], most > 255 ? 2 : 1);
+            if (part == 3) shs__cc_put(&f, (int)scale, 2);
+            for (k = 0; k < codes->used[i] && part == 1; k++) shs__cc_put(&f, atoms[k], n > 256 ? 2 : 1);
+            for (k = 0; k < codes->used[i] && part == 2; k++)
+                shs__cc_put(&f, shs__cc_word(type, shs__cc_scale_value(scale), x[k]), type == SHS_COEF_I8 ? 1 : 2);
+        }
+    if (f.filled > 0) shs__cc_flush(&f);
+    shs__put_bytes(f.bytes, ~f.crc, 4), f.filled = 4;
+    shs__cc_flush(&f);
+    return f.status;
+}
+
+/* The first bytes: what the codes are, and how large in bytes. */
+SHS__PRIVATE shs_status shs__cc_read_head(const unsigned char *head, shs_compact *c, size_t *parts, size_t *size) {
+    uint64_t version = shs__get_bytes(head + 8, 4), numbers[3], m = shs__get_bytes(head + 24, 8);
+    uint64_t total = shs__get_bytes(head + 32, 8);
+    int i;
+    if (memcmp(head, "SHScodes", 8) != 0) return SHS_FOREIGN_COMPACT;
+    if (version > SHS__CC_VERSION) return SHS_NEWER_COMPACT;
+    if (version == 0 || shs__get_bytes(head + 60, 4) != (uint32_t)~shs__crc(~(uint32_t)0, head, 60)) return SHS_DAMAGED_COMPACT;
+    for (i = 0; i < 3; i++) numbers[i] = shs__get_bytes(head + 12 + 4 * i, 4);
+    for (i = 40; i < 60; i++)
+        if (head[i] != 0) return SHS_DAMAGED_COMPACT;
+    if (numbers[0] > SHS_COEF_F16 || numbers[1] > SHS__CC_ATOMS || numbers[2] > SHS__CC_SPARSITY) return SHS_DAMAGED_COMPACT;
+    if (m > SIZE_MAX / 16 || total > SIZE_MAX / 16) return SHS_TOO_LARGE;
+    c->type = (shs_coef_type)numbers[0], c->n = (int)numbers[1], c->s = (int)numbers[2];
+    c->m = (size_t)m, c->nonzeros = (size_t)total;
+    *size = shs__cc_parts(c->n, c->type, c->m, c->s, c->nonzeros, parts);
+    return *size == SIZE_MAX ? SHS_DAMAGED_COMPACT : SHS_OK;
+}
+
+/* Number i of those of one byte or two. */
+SHS__PRIVATE int shs__cc_number(const unsigned char *from, size_t i, int two) {
+    return two ? from[2 * i] | from[2 * i + 1] << 8 : from[i];
+}
+
+SHS__PRIVATE int shs__cc_count(const shs_compact *c, size_t i) {
+    return c->counts ? shs__cc_number(c->counts, i, c->s > 255) : c->s;
+}
+
+/* Whether each number is one that can be, and the counts have their sum. */
+SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
+    int none = c->type == SHS_COEF_I8 ? 0x80 : 0x8000, largest = shs__cc_largest(c->type), most = 0;
+    size_t i, total = 0;
+    for (i = 0; i < c->m; i++) {
+        int used = shs__cc_count(c, i);
+        most = shs__imax(most, used), total += (size_t)used;
+        if (c->scales) {
+            uint32_t bits = (uint32_t)shs__cc_number(c->scales, i, 1);
+            if (bits > 0x7f00 || (bits < 0x80 && bits != 0)) return 0;
+            if ((shs_real)largest * shs__cc_scale_value(bits) > SHS__CC_MOST) return 0;
+        }
+    }
+    for (i = 0; i < c->nonzeros; i++) {
+        int word = shs__cc_number(c->coefs, i, c->type != SHS_COEF_I8);
+        if (shs__cc_number(c->atoms, i, c->n > 256) >= c->n) return 0;
+        if (c->type == SHS_COEF_F16 ? (word & 0x7c00) == 0x7c00 : word == none) return 0;
+    }
+    return most == c->s && total == c->nonzeros;
+}
+
+SHS__PUBLIC shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact) {
+    const unsigned char *head = (const unsigned char *)bytes, *body;
+    shs_compact c = SHS_ZERO;
+    size_t parts[4], total = 0;
+    shs_status status;
+    if (!bytes || !compact) return SHS_BAD_COMPACT;
+    if (size < 8 || memcmp(head, "SHScodes", 8) != 0) return SHS_FOREIGN_COMPACT;
+    if (size < SHS__CC_HEAD) return SHS_DAMAGED_COMPACT;
+    status = shs__cc_read_head(head, &c, parts, &total);
+    if (status != SHS_OK) return status;
+    body = head + SHS__CC_HEAD;
+    if (size < total) return SHS_DAMAGED_COMPACT;
+    if (shs__get_bytes(head + total - 4, 4) != (uint32_t)~shs__crc(~(uint32_t)0, body, total - SHS__CC_HEAD - 4))
+        return SHS_DAMAGED_COMPACT;
+    c.counts = parts[0] > 0 ? body : NULL;
+    c.atoms = body + parts[0], c.coefs = c.atoms + parts[1];
+    c.scales = parts[3] > 0 ? c.coefs + parts[2] : NULL;
+    if (!shs__cc_numbers_ok(&c)) return SHS_DAMAGED_COMPACT;
+    *compact = c;
+    return SHS_OK;
+}
+
+/* Where in the atoms signal `to` begins, when signal `from` begins at `at`. */
+SHS__PRIVATE size_t shs__cc_start(const shs_compact *c, size_t from, size_t to, size_t at) {
+    if (!c->counts) return to * (size_t)c->s;
+    for (; from < to; from++) at += (size_t)shs__cc_count(c, from);
+    return at;
+}
+
+/* Signals from `first` on, of which the first begins at `at`; returns where the next one does. */
+SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at, size_t count, const shs_codes *codes) {
+    size_t i;
+    int k;
+    for (i = 0; i < count; i++) {
+        int *atoms = codes->atoms + i * (size_t)codes->stride, used = shs__cc_count(c, first + i);
+        shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        shs_real scale = c->scales ? shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1)) : 0;
+        codes->used[i] = used;
+        for (k = 0; k < used; k++, at++) {
+            int word = shs__cc_number(c->coefs, at, c->type != SHS_COEF_I8);
+            if (c->type == SHS_COEF_I8) word -= (word & 0x80) << 1;
+            if (c->type == SHS_COEF_I16) word -= (word & 0x8000) << 1;
+            atoms[k] = shs__cc_number(c->atoms, at, c->n > 256);
+            x[k] = shs__cc_value(c->type, scale, word);
+        }
+        for (; k < codes->stride; k++) atoms[k] = 0, x[k] = 0;
+    }
+    return at;
+}
+
+SHS__PRIVATE int shs__cc_holds(const shs_compact *c, size_t first, size_t count) {
+    return c && c->atoms && c->coefs && first <= c->m && count <= c->m - first;
+}
+
+SHS__PUBLIC shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes) {
+    if (!shs__cc_holds(compact, first, count)) return SHS_BAD_COMPACT;
+    if (!shs__codes_ok(codes, count) || codes->stride < compact->s) return SHS_BAD_CODES;
+    (void)shs__cc_unpack(compact, first, shs__cc_start(compact, 0, first, 0), count, codes);
+    return SHS_OK;
+}
+
+SHS__PUBLIC shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                        void *user, shs_codes *codes) {
+    unsigned char head[SHS__CC_HEAD], *bytes = NULL;
+    shs_compact c = SHS_ZERO;
+    shs_codes got = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    size_t parts[4], size = 0;
+    shs_status status = shs__ctx_check(ctx);
+    if (status != SHS_OK) return status;
+    if (n < 1) return SHS_BAD_N;
+    if (!read_fn) return SHS_BAD_COMPACT;
+    if (!codes) return SHS_BAD_CODES;
+    if (read_fn(user, head, sizeof head)) return SHS_READ_FAILED;
+    status = shs__cc_read_head(head, &c, parts, &size);
+    if (status == SHS_OK && c.n > n) status = SHS_BAD_COMPACT;
+    if (status == SHS_OK) status = shs_codes_create(ctx, c.m, shs__imax(c.s, 1), &got);
+    while (shs__layout_next(ctx, &l, &status)) bytes = SHS__CARVE(&l, unsigned char, size);
+    if (status == SHS_OK) {
+        memcpy(bytes, head, sizeof head);
+        if (read_fn(user, bytes + sizeof head, size - sizeof head)) status = SHS_READ_FAILED;
+    }
+    if (status == SHS_OK) status = shs_compact_open(bytes, size, &c);
+    if (status == SHS_OK) {
+        (void)shs__cc_unpack(&c, 0, 0, c.m, &got);
+        *codes = got;
+    } else shs_codes_free(ctx, &got);
+    shs__layout_release(ctx, &l);
+    return status;
+}
+
+typedef struct shs__cc_synthesis {
+    shs__synthesis w;
+    const shs_compact *compact;
+    size_t first, count;
+    size_t *starts;  /* of each chunk's first signal */
+    shs_codes codes; /* SHS__CC_SIGNALS a worker */
+} shs__cc_synthesis;
+
+SHS__OUTLINE void shs__cc_synthesis_chunk(void *arg, size_t chunk, int worker) {
+    const shs__cc_synthesis *s = (const shs__cc_synthesis *)arg;
+    size_t i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(s->count, i + SHS__SIGNALS_A_CHUNK), at = s->starts[chunk], step;
+    size_t mine = (size_t)worker * SHS__CC_SIGNALS;
+    shs_codes codes = s->codes;
+    shs__synthesis w = s->w;
+    codes.used += mine, codes.atoms += mine * (size_t)codes.stride, codes.coefs += mine * (size_t)codes.stride;
+    w.codes = &codes;
+    for (; i < end; i += step) {
+        step = shs__zmin(end - i, SHS__CC_SIGNALS);
+        at = shs__cc_unpack(s->compact, s->first + i, at, step, &codes);
+        w.Z = SHS__AT(s->w.Z, w.ldz, 0, i);
+        (void)shs__synthesize(&w, 0, step, worker);
+    }
+}
+
+SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
+                                              const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz) {
+    shs__cc_synthesis s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    size_t chunks = shs__ctx_chunks(count, SHS__SIGNALS_A_CHUNK), i, before = 0, at = 0;
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status != SHS_OK) return status;
+    if (!shs__cc_holds(compact, first, count) || compact->n > n) return SHS_BAD_COMPACT;
+    if (!Z && count) return SHS_BAD_OUTPUT;
+    if (ldz < p) return SHS_BAD_LDZ;
+    while (shs__layout_next(ctx, &l, &status)) {
+        s.starts = SHS__CARVE(&l, size_t, chunks);
+        shs__codes_layout(&l, &s.codes, shs__layout_product((size_t)shs__ctx_workers(ctx), SHS__CC_SIGNALS, 1),
+                          shs__imax(compact->s, 1));
+    }
+    if (status != SHS_OK) return status;
+    s.w.p = p, s.w.D = D, s.w.ldd = ldd, s.w.Z = Z, s.w.ldz = ldz;
+    s.compact = compact, s.first = first, s.count = count;
+    for (i = 0; i < chunks; before = first + i * SHS__SIGNALS_A_CHUNK, i++)
+        s.starts[i] = at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
+    shs__ctx_parallel(ctx, 2 * (shs_wide)count * (shs_wide)p, chunks, shs__cc_synthesis_chunk, &s);
+    shs__layout_release(ctx, &l);
+    return SHS_OK;
 }
 #endif /* SHS__SPARSE */
 

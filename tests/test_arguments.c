@@ -57,6 +57,9 @@ static void test_contexts(void **state) {
     ANSWERS(shs_codes_create(ctx, 4, 1, (shs_codes *)(void *)out), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_synthesize(ctx, 1, 1, one, 1, &codes, 0, 4, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_codes_residual(ctx, 1, 1, one, 1, 4, A, 1, &codes, REALS(out), 1, WIDES(out2)), SHS_BAD_CONTEXT);
+    ANSWERS(shs_codes_round(ctx, 1, 1, one, 1, SHS_COEF_I8, &codes), SHS_BAD_CONTEXT);
+    ANSWERS(shs_compact_load(ctx, 1, NULL, NULL, (shs_codes *)(void *)out), SHS_BAD_CONTEXT);
+    ANSWERS(shs_compact_synthesize(ctx, 1, 1, one, 1, NULL, 0, 4, REALS(out), 1), SHS_BAD_CONTEXT);
     o.gram = one, o.ldg = 1;
     ANSWERS(shs_omp_gram(ctx, 1, 4, A, 1, NULL, &o, &codes, NULL, NULL), SHS_BAD_CONTEXT);
     lasso.gram = one, lasso.ldg = 1;

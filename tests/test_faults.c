@@ -27,6 +27,8 @@ typedef struct scene {
     unsigned char *before; /* what they held before the call */
     int family;            /* of the calls that a test is about */
     shs_codes out_codes; /* output: its arrays lie in out */
+    unsigned char *bytes; /* input: the codes, rounded, in few bytes */
+    size_t bytes_size, bytes_read;
 
     /* cubes: a stream of blocks, and what was made of the cube before; results are at OUT(1) */
     plain_cube plain;
@@ -98,6 +100,44 @@ static shs_status call_synthesize(const shs_context *ctx, scene *s) {
 
 static shs_status call_residual(const shs_context *ctx, scene *s) {
     return shs_codes_residual(ctx, P, N, s->D, P, M, s->Y, P, &s->codes, OUT(s, 0, shs_real), P, OUT(s, 1, shs_wide));
+}
+
+static void prepare_round(scene *s) {
+    memcpy(s->out_codes.used, s->codes.used, M * sizeof(int));
+    memcpy(s->out_codes.atoms, s->codes.atoms, M * S * sizeof(int));
+    memcpy(s->out_codes.coefs, s->codes.coefs, M * S * sizeof(shs_real));
+}
+
+static shs_status call_round(const shs_context *ctx, scene *s) {
+    return shs_codes_round(ctx, P, N, s->D, P, SHS_COEF_I8, &s->out_codes);
+}
+
+static int write_compact(void *user, const void *bytes, size_t count) {
+    scene *s = (scene *)user;
+    memcpy(s->bytes + s->bytes_size, bytes, count);
+    s->bytes_size += count;
+    return 0;
+}
+
+static int read_compact(void *user, void *bytes, size_t count) {
+    scene *s = (scene *)user;
+    memcpy(bytes, s->bytes + s->bytes_read, count);
+    s->bytes_read += count;
+    return 0;
+}
+
+static shs_status call_compact_load(const shs_context *ctx, scene *s) {
+    shs_status status;
+    s->bytes_read = 0;
+    status = shs_compact_load(ctx, N, read_compact, s, OUT(s, 0, shs_codes));
+    if (status == SHS_OK) shs_codes_free(ctx, OUT(s, 0, shs_codes));
+    return status;
+}
+
+static shs_status call_compact_synthesize(const shs_context *ctx, scene *s) {
+    shs_compact compact;
+    assert_ok(shs_compact_open(s->bytes, s->bytes_size, &compact));
+    return shs_compact_synthesize(ctx, P, N, s->D, P, &compact, 0, M, OUT(s, 0, shs_real), P);
 }
 
 static shs_status call_omp(const shs_context *ctx, scene *s) {
@@ -423,6 +463,9 @@ static const struct {
     {BELOW, "shs_codes_create", call_codes_create, NULL, 3, 0, 0, NO_RESULT},
     {BELOW, "shs_codes_synthesize", call_synthesize, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_codes_residual", call_residual, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_codes_round", call_round, prepare_round, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_compact_load", call_compact_load, NULL, 2, 0, 0, NO_RESULT}, /* one of them is the codes */
+    {BELOW, "shs_compact_synthesize", call_compact_synthesize, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp", call_omp, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, Gram matrix", call_omp_always, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, no Gram matrix", call_omp_never, NULL, 1, 0, 0, NO_RESULT},
@@ -529,17 +572,21 @@ static void scene_create(scene *s) {
     assert_ok(shs_codes_create(NULL, M, S, &s->codes));
     assert_ok(shs_omp(NULL, P, N, s->D, M, s->Y, S, &s->codes));
     make_cube(s);
+    s->bytes = NEW(unsigned char, SLOT), s->bytes_size = 0;
     s->keeps = 0;
     s->out = NEW(unsigned char, SLOTS * SLOT), s->before = NEW(unsigned char, SLOTS * SLOT);
     memset(&s->memory, 0, sizeof s->memory);
     s->memory.pixels = s->out, s->memory.type = SHS_TYPE_F32, s->memory.interleave = SHS_INTERLEAVE_BIP;
     s->out_codes.m = M, s->out_codes.stride = S;
     s->out_codes.used = OUT(s, 0, int), s->out_codes.atoms = OUT(s, 1, int), s->out_codes.coefs = OUT(s, 2, shs_real);
+    prepare_round(s);
+    assert_ok(call_round(NULL, s));
+    assert_ok(shs_compact_save(&s->out_codes, N, SHS_COEF_I8, write_compact, s));
 }
 
 static void scene_free(scene *s) {
     free(s->D), free(s->Y), free(s->gram), free(s->dty), free(s->norms2), free(s->triangle), free(s->symmetric);
-    free(s->deep), free(s->pixels), free(s->out), free(s->before);
+    free(s->deep), free(s->pixels), free(s->out), free(s->before), free(s->bytes);
     shs_codes_free(NULL, &s->codes);
     shs_moments_free(NULL, &s->moments), shs_pca_free(NULL, &s->pca), shs_ica_free(NULL, &s->ica);
     cube_free(&s->cube), free(s->plain.x);

@@ -107,6 +107,32 @@ static shs_real *new_reals(size_t count) {
     return x;
 }
 
+/* Codes in few bytes. */
+typedef struct packed {
+    unsigned char bytes[M * (4 + 6 * S) + 100];
+    size_t size;
+} packed;
+
+static int append(void *user, const void *bytes, size_t count) {
+    packed *b = (packed *)user;
+    memcpy(b->bytes + b->size, bytes, count);
+    b->size += count;
+    return 0;
+}
+
+static void pack(task *t, shs_codes *codes, shs_real *Z) {
+    packed *b = (packed *)calloc(1, sizeof *b);
+    shs_compact compact = SHS_ZERO;
+    if (!b) abort();
+    STEP(t, shs_codes_round(&t->ctx, P, N, t->s->D, P, SHS_COEF_I8, codes));
+    STEP(t, shs_compact_save(codes, N, SHS_COEF_I8, append, b));
+    note(t, b->bytes, b->size);
+    STEP(t, shs_compact_open(b->bytes, b->size, &compact));
+    STEP(t, shs_compact_synthesize(&t->ctx, P, N, t->s->D, P, &compact, 1, M - 1, Z, P));
+    note(t, Z, P * (M - 1) * sizeof *Z);
+    free(b);
+}
+
 static void code(task *t) {
     static const size_t groups[] = {0, M / 3, M / 3 + 1};
     const scene *s = t->s;
@@ -134,6 +160,7 @@ static void code(task *t) {
     note(t, Z, P * M * sizeof *Z), note(t, &sum2, sizeof sum2);
     STEP(t, shs_codes_synthesize(&t->ctx, P, N, s->D, P, &codes, 0, M, Z, P));
     note(t, Z, P * M * sizeof *Z);
+    pack(t, &codes, Z);
     shs_codes_free(&t->ctx, &codes);
     free(Z);
 }

@@ -1,0 +1,567 @@
+/* test_compact.c - codes in few bytes: rounded coefficients are the nearest of their type or better, what is saved comes back
+   with every bit, from the same bytes on every machine, and no damaged byte goes unseen. */
+#include "test_signals.h"
+
+enum { ROOM = 1 << 18 };
+
+/* A file in memory; call number `fails_at` of a callback fails (from 0; negative: none), and reading behind its end. */
+typedef struct memory_file {
+    unsigned char bytes[ROOM];
+    size_t size, at;
+    int calls, fails_at;
+} memory_file;
+
+static int write_bytes(void *user, const void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (f->calls++ == f->fails_at || count > ROOM - f->size) return 1;
+    memcpy(f->bytes + f->size, bytes, count);
+    f->size += count;
+    return 0;
+}
+
+static int read_bytes(void *user, void *bytes, size_t count) {
+    memory_file *f = (memory_file *)user;
+    if (f->calls++ == f->fails_at || count > f->size - f->at) return 1;
+    memcpy(bytes, f->bytes + f->at, count);
+    f->at += count;
+    return 0;
+}
+
+static void reset(memory_file *f) { f->size = f->at = 0, f->calls = 0, f->fails_at = -1; }
+static void rewind_file(memory_file *f, int fails_at) { f->at = 0, f->calls = 0, f->fails_at = fails_at; }
+
+static memory_file *new_file(void) {
+    memory_file *f = (memory_file *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    reset(f);
+    return f;
+}
+
+/* The CRC-32 of zip, a bit at a time. */
+static void seal(unsigned char *from, size_t count, unsigned char *to) {
+    uint32_t crc = 0xffffffff;
+    size_t i;
+    int b;
+    for (i = 0; i < count; i++)
+        for (crc ^= from[i], b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    for (b = 0; b < 4; b++) to[b] = (unsigned char)(~crc >> 8 * b & 255);
+}
+
+static void seal_file(memory_file *f) {
+    seal(f->bytes, 60, f->bytes + 60);
+    if (f->size > 68) seal(f->bytes + 64, f->size - 68, f->bytes + f->size - 4);
+}
+
+/* Codes of `used` atoms each, or of up to `stride` where that is negative; coefficients spread over a few powers of 2. */
+static shs_codes some_codes(size_t m, int stride, int n, int used, double unit, uint64_t seed) {
+    shs_codes codes = SHS_ZERO;
+    shs_random r;
+    size_t i;
+    int k;
+    shs_random_seed(&r, seed);
+    assert_ok(shs_codes_create(NULL, m, stride, &codes));
+    for (i = 0; i < m; i++) {
+        int *atoms = codes.atoms + i * (size_t)stride, *order = (int *)malloc((size_t)n * sizeof *order);
+        for (k = 0; k < n; k++) order[k] = k;
+        codes.used[i] = used < 0 ? (int)shs_random_below(&r, (uint64_t)stride + 1) : used;
+        for (k = 0; k < codes.used[i]; k++) { /* none twice, where there are as many */
+            int at = k < n ? k + (int)shs_random_below(&r, (uint64_t)(n - k)) : k % n, other = order[at];
+            if (k < n) order[at] = order[k], order[k] = other;
+            atoms[k] = other;
+            codes.coefs[i * (size_t)stride + (size_t)k] = (shs_real)(unit * shs_random_normal(&r) * ldexp(1, -(k % 4)));
+        }
+        free(order);
+    }
+    return codes;
+}
+
+static shs_codes copy_of(const shs_codes *codes) {
+    shs_codes copy = SHS_ZERO;
+    size_t cells = codes->m * (size_t)codes->stride;
+    assert_ok(shs_codes_create(NULL, codes->m, codes->stride, &copy));
+    memcpy(copy.used, codes->used, codes->m * sizeof(int));
+    memcpy(copy.atoms, codes->atoms, cells * sizeof(int));
+    memcpy(copy.coefs, codes->coefs, cells * sizeof(shs_real));
+    return copy;
+}
+
+static void assert_same_signal(const shs_codes *a, size_t i, const shs_codes *b, size_t j) {
+    size_t u = (size_t)a->used[i];
+    assert_int_equal(a->used[i], b->used[j]);
+    assert_memory_equal(a->atoms + i * (size_t)a->stride, b->atoms + j * (size_t)b->stride, u * sizeof(int));
+    assert_memory_equal(a->coefs + i * (size_t)a->stride, b->coefs + j * (size_t)b->stride, u * sizeof(shs_real));
+}
+
+/* ||D (x - z)||^2 of a signal. */
+static double error_of(int p, const shs_real *D, const shs_codes *x, const shs_codes *z, size_t i) {
+    double sum = 0;
+    int l, k;
+    for (l = 0; l < p; l++) {
+        double e = 0;
+        for (k = 0; k < x->used[i]; k++) {
+            size_t at = i * (size_t)x->stride + (size_t)k;
+            e += ((double)x->coefs[at] - (double)z->coefs[at]) * (double)D[x->atoms[at] * p + l];
+        }
+        sum += e * e;
+    }
+    return sum;
+}
+
+static const shs_coef_type types[] = {SHS_COEF_I8, SHS_COEF_I16, SHS_COEF_F16};
+
+/* ---- rounding ---------------------------------------------------------------------------------------------------- */
+
+static double half_value(int bits) {
+    int exponent = bits >> 10, fraction = bits & 1023;
+    return exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
+}
+
+/* Every number of half precision stays; between two of them the nearest is taken, and in the middle the even one. */
+static void test_half_precision(void **state) {
+    enum { LAST = 0x7bff };
+    shs_codes codes = SHS_ZERO;
+    int bits, way;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, LAST + 1, 8, &codes));
+    for (bits = 0; bits <= LAST; bits++) {
+        double below = half_value(bits), above = bits < LAST ? half_value(bits + 1) : 65536, middle = (below + above) / 2;
+        shs_real *x = codes.coefs + bits * 8;
+        codes.used[bits] = 8;
+        x[0] = (shs_real)below, x[1] = (shs_real)middle;
+        x[2] = (shs_real)(middle * (1 - 4 * (double)REAL_EPS)), x[3] = (shs_real)(middle * (1 + 4 * (double)REAL_EPS));
+        if (bits == LAST) x[1] = x[3] = x[2]; /* the middle is infinity's */
+        for (way = 0; way < 4; way++) x[4 + way] = -x[way];
+    }
+    assert_ok(shs_codes_round(NULL, 0, 1, NULL, 0, SHS_COEF_F16, &codes));
+    for (bits = 0; bits <= LAST; bits++) {
+        double below = half_value(bits), above = bits < LAST ? half_value(bits + 1) : below;
+        const shs_real *x = codes.coefs + bits * 8;
+        double expected[4];
+        expected[0] = expected[2] = below, expected[1] = bits & 1 ? above : below, expected[3] = above;
+        for (way = 0; way < 8; way++)
+            if ((double)x[way] != (way < 4 ? 1 : -1) * expected[way % 4])
+                fail_msg("%#x, %d: %.17g, not %.17g", (unsigned)bits, way, (double)x[way], expected[way % 4]);
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+/* Without a dictionary each coefficient is at most half a unit away from where it was, and the unit is small. */
+static void test_nearest(void **state) {
+    static const double units[] = {1, 1e-3, 3e4, 1e-30, 1e30, 1e-37};
+    size_t t, u, i;
+    int k;
+    (void)state;
+    for (t = 0; t < 2; t++)
+        for (u = 0; u < sizeof units / sizeof *units; u++) {
+            shs_codes x = some_codes(200, 6, 40, -1, units[u], 1 + u), z = copy_of(&x);
+            double largest = t == 0 ? 127 : 32767;
+            assert_ok(shs_codes_round(NULL, 0, 40, NULL, 0, types[t], &z));
+            for (i = 0; i < x.m; i++) {
+                double most = 0;
+                for (k = 0; k < x.used[i]; k++) most = fmax(most, fabs((double)x.coefs[i * 6 + (size_t)k]));
+                for (k = 0; k < x.used[i]; k++) {
+                    double unit = fmax(most / largest * (1 + 1.0 / 128), ldexp(1, -126));
+                    double a = (double)x.coefs[i * 6 + (size_t)k], b = (double)z.coefs[i * 6 + (size_t)k];
+                    assert_close(b, a, unit / 2 * (1 + 1e-6));
+                    assert_true(a * b >= 0);
+                }
+            }
+            shs_codes_free(NULL, &x), shs_codes_free(NULL, &z);
+        }
+}
+
+/* As the naive twin, over odd sizes and atoms that are alike; never worse than the nearest of each; again, nothing changes. */
+static void test_against_the_twin(void **state) {
+    static const int shapes[][3] = {{1, 1, 1}, {2, 5, 2}, {7, 9, 3}, {16, 40, 5}, {33, 20, 12}, {64, 100, 9}};
+    size_t s, t, i, differ = 0, all = 0;
+    int k;
+    (void)state;
+    for (s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (t = 0; t < 3; t++) {
+            int p = shapes[s][0], n = shapes[s][1], stride = shapes[s][2];
+            shs_real *D = new_normal((size_t)(p * n), 3 + s);
+            shs_codes x = some_codes(60, stride, n, -1, 3, 10 * s + t), z, nearest, twin, again;
+            shs_wide *work = (shs_wide *)malloc((size_t)(p + 2 * stride) * sizeof *work);
+            for (k = 0; k < p * n; k++) D[k] += (shs_real)((k / p % 3) * (k % p == 0 ? 2 : 0)); /* alike */
+            normalise(p, n, D);
+            z = copy_of(&x), nearest = copy_of(&x), twin = copy_of(&x);
+            assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &z));
+            assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, types[t], &nearest));
+            again = copy_of(&z);
+            assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &again));
+            for (i = 0; i < x.m; i++) {
+                double size = 0, mine = error_of(p, D, &x, &z, i), plain = error_of(p, D, &x, &nearest, i), theirs;
+                size_t at = i * (size_t)stride;
+                theirs = (double)shs_codes_round_naive(p, D, types[t], x.used[i], x.atoms + at, twin.coefs + at, work);
+                for (k = 0; k < x.used[i]; k++) size = fmax(size, fabs((double)x.coefs[at + (size_t)k]));
+                assert_close(theirs, error_of(p, D, &x, &twin, i), 1e-4 * theirs + 1e-12 * size * size);
+                assert_true(mine <= plain * (1 + 1e-4) + 1e-12 * size * size);
+                assert_same_signal(&z, i, &again, i);
+                /* but for what lies in the middle, to rounding */
+                differ += fabs(mine - theirs) > 1e-3 * theirs + 1e-11 * size * size, all++;
+            }
+            shs_codes_free(NULL, &x), shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
+            shs_codes_free(NULL, &twin), shs_codes_free(NULL, &again), free(D), free(work);
+        }
+    if (differ * 200 > all) fail_msg("%zu of %zu signals are not as the twin has them", differ, all);
+}
+
+/* What refitting takes off the error that rounding adds, on natural patches over 256 atoms learnt from them. */
+static void test_refit_on_natural_patches(void **state) {
+    enum { P = 64, N = 256, M = 4096, S = 6 };
+    shs_real *Y = read_golden_reals("ksvd_signals_64x4096.f32", P * M), *D = new_normal(P * N, 1);
+    double refit[3] = {0}, plain[3] = {0}, residual = 0;
+    shs_codes x = SHS_ZERO;
+    shs_ksvd_options o = SHS_ZERO;
+    size_t i, t;
+    (void)state;
+    o.iterations = 4, o.coding.sparsity = S, o.parallel_atoms = 32;
+    assert_ok(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, D, P, NULL, NULL));
+    assert_ok(shs_codes_create(NULL, M, S, &x));
+    assert_ok(shs_omp(NULL, P, N, D, M, Y, S, &x));
+    for (t = 0; t < 3; t++) {
+        shs_codes z = copy_of(&x), nearest = copy_of(&x);
+        shs_wide sum2, fitted2;
+        assert_ok(shs_codes_round(NULL, P, N, D, P, types[t], &z));
+        assert_ok(shs_codes_round(NULL, P, N, NULL, P, types[t], &nearest));
+        for (i = 0; i < M; i++) {
+            double a = error_of(P, D, &x, &z, i), b = error_of(P, D, &x, &nearest, i);
+            double size = inner(P, Y + i * P, Y + i * P);
+            assert_true(a <= b * (1 + 1e-4) + 1e-12 * size);
+            refit[t] += a, plain[t] += b;
+        }
+        /* of the signals themselves: what rounding adds is all that is added */
+        assert_ok(shs_codes_residual(NULL, P, N, D, P, M, Y, P, &x, NULL, P, &fitted2));
+        assert_ok(shs_codes_residual(NULL, P, N, D, P, M, Y, P, &z, NULL, P, &sum2));
+        residual = (double)fitted2;
+        assert_close(sum2, residual + refit[t], BY_TYPE(1e-5, 1e-9) * residual);
+        shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
+    }
+    print_message("refitting leaves %.3f (i8), %.3f (i16), %.3f (f16) of the error of rounding; i8 adds %.2g of the residual\n",
+                  refit[0] / plain[0], refit[1] / plain[1], refit[2] / plain[2], refit[0] / residual);
+    for (t = 0; t < 3; t++) assert_true(refit[t] < 0.95 * plain[t]);
+    shs_codes_free(NULL, &x);
+    free(D), free(Y);
+}
+
+/* Atoms that depend on others, no atoms, zeros, a dictionary whose squares leave the range: each is rounded by itself. */
+static void test_odd_supports(void **state) {
+    const int p = 4, n = 6;
+    shs_real D[24];
+    shs_codes x = some_codes(40, 6, n, -1, 1, 3), z, nearest;
+    size_t t;
+    int k;
+    (void)state;
+    for (k = 0; k < 24; k++) D[k] = (shs_real)((k / 4 % 3 == k % 4) + (k / 4 == 5));
+    for (k = 0; k < 6; k++) x.coefs[k] = 0;
+    for (t = 0; t < 3; t++) {
+        z = copy_of(&x), nearest = copy_of(&x);
+        assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &z));
+        assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, types[t], &nearest));
+        for (k = 0; k < 40; k++)
+            assert_true(error_of(p, D, &x, &z, (size_t)k) <= error_of(p, D, &x, &nearest, (size_t)k) * (1 + 1e-6));
+        shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
+    }
+    for (k = 0; k < 24; k++) D[k] = REAL_MAX / 4 * (shs_real)(k % 5);
+    z = copy_of(&x), nearest = copy_of(&x);
+    assert_ok(shs_codes_round(NULL, p, n, D, p, SHS_COEF_I8, &z));
+    assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, SHS_COEF_I8, &nearest));
+    for (t = 0; t < x.m; t++) assert_same_signal(&z, t, &nearest, t);
+    shs_codes_free(NULL, &x), shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
+}
+
+/* The largest that a type holds, and what it does not: nothing is changed then. */
+static void test_limits(void **state) {
+    static const double good[] = {1.7e38, 1.7e38, 65519.9}, bad[] = {1.7014118346046923e38, 1.7014118346046923e38, 65520};
+    shs_codes x = some_codes(3, 2, 5, 2, 1, 1), z;
+    size_t t;
+    int k;
+    (void)state;
+    for (t = 0; t < 3; t++)
+        for (k = 0; k < 6; k++) {
+            static const double others[] = {0, 0, 0, (double)NAN, (double)INFINITY, -(double)INFINITY};
+            z = copy_of(&x);
+            z.coefs[5] = (shs_real)(k < 2 ? (1 - 2 * k) * good[t] : k == 2 ? -bad[t] : others[k]);
+            if (k < 2) {
+                assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, types[t], &z));
+                assert_close(z.coefs[5], (1 - 2 * k) * good[t], 0.005 * good[t]);
+                assert_true(is_finite((double)z.coefs[5]));
+            } else {
+                assert_status(shs_codes_round(NULL, 0, 5, NULL, 0, types[t], &z), SHS_BAD_COEFS);
+                assert_memory_equal(z.coefs, x.coefs, 5 * sizeof(shs_real));
+            }
+            shs_codes_free(NULL, &z);
+        }
+    shs_codes_free(NULL, &x);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+/* What is saved, as it is on every machine: three signals of 2, 0 and 1 atoms out of 300, by hand. */
+static void test_the_bytes(void **state) {
+    static const unsigned char expected[] = {
+        'S', 'H', 'S', 'c', 'o', 'd', 'e', 's', 1, 0, 0, 0, 0, 0, 0, 0, 44, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+        3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        2, 0, 1,                /* counts */
+        43, 1, 7, 0, 0, 1,      /* atoms 299, 7, 256 */
+        0x81, 2, 127,           /* -127, 2, 127 */
+        0x80, 0x3f, 0, 0, 0x40, 0x40, /* scales 1, 0, 3 */
+        0, 0, 0, 0};
+    int used[] = {2, 0, 1}, atoms[] = {299, 7, 0, 0, 256, 0};
+    shs_real coefs[] = {-127, 2, 5, 5, 381, 0}; /* what is behind a signal's own is not looked at */
+    shs_codes codes = SHS_ZERO;
+    memory_file *f = new_file();
+    (void)state;
+    codes.m = 3, codes.stride = 2, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    memcpy(f->bytes, expected, sizeof expected), f->size = sizeof expected;
+    seal_file(f);
+    assert_int_equal(shs_compact_size(300, SHS_COEF_I8, 3, 2, 3), sizeof expected);
+    {
+        memory_file *mine = new_file();
+        assert_ok(shs_compact_save(&codes, 300, SHS_COEF_I8, write_bytes, mine));
+        assert_int_equal(mine->size, sizeof expected);
+        assert_memory_equal(mine->bytes, f->bytes, sizeof expected);
+        free(mine);
+    }
+    free(f);
+}
+
+/* All forms: atoms and counts of one byte and two, counts that are there or not, every type; nothing is lost. */
+static void test_all_comes_back(void **state) {
+    static const struct {
+        size_t m;
+        int stride, n, used, most;
+    } cases[] = {{1, 1, 1, 1, 1},       {37, 3, 50, -1, 3},   {37, 3, 256, 3, 3},   {700, 6, 257, 6, 6}, {1, 4, 9, 0, 0},
+                 {65, 4, 65536, -1, 4}, {9, 300, 400, -1, 0}, {5, 300, 20, 256, 256}, {1300, 5, 70, 4, 4}};
+    memory_file *f = new_file(), *twice = new_file();
+    size_t c, t, i;
+    (void)state;
+    for (c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (t = 0; t < 3; t++) {
+            shs_codes x = some_codes(cases[c].m, cases[c].stride, cases[c].n, cases[c].used, 2, c), got = SHS_ZERO;
+            size_t m = cases[c].m, nonzeros, first = m / 3, count = m / 2;
+            shs_compact compact = SHS_ZERO;
+            int most = 0, p = 5;
+            shs_real *D = new_normal((size_t)(p * cases[c].n), 2), *Z = new_normal(5 * m, 3), *W = new_normal(5 * m, 4);
+            assert_ok(shs_codes_round(NULL, p, cases[c].n, D, p, types[t], &x));
+            for (nonzeros = 0, i = 0; i < m; i++) {
+                most = x.used[i] > most ? x.used[i] : most;
+                nonzeros += (size_t)x.used[i];
+            }
+            reset(f), reset(twice);
+            assert_ok(shs_compact_save(&x, cases[c].n, types[t], write_bytes, f));
+            assert_int_equal(f->size, shs_compact_size(cases[c].n, types[t], m, most, nonzeros));
+            assert_ok(shs_compact_load(NULL, cases[c].n, read_bytes, f, &got));
+            assert_true(f->at == f->size && got.m == m && got.stride == (most ? most : 1));
+            for (i = 0; i < m; i++) assert_same_signal(&got, i, &x, i);
+            assert_ok(shs_compact_save(&got, cases[c].n, types[t], write_bytes, twice));
+            assert_int_equal(twice->size, f->size);
+            assert_memory_equal(twice->bytes, f->bytes, f->size);
+            shs_codes_free(NULL, &got);
+
+            assert_ok(shs_compact_open(f->bytes, f->size, &compact));
+            assert_true(compact.n == cases[c].n && compact.s == most && compact.m == m && compact.nonzeros == nonzeros);
+            assert_true(compact.type == types[t]);
+            got = some_codes(m, cases[c].stride, 3, cases[c].stride, 1, 1); /* which is overwritten */
+            assert_ok(shs_compact_unpack(&compact, first, count, &got));
+            for (i = 0; i < count; i++) {
+                int k;
+                assert_same_signal(&got, i, &x, first + i);
+                for (k = got.used[i]; k < got.stride; k++)
+                    assert_true(got.atoms[i * (size_t)got.stride + (size_t)k] == 0 &&
+                                fpclassify(got.coefs[i * (size_t)got.stride + (size_t)k]) == FP_ZERO);
+            }
+            assert_ok(shs_compact_synthesize(NULL, p, cases[c].n, D, p, &compact, first, count, Z, p));
+            assert_ok(shs_codes_synthesize(NULL, p, cases[c].n, D, p, &x, first, count, W, p));
+            assert_memory_equal(Z, W, 5 * count * sizeof *Z);
+            shs_codes_free(NULL, &got), shs_codes_free(NULL, &x);
+            free(D), free(Z), free(W);
+        }
+    free(f), free(twice);
+}
+
+/* Any byte that is not as it was, any that is missing, a number that cannot be behind check sums that are right. */
+static void test_damage(void **state) {
+    static const struct {
+        size_t at;
+        unsigned char value;
+        shs_status status;
+    } cases[] = {{0, 's', SHS_FOREIGN_COMPACT}, {8, 2, SHS_NEWER_COMPACT},     {8, 0, SHS_DAMAGED_COMPACT},
+                 {12, 3, SHS_DAMAGED_COMPACT},  {16, 0, SHS_DAMAGED_COMPACT},  {18, 2, SHS_DAMAGED_COMPACT},
+                 {20, 0, SHS_DAMAGED_COMPACT},  {20, 4, SHS_DAMAGED_COMPACT},  {22, 1, SHS_DAMAGED_COMPACT},
+                 {24, 0, SHS_DAMAGED_COMPACT},  {32, 99, SHS_DAMAGED_COMPACT}, {40, 1, SHS_DAMAGED_COMPACT},
+                 {59, 1, SHS_DAMAGED_COMPACT},  {64, 4, SHS_DAMAGED_COMPACT},  {65, 9, SHS_DAMAGED_COMPACT}};
+    int used[] = {3, 1, 2}, atoms[] = {9, 1, 2, 3, 0, 0, 4, 5, 0}, k;
+    shs_real coefs[] = {1, 2, 3, 4, 0, 0, 5, 6, 0};
+    shs_codes codes = SHS_ZERO, got;
+    shs_compact compact, untouched;
+    memory_file *f = new_file(), *whole = new_file();
+    size_t i, t, size, numbers = 64 + 3;
+    (void)state;
+    codes.m = 3, codes.stride = 3, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    memset(&compact, 0x5a, sizeof compact), memcpy(&untouched, &compact, sizeof compact);
+    memset(&got, 0x5a, sizeof got);
+#define REFUSES(answer)                                                                                                        \
+    (assert_status(shs_compact_open(f->bytes, f->size, &compact), answer), rewind_file(f, -1),                                 \
+     assert_status(shs_compact_load(NULL, 10, read_bytes, f, &got), answer))
+    for (t = 0; t < 3; t++) {
+        reset(whole);
+        assert_ok(shs_codes_round(NULL, 0, 10, NULL, 0, types[t], &codes));
+        assert_ok(shs_compact_save(&codes, 10, types[t], write_bytes, whole));
+        size = whole->size;
+        for (i = 0; i < size; i++)
+            for (k = 0; k < 8; k++) {
+                shs_status status;
+                *f = *whole, f->bytes[i] = (unsigned char)(f->bytes[i] ^ 1 << k);
+                status = shs_compact_open(f->bytes, f->size, &compact);
+                if (i < 8) assert_status(status, SHS_FOREIGN_COMPACT);
+                else if (i < 12 && (i > 8 || k > 0)) assert_status(status, SHS_NEWER_COMPACT);
+                else assert_status(status, SHS_DAMAGED_COMPACT);
+                rewind_file(f, -1);
+                assert_true(shs_compact_load(NULL, 10, read_bytes, f, &got) != SHS_OK);
+            }
+        for (i = 0; i < size; i++) {
+            *f = *whole, f->size = i;
+            assert_status(shs_compact_open(f->bytes, i, &compact), i < 8 ? SHS_FOREIGN_COMPACT : SHS_DAMAGED_COMPACT);
+            rewind_file(f, -1);
+            assert_status(shs_compact_load(NULL, 10, read_bytes, f, &got), SHS_READ_FAILED);
+        }
+        for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+            *f = *whole, f->bytes[cases[i].at] = cases[i].value;
+            seal_file(f);
+            assert_status(shs_compact_open(f->bytes, f->size, &compact), cases[i].status);
+        }
+        *f = *whole, f->bytes[numbers] = 10, seal_file(f); /* an atom that is none */
+        REFUSES(SHS_DAMAGED_COMPACT);
+        *f = *whole; /* -128, -32,768, infinity */
+        f->bytes[numbers + 6 + (types[t] != SHS_COEF_I8)] = types[t] == SHS_COEF_F16 ? 0x7c : 0x80;
+        if (types[t] == SHS_COEF_I16) f->bytes[numbers + 6] = 0;
+        seal_file(f);
+        REFUSES(SHS_DAMAGED_COMPACT);
+        for (k = 0; k < 4 && types[t] != SHS_COEF_F16; k++) { /* scales: negative, infinite, subnormal, too large */
+            static const unsigned char scales[4][2] = {{0, 0xbf}, {0x80, 0x7f}, {0x7f, 0}, {0, 0x7e}};
+            *f = *whole, memcpy(f->bytes + size - 6, scales[k], 2), seal_file(f);
+            REFUSES(SHS_DAMAGED_COMPACT);
+        }
+        *f = *whole, f->bytes[64] = 2, f->bytes[65] = 2, seal_file(f); /* the sum is right, the largest is not */
+        REFUSES(SHS_DAMAGED_COMPACT);
+    }
+    *f = *whole, f->bytes[30] = 0xff, seal_file(f); /* more signals than can be addressed */
+    assert_status(shs_compact_open(f->bytes, f->size, &compact), sizeof(size_t) > 4 ? SHS_DAMAGED_COMPACT : SHS_TOO_LARGE);
+    *f = *whole;
+    assert_status(shs_compact_load(NULL, 9, read_bytes, f, &got), SHS_BAD_COMPACT);
+    assert_memory_equal(&compact, &untouched, sizeof compact);
+    assert_memory_equal(&got, &untouched, sizeof got < sizeof untouched ? sizeof got : sizeof untouched);
+#undef REFUSES
+    free(f), free(whole);
+}
+
+static void test_failing_callbacks(void **state) {
+    shs_codes x = some_codes(300, 4, 50, -1, 1, 1), got = SHS_ZERO;
+    memory_file *f = new_file(), *whole = new_file();
+    int at, calls;
+    (void)state;
+    assert_status(shs_compact_save(&x, 50, SHS_COEF_I8, write_bytes, whole), SHS_BAD_COEFS); /* not rounded */
+    assert_int_equal(whole->calls, 0);
+    assert_ok(shs_codes_round(NULL, 0, 50, NULL, 0, SHS_COEF_I8, &x));
+    assert_status(shs_compact_save(&x, 50, SHS_COEF_F16, write_bytes, whole), SHS_BAD_COEFS); /* to another type */
+    assert_ok(shs_compact_save(&x, 50, SHS_COEF_I8, write_bytes, whole));
+    for (calls = whole->calls, at = 0; at < calls; at++) {
+        reset(f), f->fails_at = at;
+        assert_status(shs_compact_save(&x, 50, SHS_COEF_I8, write_bytes, f), SHS_WRITE_FAILED);
+        assert_memory_equal(f->bytes, whole->bytes, f->size);
+        assert_int_equal(f->calls, at + 1);
+    }
+    for (at = 0; at < 2; at++) {
+        rewind_file(whole, at);
+        assert_status(shs_compact_load(NULL, 50, read_bytes, whole, &got), SHS_READ_FAILED);
+    }
+    assert_null(got.block);
+    shs_codes_free(NULL, &x);
+    free(f), free(whole);
+}
+
+static void test_bad_arguments(void **state) {
+    shs_codes x = some_codes(7, 3, 5, 3, 1, 1), bad, got = SHS_ZERO, given = copy_of(&x);
+    memory_file *f = new_file();
+    shs_compact compact = SHS_ZERO;
+    shs_real D[10] = {1, 0, 0, 1, 1, 1, 1, -1, 2, 1}, Z[14];
+    const shs_coef_type none = (shs_coef_type)3;
+    (void)state;
+    assert_status(shs_codes_round(NULL, 0, 5, D, 2, SHS_COEF_I8, &x), SHS_BAD_P);
+    assert_status(shs_codes_round(NULL, 2, 0, D, 2, SHS_COEF_I8, &x), SHS_BAD_N);
+    assert_status(shs_codes_round(NULL, 2, 0, NULL, 2, SHS_COEF_I8, &x), SHS_BAD_N);
+    assert_status(shs_codes_round(NULL, 2, 5, D, 1, SHS_COEF_I8, &x), SHS_BAD_LDD);
+    assert_status(shs_codes_round(NULL, 2, 5, D, 2, none, &x), SHS_BAD_COMPACT);
+    assert_status(shs_codes_round(NULL, 0, 65537, NULL, 0, SHS_COEF_I8, &x), SHS_BAD_COMPACT);
+    assert_status(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, NULL), SHS_BAD_CODES);
+    bad = x, bad.atoms = NULL;
+    assert_status(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, &bad), SHS_BAD_CODES);
+    assert_status(shs_compact_save(&bad, 5, SHS_COEF_I8, write_bytes, f), SHS_BAD_CODES);
+    assert_status(shs_codes_round(NULL, 2, 4, D, 2, SHS_COEF_I8, &x), SHS_BAD_CODES); /* an atom that it does not have */
+    D[9] = (shs_real)NAN;
+    assert_status(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, &x), SHS_DICTIONARY_NOT_FINITE);
+    D[9] = 1;
+    assert_memory_equal(x.coefs, given.coefs, 21 * sizeof *Z);
+    assert_ok(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, &x));
+    assert_status(shs_compact_save(NULL, 5, SHS_COEF_I8, write_bytes, f), SHS_BAD_CODES);
+    assert_status(shs_compact_save(&x, 0, SHS_COEF_I8, write_bytes, f), SHS_BAD_N);
+    assert_status(shs_compact_save(&x, 65537, SHS_COEF_I8, write_bytes, f), SHS_BAD_COMPACT);
+    assert_status(shs_compact_save(&x, 5, none, write_bytes, f), SHS_BAD_COMPACT);
+    assert_status(shs_compact_save(&x, 5, SHS_COEF_I8, NULL, f), SHS_BAD_COMPACT);
+    bad = x, bad.m = 0;
+    assert_status(shs_compact_save(&bad, 5, SHS_COEF_I8, write_bytes, f), SHS_BAD_M);
+    assert_int_equal(f->calls, 0);
+    assert_ok(shs_compact_save(&x, 5, SHS_COEF_I8, write_bytes, f));
+    assert_status(shs_compact_load(NULL, 0, read_bytes, f, &got), SHS_BAD_N);
+    assert_status(shs_compact_load(NULL, 5, NULL, f, &got), SHS_BAD_COMPACT);
+    assert_status(shs_compact_load(NULL, 5, read_bytes, f, NULL), SHS_BAD_CODES);
+    assert_int_equal(f->at, 0);
+    assert_status(shs_compact_open(NULL, 0, &compact), SHS_BAD_COMPACT);
+    assert_status(shs_compact_open(f->bytes, f->size, NULL), SHS_BAD_COMPACT);
+    assert_status(shs_compact_unpack(&compact, 0, 0, &x), SHS_BAD_COMPACT); /* never opened */
+    assert_status(shs_compact_synthesize(NULL, 2, 5, D, 2, &compact, 0, 0, Z, 2), SHS_BAD_COMPACT);
+    assert_ok(shs_compact_open(f->bytes, f->size, &compact));
+    assert_status(shs_compact_unpack(NULL, 0, 7, &x), SHS_BAD_COMPACT);
+    assert_status(shs_compact_unpack(&compact, 1, 7, &x), SHS_BAD_COMPACT);
+    assert_status(shs_compact_unpack(&compact, 8, 0, &x), SHS_BAD_COMPACT);
+    assert_status(shs_compact_unpack(&compact, 0, 7, NULL), SHS_BAD_CODES);
+    bad = x, bad.stride = 2;
+    assert_status(shs_compact_unpack(&compact, 0, 7, &bad), SHS_BAD_CODES);
+    bad = x, bad.m = 6;
+    assert_status(shs_compact_unpack(&compact, 0, 7, &bad), SHS_BAD_CODES);
+    assert_ok(shs_compact_unpack(&compact, 7, 0, &x));
+    assert_status(shs_compact_synthesize(NULL, 2, 5, NULL, 2, &compact, 0, 7, Z, 2), SHS_BAD_DICTIONARY);
+    assert_status(shs_compact_synthesize(NULL, 2, 4, D, 2, &compact, 0, 7, Z, 2), SHS_BAD_COMPACT);
+    assert_status(shs_compact_synthesize(NULL, 2, 5, D, 2, &compact, 0, 8, Z, 2), SHS_BAD_COMPACT);
+    assert_status(shs_compact_synthesize(NULL, 2, 5, D, 2, &compact, 0, 7, NULL, 2), SHS_BAD_OUTPUT);
+    assert_status(shs_compact_synthesize(NULL, 2, 5, D, 2, &compact, 0, 7, Z, 1), SHS_BAD_LDZ);
+    assert_ok(shs_compact_synthesize(NULL, 2, 5, D, 2, &compact, 7, 0, NULL, 2));
+    assert_true(shs_compact_size(0, SHS_COEF_I8, 1, 1, 1) == SIZE_MAX && shs_compact_size(1, none, 1, 1, 1) == SIZE_MAX);
+    assert_true(shs_compact_size(65537, SHS_COEF_I8, 1, 1, 1) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, 0, 1, 1) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, 2, 3, 7) == SIZE_MAX && shs_compact_size(1, SHS_COEF_I8, 2, 3, 2) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, 2, 0, 1) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, 2, -1, 0) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, SIZE_MAX / 2, 1, 1) == SIZE_MAX);
+    assert_int_equal(shs_compact_size(256, SHS_COEF_I8, 1000, 6, 6000), 64 + 14 * 1000 + 4);
+    shs_codes_free(NULL, &x), shs_codes_free(NULL, &given);
+    free(f);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_half_precision),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_against_the_twin),
+        cmocka_unit_test(test_refit_on_natural_patches),
+        cmocka_unit_test(test_odd_supports),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_the_bytes),
+        cmocka_unit_test(test_all_comes_back),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_failing_callbacks),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests_name("compact codes", tests, NULL, NULL);
+}
