@@ -283,6 +283,33 @@ static void files(void) {
     expect_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, back, 2, read_npy, NULL), "files: its numbers");
     expect(npy_size == 128 + sizeof given && npy_at == npy_size && !memcmp(given, back, sizeof given), "files: as it was");
 }
+
+#ifndef SPARSEHS_NO_SPARSE
+/* The bytes are these on every machine: two signals of three coefficients over 300 atoms. */
+static void compact_codes(const shs_context *ctx) {
+    static const unsigned char expected[] = {'S', 'H', 'S', 'c', 'o', 'd', 'e', 's', 1, 0, 0, 0, 0, 0, 0, 0, 44, 1, 0, 0,
+                                             2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xb8, 0x1b, 0xb0, 0xa5,
+                                             1, 2, 43, 1, 7, 0, 0, 1, 127, 0x81, 100,
+                                             0x40, 0x40, 0x80, 0x3f, 0x3f, 0x67, 0xd0, 0x60}; /* scales 3 and 1 */
+    int used[2] = {1, 2}, atoms[4] = {299, 0, 7, 256}, k;
+    const shs_real rounded[4] = {381, 0, -127, 100};
+    shs_real coefs[4] = {(shs_real)380.9f, 0, -127, (shs_real)100.3f};
+    shs_codes codes = SHS_ZERO, got = SHS_ZERO;
+    shs_compact compact;
+    codes.m = 2, codes.stride = 2, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    npy_size = npy_at = 0;
+    expect_ok(shs_codes_round(ctx, 0, 300, NULL, 0, SHS_COEF_I8, &codes), "compact codes: rounded");
+    expect(memcmp(coefs, rounded, sizeof rounded) == 0, "compact codes: to the nearest");
+    expect_ok(shs_compact_save(&codes, 300, SHS_COEF_I8, write_npy, NULL), "compact codes: saved");
+    expect(npy_size == sizeof expected && memcmp(npy_file, expected, sizeof expected) == 0, "compact codes: the same bytes");
+    expect_ok(shs_compact_open(npy_file, npy_size, &compact), "compact codes: opened");
+    expect_ok(shs_compact_load(ctx, 300, read_npy, NULL, &got), "compact codes: loaded");
+    for (k = 0; k < 4 && got.m == 2; k++)
+        expect(got.atoms[k] == atoms[k] && memcmp(got.coefs + k, rounded + k, sizeof *rounded) == 0, "compact codes: loaded");
+    shs_codes_free(ctx, &got);
+}
+#endif
 #endif
 
 #ifndef SPARSEHS_NO_CUBES
@@ -440,6 +467,9 @@ int main(void) {
 #endif
 #ifndef SPARSEHS_NO_FILES
     files();
+#ifndef SPARSEHS_NO_SPARSE
+    compact_codes(ctx);
+#endif
 #endif
 #endif
 #ifdef COUNTING_ALLOCATOR

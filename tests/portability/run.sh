@@ -21,7 +21,7 @@ failed=0
 # What a user of the header may compile with. Frames count in the library alone: the tests' own are large.
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wcast-align"
 frames=-Wframe-larger-than=4096
-tests=${TESTS:-context dense eigen coding learning patches inside kernels pixels cubes pca ica extremes faults threads}
+tests=${TESTS:-context dense eigen coding learning patches inside kernels pixels cubes pca ica extremes faults threads compact}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
