@@ -9939,7 +9939,7 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
 
 /* `rounds` of updates of D and X, in groups of N~ atoms */
 SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y,
-                                      int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d) {
+                                       int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d) {
     ptrdiff_t i, j, l, first;
     for (; rounds > 0; rounds--)
         for (first = 0; first < n; first += group) {

@@ -15,6 +15,7 @@ typedef struct share {
     const int *sparsity_each;
     const shs_real *tolerance_each;
     shs_ksvd_options ksvd;
+    shs_online_options online;
     shs_pca_options pca;
     shs_ica_options ica;
     int bands, outputs; /* of the moments and the map */
@@ -56,6 +57,36 @@ static shs_status call_ksvd(const shs_context *ctx, world *w, share *s) {
     if (s->wants) report.history = history, report.usage_history = usage;
     if (s->stride && s->m) (void)shs_codes_create(NULL, s->m, s->stride, &s->codes);
     status = shs_ksvd_ex(ctx, P, N, s->m, s->Y, P, &o, s->D, P, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
+    for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
+    return status;
+}
+
+/* This rank's signals, in their order. */
+typedef struct in_order {
+    const shs_real *Y;
+    size_t m, at;
+} in_order;
+
+static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    in_order *from = (in_order *)user;
+    *count = from->m - from->at < most ? from->m - from->at : most;
+    if (*count) memcpy(Y, from->Y + from->at * (size_t)p, *count * (size_t)p * sizeof *Y);
+    from->at += *count;
+    return 0;
+}
+
+static shs_status call_online(const shs_context *ctx, world *w, share *s) {
+    shs_online_record history[8];
+    shs_wide sums[(N + P) * N] = {0};
+    shs_online_report report = SHS_ZERO;
+    in_order from = {s->Y, s->m, 0};
+    shs_status status;
+    size_t i;
+    (void)w;
+    if (s->wants) report.history = history, report.history_most = 8;
+    if (s->wants || s->online.first_batch) report.sums_xx = sums, report.sums_yx = sums + N * N;
+    status = shs_online_ex(ctx, P, N, deliver, &from, &s->online, s->D, P,
+                           s->wants || s->online.first_batch ? &report : NULL);
     for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
     return status;
 }
@@ -144,10 +175,10 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
     return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
 }
 
-enum { KSVD, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES,
+enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES,
        CALLS };
-static const collective calls[CALLS] = {call_ksvd,      call_moments, call_pca,     call_pca_run, call_mnf,
-                                        call_rx,        call_detect,  call_ica,     call_ica_run, call_map,
+static const collective calls[CALLS] = {call_ksvd, call_online,    call_moments, call_pca,     call_pca_run, call_mnf,
+                                        call_rx,   call_detect,    call_ica,     call_ica_run, call_map,
                                         call_transform, call_inverse, call_denoise, call_sources, call_from_sources};
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */
@@ -202,6 +233,8 @@ static world *new_world(int call, int ranks, const int *part) {
         s->bands = BANDS, s->outputs = 3;
         s->ksvd.iterations = 4, s->ksvd.coding.sparsity = 3, s->ksvd.parallel_atoms = 5;
         s->ksvd.prune_coherence = (shs_real)0.8;
+        s->online.coding.sparsity = 3, s->online.batch = 40, s->online.replace_every = 60;
+        s->online.prune_coherence = (shs_real)0.8;
         s->ica.components = 3, s->ica.iterations = 30;
         s->sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, part[r] ? part[r] : 1, SAMPLES, BANDS);
         s->wants = 1;
@@ -361,7 +394,7 @@ static void test_ranks_without_pixels(void **state) {
             for (r = 0; r < 3; r++) w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 1;
             run_world(w);
             for (r = 0; r < 3; r++)
-                assert_status(w->shares[r].status, call == KSVD                     ? SHS_BAD_M
+                assert_status(w->shares[r].status, call <= ONLINE                   ? SHS_BAD_M
                                                    : call == MOMENTS || call >= MAP ? SHS_OK
                                                                                     : SHS_NO_PIXELS);
             free_world(w);
@@ -406,6 +439,29 @@ static void tweak_ksvd(share *s, shs_context *ctx, int how) {
     case 25: o->coherence = (shs_real)0.5; break;
     case 26: o->coherence_rounds = 1; break;
     case 27: o->nonnegative = 1; break;
+    }
+}
+
+static void tweak_online(share *s, shs_context *ctx, int how) {
+    shs_online_options *o = &s->online;
+    (void)ctx;
+    switch (how) {
+    case 0: o->coding.sparsity = 4; break;
+    case 1: o->coding.tolerance = 1; break;
+    case 2: o->coding.selection = SHS_SELECT_OLS; break;
+    case 3: o->coding.nonnegative = 1; break;
+    case 4: o->batch = 39; break;
+    case 5: o->batches = 3; break;
+    case 6: o->forgetting = (shs_wide)0.9; break;
+    case 7: o->sweeps = 2; break;
+    case 8: o->start = SHS_START_RANDOM; break;
+    case 9: o->seed = UINT64_C(1) << 60; break;
+    case 10: o->start_weight = 1; break;
+    case 11: o->replace = SHS_REPLACE_LEAVE; break;
+    case 12: o->prune_coherence = (shs_real)0.81; break;
+    case 13: o->replace_every = 61; break;
+    case 14: o->test_every = 2; break;
+    case 15: o->first_batch = 1, o->start = SHS_START_GIVEN; break;
     }
 }
 
@@ -480,7 +536,7 @@ static void check_difference(int call, int ranks, const int *part, int stretched
     w->tweak = tweak, w->how = how;
     for (r = 0; r < ranks; r++) {
         w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 200;
-        if (tweak == tweak_start) w->shares[r].ksvd.start = SHS_START_GIVEN;
+        if (tweak == tweak_start) w->shares[r].ksvd.start = w->shares[r].online.start = SHS_START_GIVEN;
     }
     run_world(w);
     for (r = 0; r < ranks; r++)
@@ -499,7 +555,9 @@ static void test_differences_are_seen(void **state) {
             for (how = 0; how < 28; how++) /* limits and tolerances are a matter of those that have signals */
                 if (how < 18 || how > 20 || (part[0] && part[ranks - 1]))
                     check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
-            for (how = 0; how < P * N; how += 31) check_difference(KSVD, ranks, part, 0, tweak_start, how);
+            for (how = 0; how < 16; how++) check_difference(ONLINE, ranks, part, 0, tweak_online, how);
+            for (how = 0; how < P * N; how += 31)
+                for (call = KSVD; call <= ONLINE; call++) check_difference(call, ranks, part, 0, tweak_start, how);
             for (how = 0; how < 6; how++)
                 for (call = PCA; call <= RX; call++) check_difference(call, ranks, part, 0, tweak_pca, how);
             for (how = 0; how < 15; how++)
@@ -511,7 +569,7 @@ static void test_differences_are_seen(void **state) {
             check_difference(DETECT, ranks, part, 0, tweak_outputs, 0);
             check_difference(MOMENTS, ranks, part, 0, tweak_bands, 0);
             for (call = 0; call < CALLS; call++) check_difference(call, ranks, part, 0, tweak_ranks, 0);
-            check_difference(KSVD, ranks, part, 0, tweak_number, 0);
+            for (call = KSVD; call <= ONLINE; call++) check_difference(call, ranks, part, 0, tweak_number, 0);
         }
 }
 
@@ -644,6 +702,26 @@ static void test_reductions_of_learning(void **state) {
         }
 }
 
+static counted count_online(size_t batches) {
+    shs_online_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    counted c = {0, 0};
+    in_order from = {signals, M, 0};
+    shs_real D[P * N];
+    o.coding.sparsity = 3, o.batch = 10, o.batches = batches, o.replace = SHS_REPLACE_LEAVE;
+    ctx.reduce_fn = reduce_counts, ctx.reduce_user = &c, ctx.ranks = 1;
+    assert_ok(shs_online_ex(&ctx, P, N, deliver, &from, &o, D, P, NULL));
+    return c;
+}
+
+/* A batch takes one reduction: the sums, the uses, what is counted of signals, errors and a test set, and how the rank is. */
+static void test_reductions_of_batches(void **state) {
+    counted less = count_online(5), more = count_online(9);
+    (void)state;
+    assert_int_equal(more.calls - less.calls, 4);
+    assert_int_equal(more.values - less.values, 4 * (N * N + (P + 1) * N + 5 + 2));
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_are_ones_own),
@@ -656,6 +734,7 @@ int main(void) {
         cmocka_unit_test(test_a_rank_with_a_bad_context),
         cmocka_unit_test(test_a_failing_reduction_is_the_last),
         cmocka_unit_test(test_reductions_of_learning),
+        cmocka_unit_test(test_reductions_of_batches),
     };
     return cmocka_run_group_tests_name("ranks", tests, open_world, close_world);
 }

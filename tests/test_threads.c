@@ -165,10 +165,12 @@ static void code(task *t) {
     free(Z);
 }
 
-/* Many atoms in large groups, and few atoms one by one. */
+/* Many atoms in large groups, and few atoms one by one; batch by batch. */
 static void learn(task *t) {
     shs_real *D = new_reals(P * N);
     shs_ksvd_options o = SHS_ZERO;
+    shs_online_options online = SHS_ZERO;
+    shs_signals from = SHS_ZERO;
     int u;
     o.iterations = 2, o.parallel_atoms = N / 2, o.coding.sparsity = S, o.seed = 9;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
@@ -185,6 +187,10 @@ static void learn(task *t) {
     o.parallel_atoms = 1, o.coding.sparsity = 2;
     STEP(t, shs_ksvd_ex(&t->ctx, P, 3, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * 3 * sizeof *D);
+    from.m = M, from.Y = t->s->Y, from.epochs = 2;
+    online.coding.sparsity = S, online.batch = M / 2, online.replace_every = M / 2;
+    STEP(t, shs_online_ex(&t->ctx, P, N, shs_shuffled_signals, &from, &online, D, P, NULL));
+    note(t, D, P * N * sizeof *D);
     free(D);
 }
 

@@ -1,4 +1,5 @@
-/* fuzz_learning.c - dictionary learning: every option, small sizes, edge values; the atoms returned have unit norm. */
+/* fuzz_learning.c - dictionary learning, of all signals or batch by batch: every option, small sizes, edge values; the atoms
+   returned have unit norm. */
 #include "fuzz.h"
 
 static void schedule_of(input *in, shs_step *steps, const shs_step **schedule, int *count) {
@@ -94,7 +95,9 @@ static void learn(input *in, world *w) {
             check_atoms(p, n, AS(shs_real, D), ldd, given, o.nonnegative);
         if (flags & 8) {
             must(r->iterations >= 0 && r->iterations <= iterations && r->best_iteration <= iterations);
-            must(status != SHS_OK || !tame(&of_Y) || (isfinite(r->rmse) && isfinite(r->mean_atoms)));
+            /* nonnegative coefficients for atoms of next to no length leave the range, where others are none */
+            must(status != SHS_OK || !tame(&of_Y) || (o.nonnegative && given && !tame(&of_D)) ||
+                 (isfinite(r->rmse) && isfinite(r->mean_atoms)));
         }
     } else {
         int i;
@@ -105,6 +108,90 @@ static void learn(input *in, world *w) {
     }
     output_free(&D), output_free(&used), output_free(&atoms), output_free(&coefs);
     output_free(&history), output_free(&usage), output_free(&report), free(Y);
+}
+
+/* Signals that are delivered in pieces of `most` or fewer. */
+typedef struct delivery {
+    const shs_real *Y;
+    int ldy, m, at, each, calls;
+    int fails, lies, ended; /* the call that does, negative: none; whether all was delivered */
+} delivery;
+
+static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    delivery *d = (delivery *)user;
+    int i, now;
+    must(p > 0 && most > 0 && !d->ended);
+    if (d->calls == d->fails) return 1;
+    now = d->m - d->at < d->each ? d->m - d->at : d->each;
+    if ((size_t)now > most) now = (int)most;
+    for (i = 0; i < now; i++)
+        memcpy(Y + (size_t)i * (size_t)p, d->Y + (size_t)(d->at + i) * (size_t)d->ldy, (size_t)p * sizeof *Y);
+    *count = d->calls == d->lies ? most + 1 : (size_t)now;
+    d->ended = now == 0;
+    d->at += now, d->calls++;
+    return 0;
+}
+
+static void online_options_of(input *in, shs_online_options *o) {
+    static const double weights[] = {0, 0, 1, 0.5, 0.9, 2, -1, 1e-30, 1e30};
+    int flags = byte(in);
+    memset(o, 0, sizeof *o);
+    o->coding.sparsity = within(in, -1, 4);
+    o->coding.tolerance = (shs_real)weights[byte(in) % 9];
+    o->coding.selection = (shs_selection)(flags % 3 == 1);
+    o->coding.nonnegative = flags % 3 == 2;
+    o->batch = (size_t)within(in, 0, 6), o->batches = (size_t)within(in, 0, 4);
+    o->forgetting = (shs_wide)weights[byte(in) % 9];
+    o->sweeps = within(in, -1, 3);
+    o->start = (shs_start)within(in, 0, 4);
+    o->patch_width = within(in, 0, 3), o->patch_height = within(in, 0, 3), o->patch_channels = within(in, 0, 2);
+    o->seed = (uint64_t)byte(in);
+    o->start_weight = (shs_wide)weights[byte(in) % 9];
+    o->first_batch = one_in(in, 4) ? (size_t)within(in, 1, 5) : 0;
+    o->replace = (shs_replace)within(in, 0, 3);
+    o->prune_coherence = (shs_real)weights[byte(in) % 9];
+    o->replace_every = (size_t)within(in, 0, 9), o->test_every = (size_t)within(in, 0, 3);
+}
+
+static void learn_online(input *in, world *w) {
+    int p = size_of(in, 8), n = size_of(in, 10), m = size_of(in, 14), ldd = leading_of(in, p), flags = byte(in);
+    size_t room = count_of(ldd + 1, n), square = count_of(n, n), i;
+    output D = output_of(room * sizeof(shs_real)), report = output_of(sizeof(shs_online_report));
+    output xx = output_of(square * sizeof(shs_wide)), yx = output_of(count_of(p, n) * sizeof(shs_wide));
+    shs_online_record history[3];
+    shs_real *Y = NEW(shs_real, count_of(p, m));
+    extent of_Y = fill(in, count_of(p, m), Y), of_D = fill(in, room, AS(shs_real, D));
+    extent of_xx = fill_wide(in, square, AS(shs_wide, xx)), of_yx = fill_wide(in, count_of(p, n), AS(shs_wide, yx));
+    delivery from = {Y, positive(p), positive(m), 0, 0, 0, -1, -1, 0};
+    shs_online_report *r = AS(shs_online_report, report);
+    shs_online_options o;
+    shs_status status;
+    int given;
+    online_options_of(in, &o);
+    from.each = within(in, 1, 7);
+    if (one_in(in, 16)) from.fails = within(in, 0, 3);
+    if (one_in(in, 16)) from.lies = within(in, 0, 3);
+    if (one_in(in, 4) && m > 0) o.test = Y, o.test_m = (size_t)m, o.test_ld = within(in, 0, 1) ? p : 0;
+    memset(r, 0, sizeof *r);
+    if (flags & 1) r->history = history, r->history_most = 3;
+    if (flags & 2) r->sums_xx = AS(shs_wide, xx);
+    if (flags & 4) r->sums_yx = AS(shs_wide, yx);
+    output_keep(&D), output_keep(&report), output_keep(&xx), output_keep(&yx);
+    given = o.start == SHS_START_GIVEN;
+    w->ordinary = tame(&of_Y) && (!given || tame(&of_D)) && (!o.first_batch || (tame(&of_xx) && tame(&of_yx)));
+    must(shs_online_workspace(&w->ctx, p, n, &o) > 0);
+    status = shs_online_ex(&w->ctx, p, n, deliver, &from, &o, AS(shs_real, D), ldd, (flags & 8) ? r : NULL);
+    check_world(w, status, 0);
+    if (status == SHS_OK || status == SHS_CANCELLED) {
+        if (w->ordinary && !(given && o.first_batch > 0)) check_atoms(p, n, AS(shs_real, D), ldd, given, 0);
+        must(from.lies < 0 || from.calls <= from.lies);
+        if (flags & 8) {
+            must(!o.batches || r->batches <= o.batches);
+            must(r->signals <= (size_t)from.at && !r->dictionary);
+            for (i = 0; i < 3 && i < r->batches && (flags & 1); i++) must(history[i].signals > 0 && history[i].atoms_used <= n);
+        }
+    } else must(untouched(&D) && untouched(&report) && untouched(&xx) && untouched(&yx));
+    output_free(&D), output_free(&report), output_free(&xx), output_free(&yx), free(Y);
 }
 
 static void starts(input *in, world *w) {
@@ -140,9 +227,11 @@ static void queries(input *in, world *w) {
     o.coding.sparsity = any_int(in), o.parallel_atoms = any_int(in);
     (void)shs_ksvd_workspace(&w->ctx, a, b, m, &o);
     o = shs_ksvd_defaults(a, b, m);
+    (void)shs_online_workspace(&w->ctx, a, b, NULL);
+    must(shs_online_defaults(a, b).batch > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const errand_fn errands[FUZZ_ERRANDS] = {learn, learn, learn, learn, learn, learn, starts, queries};
+    static const errand_fn errands[FUZZ_ERRANDS] = {learn, learn, learn, learn, learn, learn_online, starts, queries};
     return run_errand(errands, data, size);
 }
