@@ -34,6 +34,7 @@ to=$(basename "$picture")
 to=$out/${to%.*}
 show build/denoise "$picture" "${to}_denoised.png" --sigma 25 --add-noise --device "$device"
 show build/train "$picture" --out "$to" --device "$device"
+show build/train "$picture" --out "${to}_online" --online --patches 100000 --test 2000 --device "$device"
 to=$(basename "$scene")
 to=$out/${to%.*}
 show build/hypercube pca "$scene" "${to}_pca.hdr" --components 10 --rescale 0,255 --type u8 --device "$device" \

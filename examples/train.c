@@ -10,7 +10,11 @@
        photos_error.png        the error over the iterations, drawn by gnuplot where that is installed
        photos_rounds.csv       the error after each round of updates (--each-round)
        photos_compare.csv      the errors with other numbers of atoms at a time (--compare), which the picture shows too
-   and with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
+   With --online it learns batch by batch from patches that are cut out when their turn comes, or from a file of numpy's:
+       ./train a.png b.png --online --patches 1000000 --test 2000
+       ./train signals.npy --online    (signals, values): read in pieces, so it may be larger than memory
+   photos_error.csv then says what each batch did, and atoms are in the order of what they contribute.
+   And with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
 #include "example.h"
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
@@ -34,6 +38,8 @@ typedef struct settings {
     int unit_norm, unit_scale, each_round;
     const char *replace, *keep, *groups_text, *rounds_text, *compare_text;
     steps group_steps, round_steps, compare; /* made of those texts */
+    int online, batch, test;
+    double forgetting;
 } settings;
 
 /* The names of the files written. */
@@ -46,10 +52,12 @@ typedef struct training {
     int p, n, width, channels;
     size_t m;
     shs_real *Y, *D;
-    size_t *uses;             /* of each atom */
+    double *uses;             /* of each atom; online, what stands for them: the sum of its squared coefficients */
     shs_ksvd_record *history; /* report.iterations of them */
     shs_ksvd_report report;
     shs_ksvd_record *others[CURVES]; /* of the runs to compare with */
+    shs_online_record *batches;      /* online.batches of them */
+    shs_online_report online;
 } training;
 
 /* In the order of shs_replace and shs_keep. */
@@ -64,29 +72,35 @@ static void shrink(picture *a) {
     for (i = 0; i < picture_size(a); i++) a->pixels[i] /= 255;
 }
 
-/* Random patches of all pictures side by side, as many from each as its share of the rest allows. */
+/* Picture i of all, and which of its patches are taken: as many as its share of the rest allows, in random order. */
+static picture read_picture(char **names, int i, int count, const settings *s, training *t, shs_patches *set) {
+    picture a = picture_read(names[i]);
+    if (a.width < s->patch || a.height < s->patch)
+        fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, s->patch,
+             s->patch);
+    if (i > 0 && a.channels != t->channels)
+        fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i], a.channels == 1 ? "grey" : "colour",
+             names[0]);
+    t->channels = a.channels;
+    t->p = s->patch * s->patch * a.channels;
+    memset(set, 0, sizeof *set);
+    set->width = set->height = s->patch;
+    set->mode = SHS_PATCH_MODE_RANDOM;
+    set->count = ((size_t)s->patches - t->m) / (size_t)(count - i);
+    set->seed = s->seed + (uint64_t)i;
+    set->unit_norm = s->unit_norm;
+    if (s->unit_scale) shrink(&a);
+    return a;
+}
+
+/* The patches of all pictures side by side. */
 static void gather_patches(const shs_context *ctx, char **names, int count, const settings *s, training *t) {
     int i;
     for (i = 0; i < count; i++) {
-        picture a = picture_read(names[i]);
+        shs_patches set;
+        picture a = read_picture(names, i, count, s, t, &set);
         shs_image image = picture_image(&a);
-        shs_patches set = SHS_ZERO;
-        size_t taken;
-        if (a.width < s->patch || a.height < s->patch)
-            fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, s->patch,
-                 s->patch);
-        if (i > 0 && a.channels != t->channels)
-            fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i], a.channels == 1 ? "grey" : "colour",
-                 names[0]);
-        t->channels = a.channels;
-        t->p = s->patch * s->patch * a.channels;
-        set.width = set.height = s->patch;
-        set.mode = SHS_PATCH_MODE_RANDOM;
-        set.count = ((size_t)s->patches - t->m) / (size_t)(count - i);
-        set.seed = s->seed + (uint64_t)i;
-        set.unit_norm = s->unit_norm;
-        if (s->unit_scale) shrink(&a);
-        taken = shs_patches_count(&image, &set, NULL);
+        size_t taken = shs_patches_count(&image, &set, NULL);
         t->Y = (shs_real *)realloc(t->Y, (t->m + taken) * (size_t)t->p * sizeof *t->Y);
         if (!t->Y) fail(EXIT_ERROR, "--patches: no memory for %zu patches", t->m + taken);
         check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + t->m * (size_t)t->p, t->p, NULL, NULL), names[i]);
@@ -96,7 +110,7 @@ static void gather_patches(const shs_context *ctx, char **names, int count, cons
 }
 
 /* Atoms by descending use; of equals the first comes first. */
-static void sort_by_use(training *t, const size_t *uses) {
+static void sort_by_use(training *t, const double *uses) {
     size_t p = (size_t)t->p, n = (size_t)t->n, *place = ALLOCATE(size_t, n), i, j;
     shs_real *sorted = ALLOCATE(shs_real, p * n);
     for (i = 0; i < n; i++)
@@ -165,11 +179,9 @@ static void learn_others(const shs_context *ctx, const settings *s, training *t)
 static void learn(const shs_context *ctx, const settings *s, training *t) {
     shs_ksvd_options learning = learning_options(s);
     shs_codes codes = SHS_ZERO;
-    size_t *uses, i;
+    double *uses;
+    size_t i;
     int k;
-    t->n = s->atoms;
-    t->D = ALLOCATE(shs_real, (size_t)t->p * (size_t)t->n);
-    t->uses = ALLOCATE(size_t, t->n);
     t->history = ALLOCATE(shs_ksvd_record, s->iterations);
     t->report.history = t->history;
     if (s->each_round) {
@@ -181,12 +193,133 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     check(shs_ksvd_ex(ctx, t->p, t->n, t->m, t->Y, t->p, &learning, t->D, t->p, &codes, &t->report), "learning the dictionary");
     learn_others(ctx, s, t);
     progress_clear();
-    uses = ALLOCATE(size_t, t->n);
+    uses = ALLOCATE(double, t->n);
     for (i = 0; i < t->m; i++)
         for (k = 0; k < codes.used[i]; k++) uses[codes.atoms[i * (size_t)codes.stride + (size_t)k]]++;
     sort_by_use(t, uses);
     free(uses);
     shs_codes_free(ctx, &codes);
+}
+
+/* ---- learning batch by batch ------------------------------------------------------------------------------------- */
+
+/* Where signals come from: pictures, of which each has its share in every batch, or the rows of a file of numpy's. */
+typedef struct source {
+    shs_context ctx; /* that reports nothing */
+    int count;       /* pictures */
+    picture *pictures;
+    shs_patches *sets;
+    size_t *sizes, *taken; /* patches of each */
+    const char *name;
+    FILE *file;
+    shs_npy npy;
+    size_t m, delivered;
+    shs_status status;
+} source;
+
+static int read_bytes(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+
+/* Patches of all pictures: of each as large a share as of all patches. */
+static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y) {
+    double share = (double)(from->delivered + count) / (double)from->m;
+    size_t done = 0;
+    shs_status status = SHS_OK;
+    int i;
+    for (i = 0; i < from->count && status == SHS_OK; i++) {
+        shs_image image = picture_image(from->pictures + i);
+        size_t left = from->sizes[i] - from->taken[i], now = (size_t)(share * (double)from->sizes[i]);
+        now = now > from->taken[i] ? now - from->taken[i] : 0;
+        if (now > left || i + 1 == from->count) now = left;
+        if (now > count - done) now = count - done;
+        status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + done * (size_t)p, p, NULL, NULL);
+        from->taken[i] += now, done += now;
+    }
+    return status;
+}
+
+static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    source *from = (source *)user;
+    shs_npy rows = from->npy;
+    *count = from->m - from->delivered < most ? from->m - from->delivered : most;
+    if (*count == 0) return 0;
+    rows.dimensions = 2, rows.rows = (uint64_t)p, rows.columns = *count, rows.fortran_order = 1; /* a signal is a column */
+    from->status = from->file ? shs_npy_read_values(&rows, SHS_TYPE_REAL, Y, (size_t)p, read_bytes, from->file)
+                              : deliver_patches(from, p, *count, Y);
+    from->delivered += *count;
+    return from->status != SHS_OK;
+}
+
+static source open_pictures(const shs_context *ctx, char **names, int count, const settings *s, training *t) {
+    source from = SHS_ZERO;
+    int i;
+    from.ctx = *ctx, from.ctx.progress_fn = NULL, from.count = count, from.name = names[0];
+    from.pictures = ALLOCATE(picture, count), from.sets = ALLOCATE(shs_patches, count);
+    from.sizes = ALLOCATE(size_t, count), from.taken = ALLOCATE(size_t, count);
+    for (i = 0; i < count; i++) {
+        shs_image image;
+        from.pictures[i] = read_picture(names, i, count, s, t, from.sets + i);
+        image = picture_image(from.pictures + i);
+        t->m += from.sizes[i] = shs_patches_count(&image, from.sets + i, NULL);
+    }
+    from.m = t->m;
+    return from;
+}
+
+static source open_npy(const char *name, training *t) {
+    source from = SHS_ZERO;
+    from.name = name, from.file = fopen(name, "rb");
+    if (!from.file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    check(shs_npy_read_header(&from.npy, read_bytes, from.file), name);
+    if (from.npy.dimensions != 2 || from.npy.fortran_order)
+        fail(EXIT_ERROR, "%s: it must have a row for each signal, (signals, values), row by row", name);
+    if (from.npy.rows < 1 || from.npy.columns < 1 || from.npy.columns > 1 << 24 || from.npy.rows > SIZE_MAX)
+        fail(EXIT_ERROR, "%s: its shape (%.0f, %.0f) is not one of signals", name, (double)from.npy.rows,
+             (double)from.npy.columns);
+    t->p = (int)from.npy.columns, t->channels = 1;
+    for (t->width = 1; t->width * t->width < t->p;) t->width++;
+    if (t->width * t->width != t->p) t->width = 0; /* no picture of atoms */
+    from.m = t->m = (size_t)from.npy.rows;
+    return from;
+}
+
+static void close_source(source *from) {
+    int i;
+    if (from->file) fclose(from->file);
+    for (i = 0; i < from->count; i++) free(from->pictures[i].pixels);
+    free(from->pictures), free(from->sets), free(from->sizes), free(from->taken);
+}
+
+static void check_source(const source *from) {
+    if (from->file && from->status == SHS_READ_FAILED)
+        fail(EXIT_ERROR, "%s: it is truncated, or cannot be read: signal %zu of %zu is missing, or one before it", from->name,
+             from->delivered, from->m);
+    check(from->status, from->name);
+}
+
+/* The first signals are the test set, which is not learnt from. */
+static void learn_online(const shs_context *ctx, const settings *s, source *from, training *t) {
+    shs_online_options o = SHS_ZERO;
+    size_t n = (size_t)t->n, p = (size_t)t->p, test = (size_t)s->test, count, j;
+    shs_real *held;
+    double *energy = ALLOCATE(double, n);
+    shs_status status;
+    if (test >= from->m) fail(EXIT_USAGE, "--test: %d of %zu signals leave none to learn from", s->test, from->m);
+    held = ALLOCATE(shs_real, p * (test ? test : 1));
+    if (test && deliver(from, t->p, test, held, &count)) check_source(from);
+    o.coding.sparsity = s->sparsity, o.batch = (size_t)s->batch, o.forgetting = (shs_wide)s->forgetting, o.seed = s->seed;
+    o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
+    o.batches = (from->m - test + o.batch - 1) / o.batch;
+    o.test = test ? held : NULL, o.test_m = test, o.test_every = 1 + o.batches / 100;
+    t->batches = ALLOCATE(shs_online_record, o.batches);
+    t->online.history = t->batches, t->online.history_most = o.batches;
+    t->online.sums_xx = ALLOCATE(shs_wide, n * n), t->online.sums_yx = ALLOCATE(shs_wide, p * n);
+    status = shs_online_ex(ctx, t->p, t->n, deliver, from, &o, t->D, t->p, &t->online);
+    check_source(from);
+    check(status, from->name);
+    progress_clear();
+    for (j = 0; j < n; j++) energy[j] = (double)t->online.sums_xx[j * n + j];
+    sort_by_use(t, energy);
+    free(energy), free(held), free(t->online.sums_xx), free(t->online.sums_yx);
 }
 
 /* ---- what is written --------------------------------------------------------------------------------------------- */
@@ -267,6 +400,20 @@ static void write_errors(const training *t, const char *name) {
     close_written(file, name);
 }
 
+static void write_batches(const training *t, const char *name) {
+    FILE *file = open_for_writing(name);
+    size_t i;
+    fprintf(file, "batch,rmse,atoms_a_signal,atoms_used,replaced,pruned,signals,rmse_test\n");
+    for (i = 0; i < t->online.batches; i++) {
+        const shs_online_record *r = t->batches + i;
+        fprintf(file, "%zu,%.9g,%.9g,%d,%d,%d,%zu,", i + 1, (double)r->rmse, (double)r->mean_atoms, r->atoms_used, r->replaced,
+                r->pruned, r->signals);
+        if (r->rmse_test >= 0) fprintf(file, "%.9g", (double)r->rmse_test);
+        fputc('\n', file);
+    }
+    close_written(file, name);
+}
+
 static void write_rounds(const training *t, const char *name) {
     FILE *file = open_for_writing(name);
     int i, r;
@@ -315,10 +462,14 @@ static int plot_errors(const settings *s, const char *csv, const char *compare, 
     fprintf(pipe, "set terminal png size 720,480\nset output ");
     put_quoted(pipe, png);
     fprintf(pipe, "\nset datafile separator ','\nset grid\n");
-    fprintf(pipe, "set xlabel 'iteration'\nset ylabel 'rms error of a value'\nplot ");
+    fprintf(pipe, "set xlabel '%s'\nset ylabel 'rms error of a value'\nplot ", s->online ? "batch" : "iteration");
     put_quoted(pipe, csv);
     fprintf(pipe, " using 1:2 every ::1 with linespoints pointtype 7 linewidth 2 ");
-    if (s->group_steps.count) fprintf(pipe, "title 'atoms at a time by the schedule'");
+    if (s->test) {
+        fprintf(pipe, "title 'batch', ");
+        put_quoted(pipe, csv);
+        fprintf(pipe, " using 1:8 every ::1 with linespoints linewidth 2 title 'test set'");
+    } else if (s->group_steps.count) fprintf(pipe, "title 'atoms at a time by the schedule'");
     else if (s->compare.count) fprintf(pipe, "title '%d at a time'", s->parallel_atoms);
     else fprintf(pipe, "notitle");
     for (c = 0; c < s->compare.count; c++) {
@@ -373,13 +524,14 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
 
 static void write_results(const training *t, const settings *s, const outputs *o) {
     write_dictionary(t, o->dictionary);
-    write_atoms(t, o->atoms);
-    write_errors(t, o->errors);
+    if (t->width) write_atoms(t, o->atoms);
+    if (s->online) write_batches(t, o->errors);
+    else write_errors(t, o->errors);
     if (o->rounds) write_rounds(t, o->rounds);
     if (o->compare) write_compare(t, s, o->compare);
-    if (plot_errors(s, o->errors, o->compare, o->plot))
-        printf("written: %s %s %s %s\n", o->dictionary, o->atoms, o->errors, o->plot);
-    else printf("written: %s %s %s (no gnuplot, so no picture of the errors)\n", o->dictionary, o->atoms, o->errors);
+    printf("written: %s%s%s %s", o->dictionary, t->width ? " " : "", t->width ? o->atoms : "", o->errors);
+    if (plot_errors(s, o->errors, o->compare, o->plot)) printf(" %s\n", o->plot);
+    else printf(" (no gnuplot, so no picture of the errors)\n");
     if (o->rounds) printf("written: %s\n", o->rounds);
     if (o->compare) printf("written: %s\n", o->compare);
 }
@@ -409,7 +561,11 @@ static settings chosen = {256,
                           NULL,
                           {{{0, 0}}, 0},
                           {{{0, 0}}, 0},
-                          {{{0, 0}}, 0}};
+                          {{{0, 0}}, 0},
+                          0,
+                          512,
+                          0,
+                          1};
 
 static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
@@ -428,6 +584,11 @@ static const option options[] = {
     {"--each-round", NULL, OPTION_SWITCH, &chosen.each_round, 0, "write the error after each round of updates too"},
     {"--compare", "N,..", OPTION_TEXT, (void *)&chosen.compare_text, 0,
      "learn with N atoms at a time as well, for the picture of errors (8 at most)"},
+    {"--online", NULL, OPTION_SWITCH, &chosen.online, 0, "learn batch by batch, each patch once; also from a .npy file"},
+    {"--batch", "N", OPTION_COUNT, &chosen.batch, 1, "patches a batch, with --online (512)"},
+    {"--forgetting", "F", OPTION_NUMBER, &chosen.forgetting, 0,
+     "what a batch leaves of those before, in (0, 1], with --online (1)"},
+    {"--test", "N", OPTION_COUNT, &chosen.test, 1, "patches that are held back, whose error is told, with --online (none)"},
     {"--unit-norm", NULL, OPTION_SWITCH, &chosen.unit_norm, 0, "scale each patch to unit norm"},
     {"--unit-scale", NULL, OPTION_SWITCH, &chosen.unit_scale, 0, "scale pixels from 0..255 to 0..1"},
     {"--patch", "W", OPTION_COUNT, &chosen.patch, 2, "patches of W x W pixels (8)"},
@@ -460,11 +621,48 @@ static void read_steps(const char *name, const char *text, int scheduled, int mo
     }
 }
 
+/* Options that mean nothing here are refused. d: the defaults. */
+static void check_options(const settings *s, const settings *d, int npy) {
+    const struct {
+        const char *name;
+        int given, of_iterations, of_batches, of_pictures;
+    } some[] = {{"--iterations", s->iterations != d->iterations, 1, 0, 0},
+                {"--update", s->update != d->update, 1, 0, 0},
+                {"--parallel-atoms", s->parallel_atoms != d->parallel_atoms, 1, 0, 0},
+                {"--rounds", s->rounds != d->rounds, 1, 0, 0},
+                {"--parallel-atoms-schedule", s->groups_text != NULL, 1, 0, 0},
+                {"--rounds-schedule", s->rounds_text != NULL, 1, 0, 0},
+                {"--keep", s->keep != d->keep, 1, 0, 0},
+                {"--each-round", s->each_round, 1, 0, 0},
+                {"--compare", s->compare_text != NULL, 1, 0, 0},
+                {"--batch", s->batch != d->batch, 0, 1, 0},
+                {"--forgetting", s->forgetting < 1 || s->forgetting > 1, 0, 1, 0},
+                {"--test", s->test, 0, 1, 0},
+                {"--patch", s->patch != d->patch, 0, 0, 1},
+                {"--patches", s->patches != d->patches, 0, 0, 1},
+                {"--unit-norm", s->unit_norm, 0, 0, 1},
+                {"--unit-scale", s->unit_scale, 0, 0, 1},
+                {"--export-c", s->export_c != NULL, 0, 0, 1}};
+    size_t i;
+    for (i = 0; i < sizeof some / sizeof *some; i++) {
+        if (!some[i].given) continue;
+        if (s->online && some[i].of_iterations) fail(EXIT_USAGE, "%s: not with --online", some[i].name);
+        if (!s->online && some[i].of_batches) fail(EXIT_USAGE, "%s: is of --online", some[i].name);
+        if (npy && some[i].of_pictures) fail(EXIT_USAGE, "%s: is of pictures, not of a .npy file", some[i].name);
+    }
+    if (!(s->forgetting > 0) || s->forgetting > 1) fail(EXIT_USAGE, "--forgetting: %g is not in (0, 1]", s->forgetting);
+}
+
 static int parse(int argc, char **argv, settings *s) {
+    const settings defaults = *s;
     int names = read_options(argc, argv, "IMAGE... [options]",
                              "Learns a dictionary for the patches of pictures (PNG, JPEG, BMP, PGM, PPM).", options,
                              (int)(sizeof options / sizeof *options));
+    int npy = names > 0 && has_extension(argv[0], ".npy");
     if (names < 1) fail(EXIT_USAGE, "needs at least one picture");
+    if (npy && !s->online) fail(EXIT_USAGE, "%s: a .npy file is learnt from with --online", argv[0]);
+    if (npy && names > 1) fail(EXIT_USAGE, "%s: beside a .npy file there is no other", argv[1]);
+    check_options(s, &defaults, npy);
     if (s->patch > 256) fail(EXIT_USAGE, "--patch: %d is too large: at most 256", s->patch);
     read_steps("--parallel-atoms-schedule", s->groups_text, 1, STEPS, &s->group_steps);
     read_steps("--rounds-schedule", s->rounds_text, 1, STEPS, &s->round_steps);
@@ -474,9 +672,29 @@ static int parse(int argc, char **argv, settings *s) {
     return names;
 }
 
+static void say_iterations(const training *t, const settings *s, double seconds) {
+    printf("%zu patches of %d values, %d atoms, %d a patch, %d iterations in %.2f s\n", t->m, t->p, t->n, s->sparsity,
+           t->report.iterations, seconds);
+    printf("rms error of a value: %.4g at the start, %.4g at the end\n", (double)t->history[0].rmse_coding,
+           (double)t->report.rmse);
+    printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n", 100 * t->uses[0] / (double)t->m,
+           100 * t->uses[t->n - 1] / (double)t->m);
+}
+
+static void say_batches(const training *t, const settings *s, double seconds) {
+    const shs_online_record *last = t->batches + (t->online.batches - 1);
+    printf("%zu signals of %d values, %d atoms, %d a signal, %zu batches in %.2f s\n", t->online.signals, t->p, t->n,
+           s->sparsity, t->online.batches, seconds);
+    printf("rms error of a value: %.4g in the first batch, %.4g in the last\n", (double)t->batches->rmse, (double)last->rmse);
+    if (s->test)
+        printf("of the test set of %d: %.4g at the start, %.4g at the end\n", s->test, (double)t->batches->rmse_test,
+               (double)t->online.rmse_test);
+}
+
 int main(int argc, char **argv) {
     settings *s = &chosen;
     training t = SHS_ZERO;
+    source from = SHS_ZERO;
     shs_context ctx;
     outputs results;
     double start;
@@ -484,19 +702,20 @@ int main(int argc, char **argv) {
     for (i = 0; i < names; i++) will_read(argv[i]);
     results = name_outputs(s);
     ctx = example_context(s->threads, s->device);
-    t.width = s->patch;
-    gather_patches(&ctx, argv, names, s, &t);
+    t.width = s->patch, t.n = s->atoms;
+    if (has_extension(argv[0], ".npy")) from = open_npy(argv[0], &t);
+    else if (s->online) from = open_pictures(&ctx, argv, names, s, &t);
+    else gather_patches(&ctx, argv, names, s, &t);
     if (s->sparsity > s->atoms || s->sparsity > t.p)
         fail(EXIT_USAGE, "--sparsity: %d is more than the atoms (%d) or the values of a patch (%d)", s->sparsity, s->atoms,
              t.p);
+    t.D = ALLOCATE(shs_real, (size_t)t.p * (size_t)t.n);
+    t.uses = ALLOCATE(double, t.n);
     start = wall_clock();
-    learn(&ctx, s, &t);
-    printf("%zu patches of %d values, %d atoms, %d a patch, %d iterations in %.2f s\n", t.m, t.p, t.n, s->sparsity,
-           t.report.iterations, wall_clock() - start);
-    printf("rms error of a value: %.4g at the start, %.4g at the end\n", (double)t.history[0].rmse_coding,
-           (double)t.report.rmse);
-    printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n", 100 * (double)t.uses[0] / (double)t.m,
-           100 * (double)t.uses[t.n - 1] / (double)t.m);
+    if (s->online) learn_online(&ctx, s, &from, &t);
+    else learn(&ctx, s, &t);
+    if (s->online) say_batches(&t, s, wall_clock() - start);
+    else say_iterations(&t, s, wall_clock() - start);
     write_results(&t, s, &results);
     if (s->export_c) {
         export_c(&ctx, &t, s);
@@ -507,6 +726,8 @@ int main(int argc, char **argv) {
     free(t.D);
     free(t.uses);
     free(t.history);
+    free(t.batches);
+    close_source(&from);
     free(t.report.round_history);
     for (i = 0; i < CURVES; i++) free(t.others[i]);
     free_outputs(&results);

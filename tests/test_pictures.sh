@@ -107,6 +107,39 @@ for o in "--rounds-schedule 0:1,x" "--rounds-schedule 5:1,5:2" "--parallel-atoms
 done
 fails "--replace foo" 2 "--replace: foo is none of worst|leave|random" small.pgm $few --out bad --replace foo
 fails "--keep foo" 2 "--keep: foo is none of best|last" small.pgm $few --out bad --keep foo
+check "a dictionary batch by batch" good small.pgm --atoms 32 --patches 300 --sparsity 2 --online --batch 50 --test 40 --out online
+check "every batch is told of" test "$(head -1 online_error.csv) $(wc -l <online_error.csv)" = \
+    "batch,rmse,atoms_a_signal,atoms_used,replaced,pruned,signals,rmse_test 6"
+check "the test set is told of" grep -q "^of the test set of 40: " out.txt
+for o in "--update sgk" "--iterations 3" "--keep last" "--compare 2"; do
+    fails "$o --online" 2 "${o%% *}: not with --online" small.pgm --online --out bad $o
+done
+for o in "--batch 9" "--test 9" "--forgetting 0.5"; do
+    fails "$o alone" 2 "${o%% *}: is of --online" small.pgm $few --out bad $o
+done
+fails "--forgetting 2" 2 "forgetting: 2 is not in (0, 1]" small.pgm --online --forgetting 2 --out bad
+fails "nothing but a test set" 2 "leave none to learn from" small.pgm --patches 100 --online --test 100 --out bad
+# 60 signals of 16 values, row by row: bytes from 1 on.
+npy() { printf "\\223NUMPY\\001\\000v\\000%-117s\\n" "{'descr': '|u1', 'fortran_order': $1, 'shape': $2, }"; }
+{ npy False "(60, 16)"; for i in $(seq 60); do printf "\\$(printf %o $((i * 37 % 100 + 1)))abcdeFghijkl\\$(printf %o $i)zZ"; done; } >s.npy
+npyfew="--online --atoms 8 --sparsity 2 --batch 20"
+check "signals of numpy's" good s.npy $npyfew --test 10 --out signals
+check "signals of numpy's: their atoms" test "$(head -1 signals_dictionary.csv | tr -cd , | wc -c) $(wc -l <signals_dictionary.csv)" = "7 16"
+head -c -1 s.npy >cut.npy
+fails "a truncated file" 1 "cut.npy: it is truncated" cut.npy $npyfew --out bad
+head -c 100 s.npy >cut.npy
+fails "half a header" 1 "cut.npy: " cut.npy $npyfew --out bad
+npy True "(60, 16)" >columns.npy
+fails "signals that are rows of columns" 1 "columns.npy: it must have a row for each signal" columns.npy $npyfew --out bad
+npy False "(60,)" >one.npy
+fails "no matrix" 1 "one.npy: it must have a row for each signal" one.npy $npyfew --out bad
+npy False "(0, 16)" >none.npy
+fails "no signals" 1 "is not one of signals" none.npy $npyfew --out bad
+fails "a picture called .npy" 1 "not.npy: " "$(cp small.pgm not.npy; echo not.npy)" $npyfew --out bad
+fails "numpy's without --online" 2 "s.npy: a .npy file is learnt from with --online" s.npy --out bad
+fails "two of numpy's" 2 "beside a .npy file there is no other" s.npy one.npy --online --out bad
+fails "--patch of numpy's" 2 "patch: is of pictures" s.npy --online --patch 4 --out bad
+fails "--export-c of numpy's" 2 "export-c: is of pictures" s.npy --online --export-c bad.h --out bad
 fails "--export-c over the curves" 2 "two outputs would go into this one file" small.pgm $few --out new --compare 2 --export-c new_compare.csv
 check "a dictionary: its files" test -s trained_dictionary.csv -a -s trained_error.csv -a -s trained.h
 for o in small.pgm ./small.pgm hard.pgm soft.pgm deep/up/small.pgm; do
