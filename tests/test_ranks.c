@@ -175,11 +175,11 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
     return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
 }
 
-enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES, FROM_SOURCES,
-       CALLS };
-static const collective calls[CALLS] = {call_ksvd, call_online,    call_moments, call_pca,     call_pca_run, call_mnf,
-                                        call_rx,   call_detect,    call_ica,     call_ica_run, call_map,
-                                        call_transform, call_inverse, call_denoise, call_sources, call_from_sources};
+enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, ICA, ICA_RUN, MAP, TRANSFORM, INVERSE, DENOISE, SOURCES,
+       FROM_SOURCES, CALLS };
+static const collective calls[CALLS] = {
+    call_ksvd,    call_online, call_moments, call_pca,     call_pca_run, call_mnf,     call_rx,           call_detect, call_ica,
+    call_ica_run, call_map,    call_transform, call_inverse, call_denoise, call_sources, call_from_sources};
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */
 
