@@ -1383,7 +1383,7 @@ typedef struct shs_pca {
 } shs_pca;
 
 /* Memory of all that fits and of RX, the result's included: no more than the scratch of shs_moments_update, of shs_eigh for all
-   pairs and of shs_cube_map to all bands together.
+   pairs and of shs_cube_map to all bands together (and, for lower and diagonal neighbours over ranks, four lines as shs_wide).
    Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS
    (more than bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
@@ -1392,8 +1392,10 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
                                         shs_pca *pca);
 /* Minimum noise fraction (Green et al. 1988): components ordered by signal to noise, the eigenvalues of the covariance in
    coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours; a difference
-   counts where both pixels are valid, and in the lines of one rank. eigenvalue = 1 + signal to noise ratio, so that
-   eigenvalue_at_least = 1 + r keeps components of at least the ratio r. Always precise.
+   counts where both pixels are valid. eigenvalue = 1 + signal to noise ratio, so that eigenvalue_at_least = 1 + r keeps
+   components of at least the ratio r. Always precise.
+   Ranks hold one image, in their order from top to bottom: for lower and diagonal neighbours each shows its last line to the
+   next one that has lines (one reduction of a line for each rank). Lines of different widths are of different images.
    Differences of neighbours hold some of the scene, too: edges and slopes. Most of that is in all bands alike. So with
    noise_residual each band's difference is predicted by those of the bands on both sides (least squares over all differences),
    and the residuals' variances are the noise, as of Roger and Arnold 1996; noise is then independent from band to band: its
@@ -13270,6 +13272,12 @@ typedef struct shs__panel {
 /* ... ends with the right neighbour of its last pixel; or its second half are the neighbours in the line above. */
 typedef enum shs__pairs { SHS__NO_PAIRS, SHS__PAIRS_RIGHT, SHS__PAIRS_ABOVE, SHS__PAIRS_DIAGONAL } shs__pairs;
 
+/* The first and the last line of a cube, for neighbours across the borders of ranks. */
+typedef struct shs__border {
+    shs_wide *first, *last; /* samples x used */
+    unsigned char *first_missing, *last_missing;
+} shs__border;
+
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
@@ -13278,6 +13286,7 @@ typedef struct shs__reader {
     shs__pairs pairs;          /* pixels are compared with their neighbours: a panel lies within a line and ... */
     void *above;               /* elements: the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
+    const shs__border *border;    /* gets the outermost lines (elements are shs_wide); NULL: not wanted */
     int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
     struct shs__white *white;  /* pixels come whitened; NULL: as they are */
     const void *shift;         /* used elements */
@@ -13309,7 +13318,8 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
     r->shift = r->zeros;
-    if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
+    if (r->border) r->above = r->border->last, r->above_missing = r->border->last_missing;
+    else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
         r->above = SHS__CARVE_ELEMENTS(l, r->kernels, shs__layout_product((size_t)v->samples, used, 1));
         r->above_missing = SHS__CARVE(l, unsigned char, (size_t)v->samples);
     }
@@ -13890,8 +13900,8 @@ SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : small;
 }
 
-/* The last line of the block at hand becomes the one above the next block, pixel after pixel. */
-SHS__PRIVATE void shs__px_keep_line(shs__reader *r) {
+/* Copies the line of the block at hand that begins with pixel `first`, pixel after pixel. */
+SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, void *line, unsigned char *missing) {
     size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k, b, bytes = (size_t)r->kernels->bytes;
     shs__pairs pairs = r->pairs;
     r->pairs = SHS__NO_PAIRS;
@@ -13899,11 +13909,11 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r) {
         shs__panel *panel = r->panels;
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
-        shs__px_read_panel(r, panel, r->block_pixels - samples + x, (int)count);
-        memcpy(r->above_missing + x, panel->missing, count);
+        shs__px_read_panel(r, panel, first + x, (int)count);
+        memcpy(missing + x, panel->missing, count);
         for (k = 0; k < count; from += !panel->missing[k], k++) /* what is missing was closed up; its place gets zeros */
             for (b = 0; b < used; b++) {
-                unsigned char *to = (unsigned char *)r->above + ((x + k) * used + b) * bytes;
+                unsigned char *to = (unsigned char *)line + ((x + k) * used + b) * bytes;
                 if (panel->missing[k]) memset(to, 0, bytes);
                 else
                     memcpy(to,
@@ -13944,7 +13954,8 @@ SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r,
     while (shs__px_next_block(r, &status)) {
         if (c->begin) c->begin(c->state);
         status = shs__px_pass_block(ctx, r, c);
-        if (status == SHS_OK && r->above) shs__px_keep_line(r);
+        if (r->border && r->view.first_line == 0) shs__px_keep_line(r, 0, r->border->first, r->border->first_missing);
+        if (r->above) shs__px_keep_line(r, r->block_pixels - (size_t)r->view.samples, r->above, r->above_missing);
         if (status == SHS_OK && c->end) status = c->end(c->state);
     }
     return status;
@@ -14904,9 +14915,9 @@ SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *f
     return SHS_OK;
 }
 
-/* Adds the moments of the pixels, or of the differences of neighbours. */
+/* Adds the moments of the pixels, or of the differences of neighbours. border (may be NULL) gets the outermost lines. */
 SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, shs__pairs pairs,
-                                            shs_moments *moments) {
+                                            const shs__border *border, shs_moments *moments) {
     shs_moments more = SHS_ZERO;
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
@@ -14916,6 +14927,7 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if (moments->bands != n) return SHS_BAD_BANDS;
     shs__px_moments_job_init(&job, &px->view, shs__is_wide(precise), pairs);
+    job.reader.border = border;
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) job.shift[i] = (shs_real)moments->shift[i];
@@ -14934,7 +14946,7 @@ SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, const shs_cube
                                           shs_moments *moments) {
     shs__pixels px;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, SHS__NO_PAIRS, moments);
+    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, SHS__NO_PAIRS, NULL, moments);
     shs__px_close(&px);
     return status;
 }
@@ -15550,25 +15562,90 @@ SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     return by_two < whole ? whole - by_two : 0;
 }
 
+/* What ranks show each other of their lines. */
+typedef struct shs__borders {
+    shs__border own;
+    size_t widest;       /* samples, of all ranks */
+    shs_wide *shown;     /* samples (0: the rank has no lines), the values of the line, which of them are missing */
+    shs_wide *both;      /* the line above this rank's first, where there is one, and that one */
+    unsigned char *mask; /* of these two */
+} shs__borders;
+
+SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const shs__view *v) {
+    size_t line = shs__layout_product(b->widest, (size_t)v->used, 1);
+    b->shown = SHS__CARVE(l, shs_wide, shs__layout_product(b->widest, (size_t)v->used + 2, 1));
+    b->both = SHS__CARVE(l, shs_wide, shs__layout_product(line, 2, 1));
+    b->own.last = SHS__CARVE(l, shs_wide, line);
+    b->mask = SHS__CARVE(l, unsigned char, shs__layout_product(b->widest, 2, 1));
+    b->own.last_missing = SHS__CARVE(l, unsigned char, b->widest);
+    b->own.first = b->both + (l->base ? (size_t)v->samples * (size_t)v->used : 0);
+    b->own.first_missing = b->mask + (l->base ? v->samples : 0);
+}
+
+/* Adds the differences between each rank's first line and the one above, which is the last of the nearest rank before it that
+   has lines. The ranks show their last lines one after another, so that one has room for one; then two lines are a cube. */
+SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs pairs, shs__borders *b, shs_moments *d) {
+    size_t samples = (size_t)px->view.samples, used = (size_t)px->view.used, above = 0, x;
+    shs_context quiet = *px->ctx;
+    shs__pixels two = SHS_ZERO;
+    shs_cube lines = SHS_ZERO;
+    shs_status status = SHS_OK;
+    int rank;
+    for (rank = 0; rank + 1 < quiet.ranks && status == SHS_OK; rank++) {
+        size_t count = 1 + b->widest * (used + 1);
+        memset(b->shown, 0, count * sizeof *b->shown);
+        if (rank == quiet.rank && px->view.lines > 0) {
+            b->shown[0] = (shs_wide)samples;
+            memcpy(b->shown + 1, b->own.last, samples * used * sizeof *b->shown);
+            for (x = 0; x < samples; x++) b->shown[1 + samples * used + x] = b->own.last_missing[x];
+        }
+        status = shs__ctx_reduce(px->ctx, b->shown, count, SHS_REDUCE_SUM);
+        if (rank >= quiet.rank || !(b->shown[0] > 0)) continue;
+        above = (size_t)b->shown[0];
+        if (above != samples) continue;
+        memcpy(b->both, b->shown + 1, samples * used * sizeof *b->both);
+        for (x = 0; x < samples; x++) b->mask[x] = !(b->shown[1 + samples * used + x] > 0);
+    }
+    if (status != SHS_OK || px->view.lines == 0 || above != samples) return status;
+    for (x = 0; x < samples; x++) b->own.first_missing[x] = !b->own.first_missing[x]; /* now it is the mask's second half */
+    lines.pixels = b->both, lines.mask = b->mask;
+    lines.type = sizeof *b->both == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32, lines.interleave = SHS_INTERLEAVE_BIP;
+    lines.lines = 2, lines.samples = px->view.samples, lines.bands = px->view.used;
+    quiet.progress_fn = NULL; /* what it counts are lines of the cube */
+    two.ctx = &quiet;
+    status = shs__px_view_open(&lines, &two.view);
+    return status == SHS_OK ? shs__px_add_moments(&two, SHS_PRECISION_ALWAYS, pairs, NULL, d) : status;
+}
+
 /* The noise covariance, n x n, over the pixels of all ranks. Differences are summed in a pass for each neighbour; half their
    covariance is noise. */
 SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_options *o, shs_wide *noise) {
     const shs_context *ctx = px->ctx;
     int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN, from = each ? 0 : (int)o->neighbours,
-        to = each ? 2 : from;
+        to = each ? 2 : from, borders = to > 0 && shs__ctx_distributed(ctx);
     size_t cells = (size_t)n * (size_t)n, i;
-    shs_status status = SHS_OK;
+    shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
+    shs__borders b = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = borders ? shs__ctx_reduce(ctx, &widest, 1, SHS_REDUCE_MAX) : SHS_OK;
+    b.widest = (size_t)widest;
+    if (borders && b.widest < (size_t)px->view.samples && px->view.lines > 0) status = SHS_TOO_LARGE; /* for a float */
+    while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
     memset(noise, 0, cells * sizeof *noise);
-    for (; from <= to && status == SHS_OK; from++) {
+    do {
+        shs__pairs pairs = (shs__pairs)(SHS__PAIRS_RIGHT + from);
+        int bordering = borders && from > 0;
         shs_moments d = SHS_ZERO;
-        status = shs_moments_create(ctx, n, &d);
-        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, (shs__pairs)(SHS__PAIRS_RIGHT + from), &d);
+        if (status == SHS_OK) status = shs_moments_create(ctx, n, &d);
+        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, pairs, bordering ? &b.own : NULL, &d);
         status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK && bordering) status = shs__ctx_agree(ctx, shs__pca_border_noise(px, pairs, &b, &d));
         if (status == SHS_OK) status = shs_moments_reduce(ctx, &d);
         if (status == SHS_OK) status = shs_moments_finish(&d, SHS_DIVISOR_N, d.shift, d.products, n); /* in place of the sums */
         for (i = 0; i < cells && status == SHS_OK; i++) noise[i] += d.products[i] / (each ? 6 : 2);
         shs_moments_free(ctx, &d);
-    }
+    } while (status == SHS_OK && ++from <= to);
+    shs__layout_release(ctx, &l);
     return status;
 }
 
@@ -15588,7 +15665,8 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = o->ldn ? o->ldn : n;
     shs_status status = shs_moments_create(ctx, n, &pixels);
-    if (status == SHS_OK) status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, &pixels);
+    if (status == SHS_OK)
+        status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, NULL, &pixels);
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) status = shs_moments_reduce(ctx, &pixels);
     if (status == SHS_OK && mnf && !N) {
@@ -17501,7 +17579,7 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
     shs_status status = SHS_OK;
     if (any && !m) {
         status = shs_moments_create(px->ctx, d->n, &own);
-        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, &own);
+        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, NULL, &own);
         status = shs__ctx_agree(px->ctx, status);
         if (status == SHS_OK) status = shs_moments_reduce(px->ctx, &own);
         m = &own;
@@ -18259,7 +18337,7 @@ SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s, int plane, int *l
     shs_wide power = 0, subspace = 0;
     shs_moments m = SHS_ZERO;
     shs_status status = shs_moments_create(ctx, n, &m);
-    if (status == SHS_OK) status = shs__px_add_moments(s->px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, &m);
+    if (status == SHS_OK) status = shs__px_add_moments(s->px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, NULL, &m);
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
     if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N, s->mean, s->C, n);

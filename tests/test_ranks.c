@@ -108,6 +108,7 @@ static shs_status pca_kept(share *s, shs_pca *pca, int asked, shs_status status)
     keep(s, 1, &pca->count);
     keep(s, (size_t)pca->eigenvalue_count, pca->eigenvalues);
     keep(s, (size_t)pca->bands * (size_t)pca->components, pca->vectors);
+    if (pca->noise) keep(s, (size_t)pca->bands * (size_t)pca->bands, pca->noise);
     shs_pca_free(NULL, pca);
     return status;
 }
@@ -400,6 +401,66 @@ static void test_ranks_without_pixels(void **state) {
             free_world(w);
         }
     }
+}
+
+/* The line that a rank's first line is compared with is the last one of the nearest rank before it that has any: noise is that
+   of the whole cube, whoever has one line, or none, in memory or from a stream of one line a block. */
+static void test_noise_across_borders(void **state) {
+    static const int shares[][MOST_RANKS] = {{3, 2, 4}, {1, 0, 8}, {0, 1, 8}, {4, 1, 4}, {1, 1, 7}, {8, 0, 1}, {0, 0, 9}};
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.5, 12);
+    unsigned char mask[LINES * SAMPLES];
+    size_t i;
+    int kind, neighbours, shared, from, r, line;
+    (void)state;
+    for (i = 0; i < sizeof mask; i++) mask[i] = i % 7 != 3 && i % 11 != 5;
+    for (kind = 0; kind < 4; kind++) {
+        shs_interleave interleave = kind % 2 ? SHS_INTERLEAVE_BIL : SHS_INTERLEAVE_BIP;
+        shs_cube whole = cube_of(&p, SHS_TYPE_F32, interleave, 0), in_memory[MOST_RANKS];
+        if (kind / 2) whole.mask = mask;
+        for (neighbours = 0; neighbours < 4; neighbours++) {
+            world *alone = new_world(MNF, 1, parts[0]);
+            alone->shares[0].cube = whole, alone->shares[0].pca.neighbours = (shs_neighbours)neighbours;
+            run_world(alone);
+            check_agreement(alone);
+            for (shared = 0; shared < (int)(sizeof shares / sizeof *shares); shared++)
+                for (from = 0; from < 2; from++) {
+                    world *w = new_world(MNF, 3, shares[shared]);
+                    for (r = line = 0; r < 3; line += shares[shared][r], r++) {
+                        share *s = w->shares + r;
+                        s->pca.neighbours = (shs_neighbours)neighbours;
+                        if (!shares[shared][r]) continue;
+                        s->cube = in_memory[r] = slice_of(&whole, line, shares[shared][r]);
+                        if (from) s->cube = streamed(in_memory + r, 1, &s->s);
+                    }
+                    run_world(w);
+                    check_agreement(w);
+                    assert_int_equal(w->shares[0].values, alone->shares[0].values);
+                    for (i = 0; i < alone->shares[0].values; i++)
+                        assert_close(w->shares[0].learnt[i], alone->shares[0].learnt[i],
+                                     1e-10 * (1 + fabs(alone->shares[0].learnt[i])));
+                    free_world(w);
+                }
+            free_world(alone);
+        }
+        whole.mask = NULL;
+        cube_free(&whole);
+    }
+    free(p.x);
+}
+
+/* A rank whose lines have another width holds another image: there is no border, and nothing is wrong. */
+static void test_no_border_between_widths(void **state) {
+    world *w = new_world(MNF, 2, parts[1]);
+    share *last = w->shares + 1;
+    int r;
+    (void)state;
+    for (r = 0; r < 2; r++) w->shares[r].pca.neighbours = SHS_NEIGHBOURS_MEAN;
+    last->cube.samples -= 7, last->cube.line_stride = SAMPLES * BANDS;
+    last->cube.sample_stride = BANDS, last->cube.band_stride = 1;
+    run_world(w);
+    check_agreement(w);
+    assert_close(w->shares[0].learnt[0], 4 * SAMPLES + 5 * (SAMPLES - 7), 0);
+    free_world(w);
 }
 
 /* ---- ranks that do not mean the same ----------------------------------------------------------------------------- */
@@ -728,6 +789,8 @@ int main(void) {
         cmocka_unit_test(test_learning_with_limits_of_ones_own),
         cmocka_unit_test(test_streams_beside_memory),
         cmocka_unit_test(test_ranks_without_pixels),
+        cmocka_unit_test(test_noise_across_borders),
+        cmocka_unit_test(test_no_border_between_widths),
         cmocka_unit_test(test_differences_are_seen),
         cmocka_unit_test(test_other_starts_are_seen),
         cmocka_unit_test(test_other_calls_are_seen),
