@@ -1254,7 +1254,7 @@ typedef struct shs_cube {
     /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of that many
        lines in this type, interleave and byte order (strides must be 0). A non-zero return ends the call with
        SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data; a pass that
-       an engine gives up is begun again. */
+       an engine gives up is begun again, and one that only looks for some pixels ends with the last of them. */
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
@@ -1853,9 +1853,10 @@ typedef struct shs_endmembers {
 } shs_endmembers;
 
 /* Of equal pixels the first is chosen. VCA and N-FINDR read the pixels twice and keep `count` shs_wide of each in memory; ATGP
-   reads them `count` times and keeps two. The line of each chosen pixel is read once more, by itself. Statuses besides those
-   of the cube: SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count), SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the pixels have
-   dimensions). */
+   reads them `count` times and keeps two. The spectra are those of the cube: VCA and N-FINDR read a stream a third time for
+   them, up to the last chosen pixel, and ATGP after each choice, up to that pixel; with one more block in memory. Statuses
+   besides those of the cube: SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count), SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the
+   pixels have dimensions). */
 SHS_API shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
                                        shs_endmembers *result);
 SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers);
@@ -18176,7 +18177,7 @@ typedef struct shs__extraction {
     shs_wide *C, *V, *values, *mean, *matrix; /* n x n, n x count, count, n, n x count */
     shs_wide *most;                           /* one a chunk */
     size_t *at;
-    unsigned char *line; /* one of a stream */
+    unsigned char *block; /* of a stream */
     shs_endmembers found;
     /* How far a pixel is out; below 0 where it is missing. */
     shs_wide (*measure)(const struct shs__extraction *s, size_t pixel);
@@ -18242,38 +18243,44 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     return status;
 }
 
-/* Values of a pixel of this rank, as they are in the cube. */
-SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, size_t pixel, shs_wide *x) {
+/* The spectra of endmembers from .. to-1 that are pixels of this rank, as they are in the cube. A stream is read block by
+   block, in order, up to the last of them. */
+SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, int from, int to) {
     shs__view v = s->px->view;
     const shs_cube *c = v.cube;
     const unsigned char *base = (const unsigned char *)c->pixels;
-    ptrdiff_t line = (ptrdiff_t)(pixel / (size_t)v.samples), sample = (ptrdiff_t)(pixel % (size_t)v.samples);
-    uint64_t room;
-    int b;
-    if (!base) {
-        if (c->read_fn(c->read_user, (int)line, 1, s->line)) return SHS_READ_FAILED;
-        shs__px_view_block(&v, (int)line, 1);
-        base = s->line, line = 0;
-    }
-    for (b = 0; b < s->n; b++) {
-        ptrdiff_t band = c->band_list ? c->band_list[b] : b;
-        shs__span span = SHS_ZERO;
-        span.from = base + (line * v.ls + sample * v.ss + band * v.bs) * (ptrdiff_t)v.size;
-        span.stride = 1, span.count = 1;
-        shs__px_make_native(&v, &span, (unsigned char *)&room);
-        shs__px_read_values(c->type, &span, x + b);
+    size_t samples = (size_t)v.samples;
+    int line, lines, left = 0, k, b;
+    for (k = from; k < to; k++) left += shs__ctx_rank(s->px->ctx) == s->found.rank[k];
+    for (line = 0; left > 0; line += lines) {
+        lines = shs__imin(v.block_lines, v.lines - line);
+        if (!base && c->read_fn(c->read_user, line, lines, s->block)) return SHS_READ_FAILED;
+        shs__px_view_block(&v, line, lines);
+        for (k = from; k < to; k++) {
+            size_t at = s->found.pixel[k] - (size_t)line * samples; /* behind the block: large, as what is before it is */
+            if (shs__ctx_rank(s->px->ctx) != s->found.rank[k] || at >= (size_t)lines * samples) continue;
+            for (left--, b = 0; b < s->n; b++) {
+                ptrdiff_t band = c->band_list ? c->band_list[b] : b;
+                shs__span span = SHS_ZERO;
+                uint64_t room;
+                span.from = (base ? base : s->block) + (ptrdiff_t)v.size * ((ptrdiff_t)(at / samples) * v.ls +
+                                                                          (ptrdiff_t)(at % samples) * v.ss + band * v.bs);
+                span.stride = 1, span.count = 1;
+                shs__px_make_native(&v, &span, (unsigned char *)&room);
+                shs__px_read_values(c->type, &span, SHS__AT(s->found.spectra, s->n, b, k));
+            }
+        }
     }
     return SHS_OK;
 }
 
-/* The spectrum of endmember k, on all ranks. */
-SHS__PRIVATE shs_status shs__em_fetch(shs__extraction *s, int k) {
+/* These spectra on all ranks. */
+SHS__PRIVATE shs_status shs__em_fetch(shs__extraction *s, int from, int to) {
     const shs_context *ctx = s->px->ctx;
-    shs_wide *x = SHS__AT(s->found.spectra, s->n, 0, k);
-    shs_status status = SHS_OK;
-    if (shs__ctx_rank(ctx) == s->found.rank[k]) status = shs__em_read(s, s->found.pixel[k], x);
-    status = shs__ctx_agree(ctx, status);
-    return status == SHS_OK ? shs__em_share(ctx, s->found.rank[k], s->n, x) : status;
+    shs_status status = shs__ctx_agree(ctx, shs__em_read(s, from, to));
+    for (; from < to && status == SHS_OK; from++)
+        status = shs__em_share(ctx, s->found.rank[from], s->n, SHS__AT(s->found.spectra, s->n, 0, from));
+    return status;
 }
 
 /* ---- endmembers: ATGP ---------------------------------------------------------------------------------------- >>atgp */
@@ -18293,7 +18300,7 @@ SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
         shs_wide *q = SHS__AT(s->Q, s->n, 0, k);
         status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK) status = shs__em_farthest(s, k, shs__em_rest, &most);
-        if (status == SHS_OK) status = shs__em_fetch(s, k);
+        if (status == SHS_OK) status = shs__em_fetch(s, k, k + 1);
         if (status != SHS_OK) return status;
         memcpy(q, SHS__AT(s->found.spectra, s->n, 0, k), n * sizeof *q);
         if (!(shs__em_outside(s->n, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
@@ -18448,7 +18455,8 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
 
 SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     size_t n = (size_t)s->n, count = (size_t)s->count, cells = shs__layout_product((size_t)s->d, count, 1);
-    size_t lines = s->px->view.cube->pixels ? 0 : shs_type_size(s->px->view.cube->type);
+    const shs__view *v = &s->px->view;
+    size_t line = shs__layout_product((size_t)v->samples, (size_t)v->block_lines, 1);
     s->Y = SHS__CARVE(l, shs_wide, shs__layout_product(s->pixels, (size_t)s->width, 1));
     s->rest = SHS__CARVE(l, shs_wide, atgp ? s->pixels : 0);
     s->chosen = SHS__CARVE(l, shs_wide, cells);
@@ -18461,7 +18469,7 @@ SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : shs__layout_product(n, count, 1));
     s->most = SHS__CARVE(l, shs_wide, s->chunks);
     s->at = SHS__CARVE(l, size_t, s->chunks);
-    s->line = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)s->px->view.samples, (size_t)s->px->view.bands, lines));
+    s->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->bands, v->cube->pixels ? 0 : v->size));
 }
 
 SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e, int bands, int count) {
@@ -18497,7 +18505,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     shs__pixels px;
     int64_t numbers[3] = {0, 0, 0};
     const shs_wide two[2] = {0, 0};
-    int k, atgp = 0;
+    int atgp = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__em_check(px.view.used, options);
     if (status == SHS_OK && !result) status = SHS_BAD_OUTPUT;
@@ -18517,7 +18525,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
         status = shs__em_project(&s, options->method == SHS_EXTRACTOR_VCA);
         if (status == SHS_OK) status = shs__em_vca(&s, options->seed);
         if (status == SHS_OK && options->method == SHS_EXTRACTOR_NFINDR) status = shs__em_nfindr(&s);
-        for (k = 0; k < s.count && status == SHS_OK; k++) status = shs__em_fetch(&s, k);
+        if (status == SHS_OK) status = shs__em_fetch(&s, 0, s.count);
     }
     if (status == SHS_OK) *result = s.found;
     else shs_endmembers_free(ctx, &s.found);

@@ -416,6 +416,54 @@ static void test_bad_arguments(void **state) {
     free(E), free(p.x), cube_free(&cube), sink_free(&sink);
 }
 
+/* A reader that goes on, or back to the start, and nowhere else. */
+typedef struct forward {
+    const shs_cube *cube;
+    int next, passes;
+} forward;
+
+static int read_forward(void *user, int first_line, int lines, void *block) {
+    forward *f = (forward *)user;
+    size_t line = (size_t)f->cube->samples * (size_t)f->cube->bands * sizeof(float);
+    if (first_line != f->next && first_line != 0) return 1;
+    f->passes += first_line == 0;
+    f->next = first_line + lines;
+    memcpy(block, (const unsigned char *)f->cube->pixels + (size_t)first_line * line, (size_t)lines * line);
+    return 0;
+}
+
+/* Streams are read in order: by VCA and N-FINDR three times, by ATGP once for each endmember and once after each choice. */
+static void test_streams_are_read_in_order(void **state) {
+    enum { C = 4, N = 6 };
+    static const int blocks[] = {1, 2, 5, 17, 0};
+    double *E = new_spectra(N, C, 87);
+    plain_cube p = new_mixtures(17, 11, N, C, E, 1, 88);
+    int method, i, kind, list[] = {5, 0, 3, 2};
+    (void)state;
+    for (kind = 0; kind < 4; kind++) {
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, kind % 2 ? SHS_INTERLEAVE_BIL : SHS_INTERLEAVE_BIP, 0);
+        if (kind / 2) cube.band_list = list, cube.band_count = 4;
+        for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
+            shs_endmembers whole = found_by(NULL, &cube, (shs_extractor)method, C, 3);
+            for (i = 0; i < 5; i++) {
+                shs_endmembers e;
+                shs_cube s = cube;
+                forward f = {NULL, 0, 0};
+                f.cube = &cube;
+                s.pixels = NULL, s.read_fn = read_forward, s.read_user = &f, s.block_lines = blocks[i];
+                e = found_by(NULL, &s, (shs_extractor)method, C, 3);
+                assert_memory_equal(e.pixel, whole.pixel, C * sizeof *e.pixel);
+                assert_memory_equal(e.spectra, whole.spectra, (size_t)e.bands * C * sizeof *e.spectra);
+                assert_int_equal(f.passes, method == SHS_EXTRACTOR_ATGP ? 2 * C : 3);
+                shs_endmembers_free(NULL, &e);
+            }
+            shs_endmembers_free(NULL, &whole);
+        }
+        cube_free(&cube);
+    }
+    free(E), free(p.x);
+}
+
 /* Every allocation fails once, and every step is cancelled: a status, nothing leaks, and no result. */
 static void test_faults(void **state) {
     enum { C = 3, N = 6 };
@@ -558,6 +606,7 @@ int main(void) {
         cmocka_unit_test(test_nfindr_cannot_grow),
         cmocka_unit_test(test_ranks_and_threads_agree),
         cmocka_unit_test(test_streams_and_sinks),
+        cmocka_unit_test(test_streams_are_read_in_order),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_jasper),
