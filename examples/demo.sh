@@ -1,6 +1,7 @@
 #!/bin/sh
-# make demo: denoises a picture, learns a dictionary from it, finds the components of a cube. IMAGE and CUBE name what to take,
-# else they are found in SHS_DATA, else drawn. make pictures: draws the README's pictures anew, from nothing but the library.
+# make demo: denoises a picture, learns a dictionary from it, makes it larger, finds the components of a cube. IMAGE and CUBE name
+# what to take, else they are found in SHS_DATA, else drawn. make pictures: draws the README's pictures anew, from nothing but the
+# library.
 set -eu
 out=build/demo
 mkdir -p $out
@@ -18,6 +19,9 @@ if [ "${1:-}" = pictures ]; then
     cp $out/denoised.png $out/denoised_noisy.png $pictures
     show build/train $pictures/drawn.png --out $out/drawn
     cp $out/drawn_atoms.png $pictures/atoms.png
+    show build/superres --reduce $pictures/drawn.png $out/small.png
+    show build/superres $out/small.png $out/enlarged.png $out/small.png --compare $pictures/drawn.png
+    cp $out/enlarged.png $out/enlarged_bicubic.png $pictures
     show build/hypercube synthesise $out/scene.hdr
     show build/hypercube ica $out/scene.hdr $out/scene_ica.hdr --components 6 --quicklook $pictures/components.png
     exit
@@ -35,6 +39,7 @@ to=$out/${to%.*}
 show build/denoise "$picture" "${to}_denoised.png" --sigma 25 --add-noise --device "$device"
 show build/train "$picture" --out "$to" --device "$device"
 show build/train "$picture" --out "${to}_online" --online --patches 100000 --test 2000 --device "$device"
+show build/superres "$picture" "${to}_larger.png" "$picture" --device "$device"
 to=$(basename "$scene")
 to=$out/${to%.*}
 show build/hypercube pca "$scene" "${to}_pca.hdr" --components 10 --rescale 0,255 --type u8 --device "$device" \

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests of examples/denoise.c and examples/train.c, from the project's root: tests/test_pictures.sh build/denoise build/train
-[ $# -eq 2 ] && [ -x "$1" ] && [ -x "$2" ] || { echo "usage: $0 DENOISE TRAIN" >&2; exit 2; }
+# Tests of denoise, train and superres of examples/, from the project's root:
+# tests/test_pictures.sh build/denoise build/train build/superres
+[ $# -eq 3 ] && [ -x "$1" ] && [ -x "$2" ] && [ -x "$3" ] || { echo "usage: $0 DENOISE TRAIN SUPERRES" >&2; exit 2; }
 absolute() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
-denoise=$(absolute "$1") train=$(absolute "$2")
+denoise=$(absolute "$1") train=$(absolute "$2") superres=$(absolute "$3")
 . "$(dirname "$0")/programs.sh"
 
 # pgm NAME LARGEST BYTES-A-VALUE: 24 x 24 pixels, a sawtooth from 0 to the largest.
@@ -87,6 +88,76 @@ if [ -c /dev/zero ]; then
 else
     skip "there is no /dev/zero"
 fi
+
+echo "== superres"
+program=$superres
+few="--atoms 32 --iterations 2 --patches 1600"
+# plain WIDTH HEIGHT VALUE: a grey picture in text, its values an expression of x and y in awk.
+plain() { awk -v w="$1" -v h="$2" "BEGIN { print \"P2\", w, h, 255; for (y = 0; y < h; y++) for (x = 0; x < w; x++) print $3 }"; }
+size_of() { head -n 2 "$1" | tail -n 1; }
+# One bright column shows the kernel, which is that of MATLAB's imresize: (-3 -9 29 111 111 29 -9 -3) / 256.
+plain 24 24 'x == 11 ? 200 : 100' >column.pgm
+check "--reduce" good --reduce column.pgm out.pgm
+check "--reduce: by the kernel of imresize" test "$(tail -c 12 out.pgm | od -An -tu1 | tr -s ' ')" = " 100 100 100 100 96 143 111 99 100 100 100 100"
+plain 25 26 '60 + x + y' >ramp.pgm
+check "--reduce: odd sizes" good --reduce ramp.pgm third.pgm --factor 3
+check "--reduce: what is left over is not used" test "$(size_of third.pgm)" = "8 8"
+good --reduce drawn.pgm half.pgm
+check "learning from the small picture itself" good half.pgm out.pgm half.pgm $few --compare drawn.pgm --threads 1
+check "better than bicubic interpolation" awk '/^psnr/ { split($1, a, "="); split($2, b, "="); if (b[2] >= a[2] + 0.5) found = 1 }
+    END { exit !found }' out.txt
+check "--compare: the bicubic picture" test "$(size_of out_bicubic.pgm)" = "256 256"
+cp out.pgm first.pgm
+check "--train" good --train half.pgm --save two.model $few --threads 3
+check "--dictionary: the same picture, by any threads" bash -c "'$program' half.pgm out.pgm --dictionary two.model --threads 2 && cmp out.pgm first.pgm"
+check "--save beside" good half.pgm out.pgm half.pgm $few --save again.model
+check "--save beside: the same model" cmp again.model two.model
+check "--train for 3 times" good --train drawn.pgm half.pgm --save three.model $few --factor 3
+check "--train for 4 times" good --train drawn.pgm --save four.model $few --factor 4
+for size in 1x1 1x7 7x1 2x2 5x13; do
+    w=${size%x*} h=${size#*x}
+    plain $w $h 77 >tiny.pgm
+    for model in two three four; do
+        check "$size pixels, $model times" good tiny.pgm out.pgm --dictionary $model.model
+        check "$size pixels of one grey stay so" test "$(tail -n +4 out.pgm | tr -d M | wc -c)" = 0
+    done
+    check "$size pixels: the new size" test "$(size_of out.pgm)" = "$((4 * w)) $((4 * h))"
+done
+{ echo P3 24 24 255; awk 'BEGIN { for (i = 0; i < 576; i++) print i % 24 * 10, int(i / 24) * 10, 255 - i % 24 * 10 }'; } >colour.ppm
+check "--reduce in colour" good --reduce colour.ppm less.ppm
+check "colour" good less.ppm out.ppm --dictionary two.model --compare colour.ppm
+check "colour: near what was there" awk '/^psnr/ { sub(/.* psnr=/, ""); if ($1 + 0 > 35) found = 1 } END { exit !found }' out.txt
+check "learning from colour and grey" good --train colour.ppm half.pgm --save mixed.model $few
+plain 24 24 9 >flat.pgm
+check "learning from nothing but one grey" good flat.pgm out.pgm flat.pgm $few
+fails "a model of another factor" 2 "--factor: 2, but three.model was learnt for 3 times" half.pgm bad.pgm --dictionary three.model --factor 2
+fails "a truth of another size" 1 "drawn.pgm: 256 x 256 pixels are not 3 times the 128 x 128 of half.pgm" half.pgm bad.pgm --dictionary three.model --compare drawn.pgm
+fails "a grey truth of colours" 1 "flat.pgm: grey, but less.ppm is not" less.ppm bad.ppm --dictionary two.model --compare flat.pgm
+plain 3 40 5 >thin.pgm; plain 1 20 5 >tiny.pgm
+fails "a truth that is all border" 1 "thin.pgm: without its border of 2 pixels nothing" tiny.pgm bad.pgm --dictionary two.model --compare thin.pgm
+fails "a model that is none" 1 "half.pgm: .*no" half.pgm bad.pgm --dictionary half.pgm
+for size in 10 2000 $(($(wc -c <two.model) - 1)); do
+    head -c $size two.model >cut.model
+    fails "the first $size bytes of a model" 1 "cut.model: it is no model, or truncated" half.pgm bad.pgm --dictionary cut.model
+done
+{ cat two.model; echo; } >cut.model
+fails "a byte behind a model" 1 "cut.model: 1 bytes stand behind its end" half.pgm bad.pgm --dictionary cut.model
+fails "no model" 2 "needs --dictionary MODEL, or the names of pictures" half.pgm bad.pgm
+fails "a model and pictures" 2 "--dictionary: drawn.pgm: learns from no other picture" half.pgm bad.pgm drawn.pgm --dictionary two.model
+fails "--train without a name" 2 "--train: needs --save" --train half.pgm
+fails "--train of nothing" 2 "--train: needs at least one picture" --train --save bad.model
+fails "--save of what is not learnt" 2 "--save: nothing is learnt here" half.pgm bad.pgm --dictionary two.model --save bad.model
+fails "--factor 1" 2 "--factor: 1 is too small" half.pgm bad.pgm drawn.pgm --factor 1
+fails "--factor 5" 2 "--factor: 5 is too large" half.pgm bad.pgm drawn.pgm --factor 5
+fails "too few patches" 2 "--patches: 15 are less than 8 for each picture" half.pgm bad.pgm half.pgm drawn.pgm --patches 15
+plain 5 40 5 >thin.pgm
+fails "a picture smaller than a patch" 1 "thin.pgm: 5 x 40 pixels are less than one patch of 6 x 6" half.pgm bad.pgm thin.pgm $few
+fails "--reduce of nearly nothing" 1 "thin.pgm: 1 x 9 pixels are less than" --reduce "$(plain 1 9 5 >thin.pgm; echo thin.pgm)" bad.pgm
+fails "the output over what is learnt from" 2 "would replace the input" half.pgm drawn.pgm drawn.pgm $few
+cp two.model two.pgm
+fails "the output over the model" 2 "would replace the input" half.pgm two.pgm --dictionary two.pgm
+fails "the model over the picture" 2 "two outputs would go into this one file" half.pgm bad.pgm half.pgm --save bad.pgm $few
+fails "a model into no folder" 1 "nofolder/bad.model: cannot write it: its folder" --train half.pgm --save nofolder/bad.model $few
 
 echo "== train"
 program=$train

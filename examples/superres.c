@@ -1,0 +1,646 @@
+/* superres.c - makes a grey or colour picture 2, 3 or 4 times as large with a pair of dictionaries (Zeyde, Elad, Protter, "On
+   single image scale-up using sparse-representations", 2010):
+
+       1. learn from pictures that are reduced and enlarged again by bicubic interpolation. A patch of the enlarged picture is
+          told by its first and second differences, of which the leading principal components are kept: Y. K-SVD learns a
+          dictionary D_l and codes X of Y. D_h makes of the same codes what such a patch lacks, H: it is the least-squares
+          solution of D_h X = H;
+       2. enlarge a picture by bicubic interpolation, code its patches over D_l, add D_h x, and average what overlaps. The
+          result, reduced, ought to be the picture that was given: add what it differs by, enlarged, some times.
+
+   Colours are enlarged by bicubic interpolation alone; what is added to them is added to the brightness.
+
+       cc -O3 -fopenmp superres.c -o superres -lm
+       ./superres --train a.png b.png --factor 3 --save photos.model
+       ./superres small.png large.png --dictionary photos.model
+       ./superres small.png large.png a.png b.png --factor 3      (learns and enlarges; a picture may also learn from itself)
+       ./superres --reduce whole.png small.png --factor 3         (a trial: with --compare whole.png the error is known)
+
+   A model is a PCA model as shs_model_save writes it, and behind it D_l and D_h as arrays of NumPy (.npy). */
+#include "example.h"
+#define SPARSEHS_IMPLEMENTATION
+#include "../sparsehs.h"
+#ifdef EXAMPLE_OPENCL /* for --device */
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../sparsehs_cl.h"
+#endif
+
+enum {
+    PATCH = 3,  /* a patch is what PATCH x PATCH pixels of the small picture become */
+    MARGIN = 2, /* by so many pixels the small picture is extended, so that all its pixels are in as many patches */
+    FEATURES = 4,
+    SPARSITY = 3,
+    CORRECTIONS = 4,
+    POSITIONS = 8, /* each picture is learnt from turned and mirrored */
+    BATCH = 8192,  /* patches coded at a time */
+    LEAST_FACTOR = 2,
+    MOST_FACTOR = 4,
+    MOST_PIXELS = 1 << 28
+};
+
+typedef struct settings {
+    int train, reduce, factor, atoms, iterations, patches, threads;
+    uint64_t seed;
+    const char *save, *dictionary, *compare, *device;
+} settings;
+
+/* ---- larger and smaller pictures --------------------------------------------------------------------------------- */
+
+/* Where in a line of `count` pixels one lies that may be outside: lines are mirrored at their ends, 1 0 | 0 1 2 | 2 1. */
+static size_t mirrored(int i, int count) {
+    i %= 2 * count;
+    if (i < 0) i += 2 * count;
+    return (size_t)(i < count ? i : 2 * count - 1 - i);
+}
+
+/* The kernel of bicubic interpolation (Keys 1981, a = -1/2). */
+static double cubic(double x) {
+    x = fabs(x);
+    return x <= 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+}
+
+/* Makes lines of `made` pixels from lines of `count`. Pixels of both are `step` values apart; lines begin `line` and
+   `made_line` values apart. Where they get shorter, the kernel is stretched by as much, which removes what fewer pixels cannot
+   show, as MATLAB's imresize does. */
+static void resize_lines(int lines, const shs_real *in, int count, size_t line, shs_real *out, int made, size_t made_line,
+                         size_t step) {
+    const double ratio = (double)count / (double)made, stretch = ratio > 1 ? ratio : 1;
+    double weights[4 * MOST_FACTOR + 2], total, sum;
+    int i, j, l;
+    for (i = 0; i < made; i++) {
+        const double centre = (i + 0.5) * ratio - 0.5;
+        const int first = (int)ceil(centre - 2 * stretch), taps = (int)floor(centre + 2 * stretch) - first + 1;
+        for (j = 0, total = 0; j < taps; j++) total += weights[j] = cubic((centre - (first + j)) / stretch);
+        for (l = 0; l < lines; l++) {
+            const shs_real *from = in + (size_t)l * line;
+            for (j = 0, sum = 0; j < taps; j++) sum += weights[j] * (double)from[mirrored(first + j, count) * step];
+            out[(size_t)l * made_line + (size_t)i * step] = (shs_real)(sum / total);
+        }
+    }
+}
+
+static picture resized(const picture *a, int width, int height) {
+    picture wide = picture_create(width, a->height, a->channels), b = picture_create(width, height, a->channels);
+    const size_t channels = (size_t)a->channels, row = (size_t)width * channels;
+    int c;
+    for (c = 0; c < a->channels; c++)
+        resize_lines(a->height, a->pixels + c, a->width, (size_t)a->width * channels, wide.pixels + c, width, row, channels);
+    resize_lines((int)row, wide.pixels, a->height, 1, b.pixels, height, 1, row);
+    free(wide.pixels);
+    return b;
+}
+
+static picture enlarged(const picture *a, int factor) { return resized(a, a->width * factor, a->height * factor); }
+static picture reduced(const picture *a, int factor) { return resized(a, a->width / factor, a->height / factor); }
+
+/* What begins at (left, top), mirrored where that is outside. */
+static picture cut(const picture *a, int left, int top, int width, int height) {
+    picture b = picture_create(width, height, a->channels);
+    const size_t channels = (size_t)a->channels;
+    shs_real *to = b.pixels;
+    int x, y;
+    for (y = 0; y < height; y++) {
+        const shs_real *row = a->pixels + mirrored(top + y, a->height) * (size_t)a->width * channels;
+        for (x = 0; x < width; x++, to += channels)
+            memcpy(to, row + mirrored(left + x, a->width) * channels, channels * sizeof *to);
+    }
+    return b;
+}
+
+/* As much of it, from the left and the top, as some pixels of a smaller picture are. */
+static picture whole_pixels(const picture *a, int factor) {
+    return cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
+}
+
+/* One of eight positions: mirrored both ways, transposed. */
+static picture turned(const picture *a, int position) {
+    const int transposed = position & 1, across = position & 2, along = position & 4;
+    picture b = transposed ? picture_create(a->height, a->width, 1) : picture_create(a->width, a->height, 1);
+    shs_real *to = b.pixels;
+    int x, y;
+    for (y = 0; y < b.height; y++)
+        for (x = 0; x < b.width; x++) {
+            int column = transposed ? y : x, row = transposed ? x : y;
+            if (across) column = a->width - 1 - column;
+            if (along) row = a->height - 1 - row;
+            *to++ = a->pixels[(size_t)row * (size_t)a->width + (size_t)column];
+        }
+    return b;
+}
+
+/* As a file has them: whole numbers from 0 to 255. */
+static void round_pixels(picture *a) {
+    size_t i;
+    for (i = 0; i < picture_size(a); i++) {
+        double value = floor((double)a->pixels[i] + 0.5);
+        a->pixels[i] = (shs_real)(value < 0 ? 0 : value > 255 ? 255 : value);
+    }
+}
+
+static picture brightness(const picture *a) {
+    picture b = picture_create(a->width, a->height, 1);
+    size_t i;
+    for (i = 0; i < picture_size(&b); i++) {
+        const shs_real *v = a->pixels + i * (size_t)a->channels;
+        b.pixels[i] = a->channels == 1 ? v[0] : (shs_real)(0.299 * (double)v[0] + 0.587 * (double)v[1] + 0.114 * (double)v[2]);
+    }
+    return b;
+}
+
+/* Adds scale times the grey picture b to every channel of a. */
+static void add(picture *a, shs_real scale, const picture *b) {
+    const size_t channels = (size_t)a->channels;
+    size_t i;
+    for (i = 0; i < picture_size(a); i++) a->pixels[i] += scale * b->pixels[i / channels];
+}
+
+/* Of the brightness, without so many pixels at each border. */
+static double psnr(const picture *truth, const picture *other, int border) {
+    const int width = truth->width - 2 * border, height = truth->height - 2 * border;
+    picture difference = brightness(truth), b = brightness(other), inner;
+    double sum = 0;
+    size_t i;
+    add(&difference, -1, &b);
+    inner = cut(&difference, border, border, width, height);
+    for (i = 0; i < picture_size(&inner); i++) sum += (double)inner.pixels[i] * (double)inner.pixels[i];
+    free(difference.pixels);
+    free(b.pixels);
+    free(inner.pixels);
+    return 10 * log10(255.0 * 255.0 * (double)width * (double)height / sum);
+}
+
+/* ---- patches ----------------------------------------------------------------------------------------------------- */
+
+typedef struct dictionaries {
+    int factor, n, p;     /* n atoms; p values of a patch: (PATCH factor)^2 */
+    shs_model model;      /* its PCA: of the FEATURES p features of a patch */
+    shs_real *low, *high; /* D_l, components x n, and D_h, p x n */
+} dictionaries;
+
+/* First and second differences, across and down, of pixels as far apart as those of the small picture. */
+static picture features(const picture *a, int factor) {
+    picture made = picture_create(a->width, a->height, FEATURES);
+    const size_t width = (size_t)a->width;
+    shs_real *to = made.pixels;
+    int x, y;
+    for (y = 0; y < a->height; y++)
+        for (x = 0; x < a->width; x++, to += FEATURES) {
+            const shs_real *row = a->pixels + (size_t)y * width, *column = a->pixels + x;
+            const shs_real left = row[mirrored(x - factor, a->width)], right = row[mirrored(x + factor, a->width)];
+            const shs_real above = column[mirrored(y - factor, a->height) * width];
+            const shs_real below = column[mirrored(y + factor, a->height) * width];
+            to[0] = right - left;
+            to[1] = below - above;
+            to[2] = (left + right) / 2 - row[x];
+            to[3] = (above + below) / 2 - row[x];
+        }
+    return made;
+}
+
+/* A patch for each PATCH x PATCH pixels of the small picture: what interpolation does to patches elsewhere differs. */
+static shs_patches patches_of(int factor) {
+    shs_patches set = SHS_ZERO;
+    set.width = set.height = PATCH * factor;
+    set.step_x = set.step_y = factor;
+    set.keep_mean = 1;
+    return set;
+}
+
+/* The columns of a matrix as pixels. */
+static shs_cube columns(shs_real *A, int rows, size_t count) {
+    shs_cube cube = SHS_ZERO;
+    cube.pixels = A;
+    cube.type = SHS_TYPE_REAL;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = 1, cube.lines = (int)count, cube.bands = rows;
+    return cube;
+}
+
+/* Y: the components of the features F of m patches. */
+static void components(const shs_context *ctx, const shs_pca *pca, shs_real *F, size_t m, shs_real *Y) {
+    shs_cube cube = columns(F, pca->bands, m);
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = Y;
+    sink.type = SHS_TYPE_REAL;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    check(shs_pca_transform(ctx, pca, &cube, &sink), "the components of the patches");
+}
+
+static shs_omp_options coding_options(void) {
+    shs_omp_options coding = SHS_ZERO;
+    coding.sparsity = SPARSITY;
+    return coding;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+/* Patches to learn from, a column each: features, and what is lacking. */
+typedef struct samples {
+    size_t m;
+    shs_real *F, *H;
+} samples;
+
+/* Adds so many patches of a picture, at random. */
+static void add_samples(const picture *whole, int factor, size_t most, uint64_t seed, samples *t) {
+    picture small = reduced(whole, factor), rich, large, lacking = cut(whole, 0, 0, whole->width, whole->height);
+    shs_patches set = patches_of(factor);
+    shs_image image, residue;
+    size_t m, i;
+    int p;
+    round_pixels(&small);
+    large = enlarged(&small, factor);
+    rich = features(&large, factor);
+    add(&lacking, -1, &large);
+    image = picture_image(&rich);
+    residue = picture_image(&lacking);
+    m = shs_patches_count(&residue, &set, &p);
+    for (i = 0; i < m && i < most; i++, t->m++) {
+        const size_t which = (size_t)shs_random_permuted(i, m, seed);
+        shs_real *f = t->F + t->m * (size_t)(p * FEATURES), *h = t->H + t->m * (size_t)p;
+        check(shs_patches_get(NULL, &image, &set, which, 1, f, p * FEATURES, NULL, NULL), "taking the patches");
+        check(shs_patches_get(NULL, &residue, &set, which, 1, h, p, NULL, NULL), "taking the patches");
+    }
+    free(small.pixels);
+    free(rich.pixels);
+    free(large.pixels);
+    free(lacking.pixels);
+}
+
+/* From each picture as many as its share of the rest, in each position alike. */
+static void gather(char **names, int count, const settings *s, const dictionaries *d, samples *t) {
+    const int side = PATCH * d->factor;
+    int i, position;
+    t->F = (shs_real *)allocate((size_t)s->patches, (size_t)(d->p * FEATURES) * sizeof *t->F);
+    t->H = (shs_real *)allocate((size_t)s->patches, (size_t)d->p * sizeof *t->H);
+    for (i = 0; i < count; i++) {
+        const size_t share = ((size_t)s->patches - t->m) / (size_t)(count - i);
+        picture a = picture_read(names[i]), grey = brightness(&a), whole;
+        if (a.width < side || a.height < side)
+            fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, side, side);
+        whole = whole_pixels(&grey, d->factor);
+        for (position = 0; position < POSITIONS; position++) {
+            picture b = turned(&whole, position);
+            add_samples(&b, d->factor, share / POSITIONS, s->seed + (uint64_t)(i * POSITIONS + position), t);
+            free(b.pixels);
+        }
+        free(a.pixels);
+        free(grey.pixels);
+        free(whole.pixels);
+    }
+}
+
+/* D_h = H X' (X X')^-1. What is added to the diagonal makes X X' regular where an atom is not used. */
+static void solve_high(const shs_context *ctx, const samples *t, const shs_codes *codes, dictionaries *d) {
+    const size_t n = (size_t)d->n, p = (size_t)d->p;
+    shs_real *A = ALLOCATE(shs_real, n * n);
+    double trace = 0;
+    size_t i;
+    int a, b, turn;
+    for (i = 0; i < t->m; i++) {
+        const int *atoms = codes->atoms + i * (size_t)codes->stride;
+        const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        for (a = 0; a < codes->used[i]; a++) {
+            for (b = 0; b < codes->used[i]; b++) A[(size_t)atoms[b] * n + (size_t)atoms[a]] += x[a] * x[b];
+            shs_axpy(d->p, x[a], t->H + i * p, 1, d->high + (size_t)atoms[a] * p, 1);
+        }
+    }
+    for (i = 0; i < n; i++) trace += (double)A[i * (n + 1)];
+    for (i = 0; i < n; i++) A[i * (n + 1)] += (shs_real)(1e-3 * trace / (double)n + 1e-6);
+    check(shs_cholesky(ctx, SHS_UPLO_LOWER, d->n, A, d->n), "learning D_h");
+    for (turn = 0; turn < 2; turn++)
+        check(shs_trsm(ctx, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, turn ? SHS_TRANS_NO : SHS_TRANS_YES, SHS_DIAG_NON_UNIT, d->p,
+                       d->n, 1, A, d->n, d->high, d->p),
+              "learning D_h");
+    free(A);
+}
+
+static void learn(const shs_context *ctx, char **names, int count, const settings *s, dictionaries *d) {
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_pca_options most = SHS_ZERO;
+    samples t = SHS_ZERO;
+    shs_codes codes;
+    shs_cube cube;
+    shs_real *Y;
+    int k;
+    d->factor = s->factor ? s->factor : LEAST_FACTOR;
+    d->n = s->atoms;
+    d->p = PATCH * d->factor * PATCH * d->factor;
+    gather(names, count, s, d, &t);
+    cube = columns(t.F, d->p * FEATURES, t.m);
+    most.variance = 0.995;
+    d->model.kind = SHS_MODEL_PCA;
+    check(shs_pca_fit(ctx, &cube, &most, &d->model.pca), "the components of the patches");
+    k = d->model.pca.components;
+    Y = ALLOCATE(shs_real, t.m * (size_t)k);
+    components(ctx, &d->model.pca, t.F, t.m, Y);
+    free(t.F);
+    d->low = ALLOCATE(shs_real, (size_t)k * (size_t)d->n);
+    d->high = ALLOCATE(shs_real, (size_t)d->p * (size_t)d->n);
+    check(shs_codes_create(NULL, t.m, SPARSITY, &codes), "--patches: memory for their codes");
+    learning.iterations = s->iterations;
+    learning.seed = s->seed;
+    learning.coding = coding_options();
+    check(shs_ksvd_ex(ctx, k, d->n, t.m, Y, k, &learning, d->low, k, &codes, NULL), "learning D_l");
+    solve_high(ctx, &t, &codes, d);
+    progress_clear();
+    printf("learnt from %zu patches: %d atoms of %d components\n", t.m, d->n, k);
+    shs_codes_free(NULL, &codes);
+    free(Y);
+    free(t.H);
+}
+
+/* ---- enlarging --------------------------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    shs_real *F, *Y, *Z;
+    shs_codes codes;
+} batch;
+
+/* Adds to sum and weight what patches first .. first+count-1 lack; rich are the features of the picture grey. */
+static void enlarge_batch(const shs_context *ctx, const shs_image *rich, const shs_image *grey, size_t first, size_t count,
+                          const dictionaries *d, batch *b, shs_real *sum, shs_real *weight) {
+    const shs_patches set = patches_of(d->factor);
+    const shs_omp_options coding = coding_options();
+    const shs_pca *pca = &d->model.pca;
+    const int k = pca->components;
+    b->codes.m = count;
+    check(shs_patches_get(ctx, rich, &set, first, count, b->F, pca->bands, NULL, NULL), "taking the patches");
+    components(ctx, pca, b->F, count, b->Y);
+    check(shs_omp_ex(ctx, k, d->n, d->low, k, count, b->Y, k, &coding, &b->codes, NULL, NULL), "coding the patches");
+    check(shs_codes_synthesize(ctx, d->p, d->n, d->high, d->p, &b->codes, 0, count, b->Z, d->p), "putting atoms together");
+    check(shs_patches_put(ctx, grey, &set, first, count, b->Z, d->p, NULL, NULL, sum, weight), "putting the patches back");
+}
+
+/* What the enlarged brightness lacks. */
+static picture detail(const shs_context *ctx, const picture *small, const dictionaries *d) {
+    const int factor = d->factor, margin = MARGIN * factor;
+    picture framed = cut(small, -MARGIN, -MARGIN, small->width + 2 * MARGIN, small->height + 2 * MARGIN);
+    picture large = enlarged(&framed, factor), rich = features(&large, factor), made;
+    const shs_patches set = patches_of(factor);
+    shs_image image = picture_image(&rich), grey = picture_image(&large);
+    shs_real *sum = ALLOCATE(shs_real, picture_size(&large)), *weight = ALLOCATE(shs_real, picture_size(&large));
+    const size_t m = shs_patches_count(&image, &set, NULL);
+    shs_context quiet = *ctx; /* there is one bar for all batches */
+    batch b;
+    size_t first, count;
+    quiet.progress_fn = NULL;
+    b.F = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->model.pca.bands);
+    b.Y = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->model.pca.components);
+    b.Z = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->p);
+    check(shs_codes_create(NULL, BATCH, SPARSITY, &b.codes), "memory for the codes");
+    for (first = 0; first < m; first += count) {
+        count = m - first < BATCH ? m - first : (size_t)BATCH;
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding the patches", first, m, -1);
+        enlarge_batch(&quiet, &image, &grey, first, count, d, &b, sum, weight);
+    }
+    progress_clear();
+    memset(large.pixels, 0, picture_size(&large) * sizeof *large.pixels);
+    check(shs_patches_average(ctx, &grey, 0, sum, weight, large.pixels), "averaging the patches");
+    made = cut(&large, margin, margin, small->width * factor, small->height * factor);
+    shs_codes_free(NULL, &b.codes);
+    free(b.F);
+    free(b.Y);
+    free(b.Z);
+    free(framed.pixels);
+    free(large.pixels);
+    free(rich.pixels);
+    free(sum);
+    free(weight);
+    return made;
+}
+
+/* The large picture, reduced, is to be the small one: adds what it differs by, enlarged. */
+static void correct(picture *large, const picture *small, int factor) {
+    picture again = reduced(large, factor), difference = cut(small, 0, 0, small->width, small->height), more;
+    add(&difference, -1, &again);
+    more = enlarged(&difference, factor);
+    add(large, 1, &more);
+    free(again.pixels);
+    free(difference.pixels);
+    free(more.pixels);
+}
+
+/* bicubic: the picture enlarged by interpolation. */
+static picture superres(const shs_context *ctx, const picture *small, const picture *bicubic, const dictionaries *d) {
+    picture grey = brightness(small), before = enlarged(&grey, d->factor), more = detail(ctx, &grey, d);
+    picture out = cut(bicubic, 0, 0, bicubic->width, bicubic->height);
+    int i;
+    add(&more, 1, &before);
+    for (i = 0; i < CORRECTIONS; i++) correct(&more, &grey, d->factor);
+    add(&more, -1, &before);
+    add(&out, 1, &more);
+    free(grey.pixels);
+    free(before.pixels);
+    free(more.pixels);
+    return out;
+}
+
+/* ---- model files ------------------------------------------------------------------------------------------------- */
+
+typedef struct bytes_left {
+    const unsigned char *at;
+    size_t left;
+} bytes_left;
+
+static int take_bytes(void *user, void *bytes, size_t count) {
+    bytes_left *b = (bytes_left *)user;
+    if (count > b->left) return 1;
+    memcpy(bytes, b->at, count);
+    b->at += count;
+    b->left -= count;
+    return 0;
+}
+
+static int put_bytes(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
+
+static void save(const char *name, const dictionaries *d) {
+    const int k = d->model.pca.components;
+    FILE *file = open_for_writing(name);
+    check(shs_model_save(&d->model, put_bytes, file), name);
+    check(shs_npy_save(k, (size_t)d->n, d->low, k, put_bytes, file), name);
+    check(shs_npy_save(d->p, (size_t)d->n, d->high, d->p, put_bytes, file), name);
+    close_written(file, name);
+    printf("written: %s\n", name);
+}
+
+static void check_loaded(shs_status status, const char *name) {
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: it is no model, or truncated", name);
+    check(status, name);
+}
+
+/* A matrix of so many rows; *n, where it is 0, becomes the number of its columns. */
+static shs_real *load_matrix(const char *name, int rows, int *n, bytes_left *b) {
+    shs_npy npy = SHS_ZERO;
+    shs_real *A;
+    size_t i, count;
+    check_loaded(shs_npy_read_header(&npy, take_bytes, b), name);
+    if (npy.rows != (uint64_t)rows || npy.columns < 1 || npy.columns > INT_MAX || (*n && npy.columns != (uint64_t)*n))
+        fail(EXIT_ERROR, "%s: its dictionaries do not fit each other", name);
+    *n = (int)npy.columns;
+    count = (size_t)rows * (size_t)*n;
+    if (b->left / (size_t)npy.size < count) check_loaded(SHS_READ_FAILED, name); /* before memory is taken */
+    A = ALLOCATE(shs_real, count);
+    check_loaded(shs_npy_read_values(&npy, SHS_TYPE_REAL, A, (size_t)rows, take_bytes, b), name);
+    for (i = 0; i < count; i++)
+        if (!(fabs((double)A[i]) < 1e18)) fail(EXIT_ERROR, "%s: its dictionaries are not finite", name);
+    return A;
+}
+
+static void load(const char *name, const settings *s, dictionaries *d) {
+    bytes_left b;
+    unsigned char *data = read_file(name, PICTURE_BYTES, &b.left);
+    b.at = data;
+    check_loaded(shs_model_load(NULL, take_bytes, &b, &d->model), name);
+    for (d->factor = LEAST_FACTOR; d->factor <= MOST_FACTOR; d->factor++) {
+        d->p = PATCH * d->factor * PATCH * d->factor;
+        if (d->model.kind == SHS_MODEL_PCA && d->model.pca.bands == FEATURES * d->p) break;
+    }
+    if (d->factor > MOST_FACTOR) fail(EXIT_ERROR, "%s: a model of something else: superres --train makes them", name);
+    if (s->factor && s->factor != d->factor)
+        fail(EXIT_USAGE, "--factor: %d, but %s was learnt for %d times", s->factor, name, d->factor);
+    d->low = load_matrix(name, d->model.pca.components, &d->n, &b);
+    d->high = load_matrix(name, d->p, &d->n, &b);
+    if (b.left) fail(EXIT_ERROR, "%s: %zu bytes stand behind its end", name, b.left);
+    free(data);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static settings chosen = {0, 0, 0, 1024, 20, 100000, 0, 1, NULL, NULL, NULL, NULL}; /* the defaults */
+
+static const option options[] = {
+    {"--factor", "F", OPTION_COUNT, &chosen.factor, LEAST_FACTOR, "how many times as large, 2 to 4 (the model's; 2)"},
+    {"--dictionary", "MODEL", OPTION_TEXT, (void *)&chosen.dictionary, 0, "enlarge with this model"},
+    {"--train", NULL, OPTION_SWITCH, &chosen.train, 0, "learn from the pictures named, and do nothing else"},
+    {"--save", "MODEL", OPTION_TEXT, (void *)&chosen.save, 0, "keep what was learnt in this file"},
+    {"--compare", "TRUE", OPTION_TEXT, (void *)&chosen.compare, 0,
+     "measure against this picture, and write OUT_bicubic too"},
+    {"--reduce", NULL, OPTION_SWITCH, &chosen.reduce, 0, "make IN smaller, and do nothing else"},
+    {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionaries (1024)"},
+    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
+    {"--patches", "COUNT", OPTION_COUNT, &chosen.patches, 1, "patches of all pictures together to learn from (100000)"},
+    {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
+    {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+};
+
+/* How many names there are; those of pictures to learn from begin at *from. */
+static int parse(int argc, char **argv, const settings *s, int *from) {
+    const int names = read_options(argc, argv,
+                                   "LOW OUT.png --dictionary MODEL [options], or LOW OUT.png PICTURE... [options], or\n"
+                                   "       superres --train PICTURE... --save MODEL [options], or superres --reduce IN OUT.png",
+                                   "Makes a picture (PNG, JPEG, BMP, PGM, PPM) larger with what it learnt from others.\n"
+                                   "The last line of the output: psnr_bicubic=dB psnr=dB seconds=s",
+                                   options, (int)(sizeof options / sizeof *options));
+    const char *alone = s->train ? "--train" : "--reduce";
+    *from = s->train ? 0 : 2;
+    if (s->factor > MOST_FACTOR) fail(EXIT_USAGE, "--factor: %d is too large: at most %d", s->factor, (int)MOST_FACTOR);
+    if (s->train && s->reduce) fail(EXIT_USAGE, "--reduce: not with --train");
+    if (s->train || s->reduce) {
+        if (s->dictionary) fail(EXIT_USAGE, "--dictionary: not with %s", alone);
+        if (s->compare) fail(EXIT_USAGE, "--compare: not with %s", alone);
+    }
+    if (s->save && (s->reduce || s->dictionary)) fail(EXIT_USAGE, "--save: nothing is learnt here");
+    if (s->train && !s->save) fail(EXIT_USAGE, "--train: needs --save MODEL");
+    if (s->train && names < 1) fail(EXIT_USAGE, "--train: needs at least one picture");
+    if (!s->train && names < 2)
+        fail(EXIT_USAGE, "needs two names, %s and OUT, but %d stand there", s->reduce ? "IN" : "LOW", names);
+    if (s->reduce && names > 2) fail(EXIT_USAGE, "--reduce: takes two names, IN and OUT, but %d stand there", names);
+    if (s->dictionary && names > 2) fail(EXIT_USAGE, "--dictionary: %s: learns from no other picture", argv[2]);
+    if (!s->train && !s->reduce && !s->dictionary && names == 2)
+        fail(EXIT_USAGE, "needs --dictionary MODEL, or the names of pictures to learn from behind OUT");
+    if (s->patches / POSITIONS < names - *from)
+        fail(EXIT_USAGE, "--patches: %d are less than %d for each picture", s->patches, (int)POSITIONS);
+    return names;
+}
+
+static void make_smaller(const char *in, const char *out, int factor) {
+    picture a = picture_read(in), whole, small;
+    if (a.width < factor || a.height < factor)
+        fail(EXIT_ERROR, "%s: %d x %d pixels are less than one of the small picture's", in, a.width, a.height);
+    picture_will_write(out, a.channels);
+    whole = whole_pixels(&a, factor);
+    small = reduced(&whole, factor);
+    picture_write(out, &small);
+    printf("%s: %d x %d pixels\n", out, small.width, small.height);
+    free(a.pixels);
+    free(whole.pixels);
+    free(small.pixels);
+}
+
+/* The part of the true picture that the small one shows. */
+static picture read_truth(const char *name, const picture *small, const char *low, int factor) {
+    picture a = picture_read(name), whole;
+    if (a.width / factor != small->width || a.height / factor != small->height)
+        fail(EXIT_ERROR, "%s: %d x %d pixels are not %d times the %d x %d of %s", name, a.width, a.height, factor, small->width,
+             small->height, low);
+    if (a.channels != small->channels)
+        fail(EXIT_ERROR, "%s: %s, but %s is not", name, a.channels == 1 ? "grey" : "colour", low);
+    if (a.width / factor < 3 || a.height / factor < 3)
+        fail(EXIT_ERROR, "%s: without its border of %d pixels nothing of it is left to measure", name, factor);
+    whole = whole_pixels(&a, factor);
+    free(a.pixels);
+    return whole;
+}
+
+/* Everything is known to fit before anything is learnt. */
+static void make_larger(const shs_context *ctx, char **names, int count, const settings *s, dictionaries *d) {
+    const int factor = d->factor ? d->factor : s->factor ? s->factor : LEAST_FACTOR;
+    char *bicubic_name = derived_name(names[1], "_bicubic", name_extension(names[1]));
+    picture small = picture_read(names[0]), truth = SHS_ZERO, bicubic, out;
+    double start, seconds;
+    if (((double)small.width + 2 * MARGIN) * ((double)small.height + 2 * MARGIN) * factor * factor > MOST_PIXELS)
+        fail(EXIT_ERROR, "%s: %d x %d pixels, %d times as large, are too many", names[0], small.width, small.height, factor);
+    picture_will_write(names[1], small.channels);
+    if (s->compare) picture_will_write(bicubic_name, small.channels);
+    if (s->compare) truth = read_truth(s->compare, &small, names[0], factor);
+    if (!s->dictionary) learn(ctx, names + 2, count - 2, s, d);
+    if (s->save) save(s->save, d);
+    start = wall_clock();
+    bicubic = enlarged(&small, factor);
+    out = superres(ctx, &small, &bicubic, d);
+    seconds = wall_clock() - start;
+    picture_write(names[1], &out);
+    printf("%s: %d x %d pixels\n", names[1], out.width, out.height);
+    if (s->compare) {
+        round_pixels(&bicubic);
+        round_pixels(&out);
+        picture_write(bicubic_name, &bicubic);
+        printf("psnr_bicubic=%.2f psnr=%.2f seconds=%.2f\n", psnr(&truth, &bicubic, factor), psnr(&truth, &out, factor),
+               seconds);
+    } else {
+        printf("psnr_bicubic=n/a psnr=n/a seconds=%.2f\n", seconds);
+    }
+    free(bicubic_name);
+    free(small.pixels);
+    free(truth.pixels);
+    free(bicubic.pixels);
+    free(out.pixels);
+}
+
+int main(int argc, char **argv) {
+    settings *s = &chosen;
+    dictionaries d = SHS_ZERO;
+    shs_context ctx;
+    int from, names = parse(argc, argv, s, &from), i;
+    for (i = 0; i < names; i++)
+        if (s->train || i != 1) will_read(argv[i]);
+    if (s->dictionary) will_read(s->dictionary);
+    if (s->compare) will_read(s->compare);
+    if (s->save) will_write(s->save);
+    if (s->reduce) return make_smaller(argv[0], argv[1], s->factor ? s->factor : LEAST_FACTOR), EXIT_SUCCESS;
+    if (s->dictionary) load(s->dictionary, s, &d);
+    ctx = example_context(s->threads, s->device);
+    if (s->train) {
+        learn(&ctx, argv, names, s, &d);
+        save(s->save, &d);
+    } else {
+        make_larger(&ctx, argv, names, s, &d);
+    }
+    example_end();
+    if (d.model.block) shs_model_free(NULL, &d.model);
+    else shs_pca_free(NULL, &d.model.pca);
+    free(d.low);
+    free(d.high);
+    return EXIT_SUCCESS;
+}
