@@ -1677,20 +1677,21 @@ typedef enum shs_coef_type {
     SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
 } shs_coef_type;
 
-/* Rounds all coefficients to what the type holds. A scale is the least bfloat16 that leaves no coefficient out: the upper half
-   of a float, of whose 8 bits and those of an integer the product fits a float, so that what is rounded is exact.
+/* Rounds all coefficients to what the type holds. A scale is a bfloat16: the upper half of a float, of whose 8 bits and those
+   of an integer the product fits a float, so that what is rounded is exact. It is the least that leaves no coefficient out.
 
    With D the error ||D(x - z)|| of the rounded z is kept small: coefficients are rounded one after another, the largest first,
-   and after each of them those that are left are fitted anew, by least squares, to what is left of Dx. It is no worse than
-   rounding each to the nearest: where that is better, or where atoms depend on each other, that is what is done. D NULL: so it
-   is done for all. As y - Dx is orthogonal to the atoms of a code that fits y by least squares, nothing but D is needed to
-   fit y. No coefficient changes its sign; those that become 0 keep their atom. Codes that were rounded stay as they are.
+   and after each of them those that are left are fitted anew, by least squares, to what is left of Dx; so with each of four
+   scales from the least on, of which the best is taken. It is no worse than rounding each to the nearest: where that is better,
+   or where atoms depend on each other, that is what is done. D NULL: so it is done for all. As y - Dx is orthogonal to the
+   atoms of a code that fits y by least squares, nothing but D is needed to fit y. No coefficient changes its sign; those that
+   become 0 keep their atom. Codes that were rounded stay as they are.
 
    Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
    on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. On the CPU, whatever the engine. */
 SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
                                    shs_codes *codes);
-/* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 2 used). Returns ||D(x - z)||^2. */
+/* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 3 used). Returns ||D(x - z)||^2. */
 SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
                                        shs_real *coefs, shs_wide *work);
 
@@ -18908,7 +18909,8 @@ enum {
     SHS__CC_BUFFER = 512,
     SHS__CC_ATOMS = 65536,    /* of a dictionary */
     SHS__CC_SPARSITY = 65535, /* of a signal */
-    SHS__CC_SIGNALS = 32      /* unpacked at a time */
+    SHS__CC_SIGNALS = 32,     /* unpacked at a time */
+    SHS__CC_SCALES = 4        /* that are tried for a signal */
 };
 
 #define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
@@ -18957,9 +18959,9 @@ SHS__PRIVATE shs_real shs__cc_value(shs_coef_type type, shs_real scale, int word
 }
 
 /* The bits of a signal's scale: the least one of which all coefficients are multiples; where there is none, the least that
-   leaves none out. What is rounded with a scale is found again: its largest coefficient is at least (1 - 2^-7) largest - 1/2
-   times the scale, so that the first that is tried is less than four bfloat16 away. None is subnormal, as these are 0 under
-   -ffast-math. */
+   leaves none out. What was rounded is found again: when a was the least, the largest coefficient was above `largest` times the
+   bfloat16 before a. Rounding took half a scale from it at most, so that the search begins no more than two before a; the scale
+   that was taken is less than SHS__CC_SCALES behind a. None is subnormal, as these are 0 under -ffast-math. */
 SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real *x, int *exact) {
     shs_real largest = (shs_real)shs__cc_largest(type), most = 0;
     uint32_t least = 0, bits;
@@ -18972,7 +18974,7 @@ SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real
         least = least >> 16 > 0x80 ? least >> 16 : 0x80;
         while (largest * shs__cc_scale_value(least) < most) least++;
     }
-    for (bits = least; bits < least + 4; bits++) {
+    for (bits = least; bits < least + 4 + SHS__CC_SCALES; bits++) {
         shs_real scale = shs__cc_scale_value(bits);
         for (k = 0; k < used; k++) {
             shs_real off = shs__cc_value(type, scale, shs__cc_word(type, scale, x[k])) - x[k];
@@ -19009,44 +19011,50 @@ SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_re
     return shs__cc_value(type, scale, shs__cc_word(type, scale, x < 0 ? -near : near));
 }
 
+/* The scales that are tried. */
+SHS__PRIVATE uint32_t shs__cc_scales(shs_coef_type type) { return type == SHS_COEF_F16 ? 1 : SHS__CC_SCALES; }
+
 SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
                                            shs_real *coefs, shs_wide *work) {
-    shs_wide *r = work, *x = work + p, *fixed = x + used, error2 = 0, nearest2 = 0; /* r = D (coefs - x) */
+    shs_wide *r = work, *x = work + p, *fixed = x + used, *best = fixed + used, error2, best2 = 0; /* r = D (coefs - x) */
     ptrdiff_t i, k, l;
     int exact, sweeps;
-    shs_real scale = shs__cc_scale_value(shs__cc_scale(type, used, coefs, &exact));
+    uint32_t least = shs__cc_scale(type, used, coefs, &exact), bits;
     if (exact) return 0;
-    for (i = 0; i < p; i++) r[i] = 0;
-    for (k = 0; k < used; k++) x[k] = (shs_wide)coefs[k], fixed[k] = 0;
-    for (k = 0; k < used; k++) {
-        ptrdiff_t next = -1;
-        shs_wide rounded, change = 1, size = 0;
-        for (l = 0; l < used; l++)
-            if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
-        rounded = (shs_wide)shs__cc_rounded(type, scale, coefs[next], x[next]);
-        for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)D[atoms[next] * (ptrdiff_t)p + i];
-        x[next] = rounded, fixed[next] = 1;
-        for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
-            for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
-                const shs_real *d = D + atoms[l] * (ptrdiff_t)p;
-                shs_wide alpha = 0, norm2 = 0;
-                if (fixed[l] > 0) continue;
-                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
-                for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
-                x[l] += alpha / norm2, change += shs__wabs(alpha / norm2), size += shs__wabs(x[l]);
-            }
-    }
-    for (i = 0; i < p; i++) { /* the nearest of each */
+    for (k = 0; k < used; k++) /* the nearest of each */
+        best[k] = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(least), coefs[k], (shs_wide)coefs[k]);
+    for (i = 0; i < p; i++) {
         shs_wide e = 0;
-        for (k = 0; k < used; k++) {
-            shs_wide nearest = (shs_wide)shs__cc_rounded(type, scale, coefs[k], (shs_wide)coefs[k]);
-            e += ((shs_wide)coefs[k] - nearest) * (shs_wide)D[atoms[k] * (ptrdiff_t)p + i];
-        }
-        nearest2 += e * e, error2 += r[i] * r[i];
+        for (k = 0; k < used; k++) e += ((shs_wide)coefs[k] - best[k]) * (shs_wide)D[atoms[k] * (ptrdiff_t)p + i];
+        best2 += e * e;
     }
-    for (k = 0; k < used; k++)
-        coefs[k] = error2 < nearest2 ? (shs_real)x[k] : shs__cc_rounded(type, scale, coefs[k], (shs_wide)coefs[k]);
-    return error2 < nearest2 ? error2 : nearest2;
+    for (bits = least; bits < least + shs__cc_scales(type); bits++) {
+        for (i = 0; i < p; i++) r[i] = 0;
+        for (k = 0; k < used; k++) x[k] = (shs_wide)coefs[k], fixed[k] = 0;
+        for (k = 0; k < used; k++) {
+            ptrdiff_t next = -1;
+            shs_wide rounded, change = 1, size = 0;
+            for (l = 0; l < used; l++)
+                if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
+            rounded = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(bits), coefs[next], x[next]);
+            for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)D[atoms[next] * (ptrdiff_t)p + i];
+            x[next] = rounded, fixed[next] = 1;
+            for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
+                for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
+                    const shs_real *d = D + atoms[l] * (ptrdiff_t)p;
+                    shs_wide alpha = 0, norm2 = 0;
+                    if (fixed[l] > 0) continue;
+                    for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                    for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
+                    x[l] += alpha / norm2, change += shs__wabs(alpha / norm2), size += shs__wabs(x[l]);
+                }
+        }
+        for (error2 = 0, i = 0; i < p; i++) error2 += r[i] * r[i];
+        for (k = 0; k < used && error2 < best2; k++) best[k] = x[k];
+        best2 = error2 < best2 ? error2 : best2;
+    }
+    for (k = 0; k < used; k++) coefs[k] = (shs_real)best[k];
+    return best2;
 }
 
 typedef struct shs__cc_rounding {
@@ -19102,13 +19110,13 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     size_t most = (size_t)w->most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->codes->m, i + SHS__SIGNALS_A_CHUNK);
     int *order = w->order + (size_t)worker * most, k, q;
     shs_wide *factor = w->factor + (size_t)worker * most * most, *error = w->error + (size_t)worker * most;
-    shs_real *nearest = w->tried + 2 * (size_t)worker * most, *fitted = nearest + most;
+    shs_real *tried = w->tried + 2 * (size_t)worker * most;
     for (; i < end; i++) {
         const int *atoms = w->codes->atoms + i * (size_t)w->codes->stride;
-        shs_real *x = w->codes->coefs + i * (size_t)w->codes->stride, *z = nearest;
+        shs_real *x = w->codes->coefs + i * (size_t)w->codes->stride, *best = tried, *other = tried + most, *swap;
         int used = w->codes->used[i], exact;
-        shs_real scale = shs__cc_scale_value(shs__cc_scale(w->type, used, x, &exact));
-        shs_wide nearest2;
+        uint32_t least = shs__cc_scale(w->type, used, x, &exact), bits;
+        shs_wide best2, error2;
         const shs_wide *L;
         if (exact) continue;
         for (k = 0; k < used; k++) { /* by insertion; of equal ones the first becomes the last */
@@ -19116,9 +19124,12 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
             order[q] = k;
         }
         L = w->D && shs__cc_factor(w, used, atoms, order, factor) ? factor : NULL;
-        nearest2 = shs__cc_round_by(w, scale, used, x, order, L, 0, error, nearest);
-        if (L && shs__cc_round_by(w, scale, used, x, order, L, 1, error, fitted) < nearest2) z = fitted;
-        memcpy(x, z, (size_t)used * sizeof *x);
+        best2 = shs__cc_round_by(w, shs__cc_scale_value(least), used, x, order, L, 0, error, best);
+        for (bits = least; L && bits < least + shs__cc_scales(w->type); bits++) {
+            error2 = shs__cc_round_by(w, shs__cc_scale_value(bits), used, x, order, L, 1, error, other);
+            if (error2 < best2) best2 = error2, swap = best, best = other, other = swap;
+        }
+        memcpy(x, best, (size_t)used * sizeof *x);
     }
 }
 

@@ -147,6 +147,7 @@ static void test_nearest(void **state) {
 /* As the naive twin, over odd sizes and atoms that are alike; never worse than the nearest of each; again, nothing changes. */
 static void test_against_the_twin(void **state) {
     static const int shapes[][3] = {{1, 1, 1}, {2, 5, 2}, {7, 9, 3}, {16, 40, 5}, {33, 20, 12}, {64, 100, 9}};
+    const double wide = sizeof(shs_wide) > 4 ? 1e-4 : 0.02; /* a float knows little more than what 16 bits leave */
     size_t s, t, i, differ = 0, all = 0;
     int k;
     (void)state;
@@ -155,7 +156,7 @@ static void test_against_the_twin(void **state) {
             int p = shapes[s][0], n = shapes[s][1], stride = shapes[s][2];
             shs_real *D = new_normal((size_t)(p * n), 3 + s);
             shs_codes x = some_codes(60, stride, n, -1, 3, 10 * s + t), z, nearest, twin, again;
-            shs_wide *work = (shs_wide *)malloc((size_t)(p + 2 * stride) * sizeof *work);
+            shs_wide *work = (shs_wide *)malloc((size_t)(p + 3 * stride) * sizeof *work);
             for (k = 0; k < p * n; k++) D[k] += (shs_real)((k / p % 3) * (k % p == 0 ? 2 : 0)); /* alike */
             normalise(p, n, D);
             z = copy_of(&x), nearest = copy_of(&x), twin = copy_of(&x);
@@ -168,7 +169,7 @@ static void test_against_the_twin(void **state) {
                 size_t at = i * (size_t)stride;
                 theirs = (double)shs_codes_round_naive(p, D, types[t], x.used[i], x.atoms + at, twin.coefs + at, work);
                 for (k = 0; k < x.used[i]; k++) size = fmax(size, fabs((double)x.coefs[at + (size_t)k]));
-                assert_close(theirs, error_of(p, D, &x, &twin, i), 1e-4 * theirs + 1e-12 * size * size);
+                assert_close(theirs, error_of(p, D, &x, &twin, i), wide * theirs + 1e-12 * size * size);
                 assert_true(mine <= plain * (1 + 1e-4) + 1e-12 * size * size);
                 assert_same_signal(&z, i, &again, i);
                 /* but for what lies in the middle, to rounding */
@@ -213,7 +214,7 @@ static void test_refit_on_natural_patches(void **state) {
     }
     print_message("refitting leaves %.3f (i8), %.3f (i16), %.3f (f16) of the error of rounding; i8 adds %.2g of the residual\n",
                   refit[0] / plain[0], refit[1] / plain[1], refit[2] / plain[2], refit[0] / residual);
-    for (t = 0; t < 3; t++) assert_true(refit[t] < 0.95 * plain[t]);
+    assert_true(refit[0] < 0.65 * plain[0] && refit[1] < 0.65 * plain[1] && refit[2] < 0.95 * plain[2]);
     shs_codes_free(NULL, &x);
     free(D), free(Y);
 }
