@@ -1254,7 +1254,7 @@ typedef struct shs_cube {
     /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of that many
        lines in this type, interleave and byte order (strides must be 0). A non-zero return ends the call with
        SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data; a pass that
-       an engine gives up is begun again, and one that only looks for some pixels ends with the last of them. */
+       an engine gives up is begun again. */
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
@@ -1855,9 +1855,9 @@ typedef struct shs_endmembers {
 
 /* Of equal pixels the first is chosen. VCA and N-FINDR read the pixels twice and keep `count` shs_wide of each in memory; ATGP
    reads them `count` times and keeps two. The spectra are those of the cube: VCA and N-FINDR read a stream a third time for
-   them, up to the last chosen pixel, and ATGP after each choice, up to that pixel; with one more block in memory. Statuses
+   them, and ATGP once more after each choice, where the pixels are of this rank; with one more block in memory. Statuses
    besides those of the cube: SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count), SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the
-   pixels have dimensions). */
+   pixels have dimensions), SHS_NOT_FINITE (a stream with other pixels in a later pass). */
 SHS_API shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
                                        shs_endmembers *result);
 SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers);
@@ -17978,7 +17978,7 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
     int64_t numbers[3] = {0, 0, 0};
     const shs_wide two[2] = {0, 0};
     uint64_t print = 1;
-    int n, k, sum = (constraint & SHS_CONSTRAINT_SUM) != 0;
+    int n, k, sum = (constraint & SHS_CONSTRAINT_SUM) != 0, met;
     shs_status status = shs__px_open(ctx, cube, &px);
     n = px.view.used;
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
@@ -17987,9 +17987,10 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
         print = shs__ctx_imprint(print, SHS__AT(endmembers, lde, 0, k), (size_t)n * sizeof *endmembers);
     numbers[0] = count, numbers[1] = (int64_t)constraint, numbers[2] = (int64_t)(print >> 1);
     status = shs__px_meet(&px, status, "unmix", numbers, 3, two, sink);
+    met = status == SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
     if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, sum, &s);
-    status = shs__ctx_agree(ctx, status);
+    if (met) status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) {
         int nonnegative = (constraint & SHS_CONSTRAINT_NONNEGATIVE) != 0;
         shs_wide missing = shs__px_missing_value(cube, sink);
@@ -18178,7 +18179,7 @@ typedef struct shs__extraction {
     shs_wide *C, *V, *values, *mean, *matrix; /* n x n, n x count, count, n, n x count */
     shs_wide *most;                           /* one a chunk */
     size_t *at;
-    unsigned char *block; /* of a stream */
+    unsigned char *block, *marks; /* of a stream */
     shs_endmembers found;
     /* How far a pixel is out; below 0 where it is missing. */
     shs_wide (*measure)(const struct shs__extraction *s, size_t pixel);
@@ -18244,43 +18245,47 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     return status;
 }
 
-/* The spectra of endmembers from .. to-1 that are pixels of this rank, as they are in the cube. A stream is read block by
-   block, in order, up to the last of them. */
+/* The spectra of endmembers from .. to-1 that are pixels of this rank, as they are in the cube: in a pass over a stream, if any
+   are. */
 SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, int from, int to) {
     shs__view v = s->px->view;
     const shs_cube *c = v.cube;
     const unsigned char *base = (const unsigned char *)c->pixels;
-    size_t samples = (size_t)v.samples;
-    int line, lines, left = 0, k, b;
-    for (k = from; k < to; k++) left += shs__ctx_rank(s->px->ctx) == s->found.rank[k];
-    for (line = 0; left > 0; line += lines) {
+    int rank = shs__ctx_rank(s->px->ctx), line, lines, k, b;
+    shs_status status = SHS_OK;
+    while (from < to && s->found.rank[from] != rank) from++;
+    for (line = 0; from < to && line < v.lines && status == SHS_OK; line += lines) {
         lines = shs__imin(v.block_lines, v.lines - line);
-        if (!base && c->read_fn(c->read_user, line, lines, s->block)) return SHS_READ_FAILED;
+        if (!base) status = shs__px_fetch(c, line, lines, s->block, s->marks);
         shs__px_view_block(&v, line, lines);
-        for (k = from; k < to; k++) {
-            size_t at = s->found.pixel[k] - (size_t)line * samples; /* behind the block: large, as what is before it is */
-            if (shs__ctx_rank(s->px->ctx) != s->found.rank[k] || at >= (size_t)lines * samples) continue;
-            for (left--, b = 0; b < s->n; b++) {
+        for (k = from; k < to && status == SHS_OK; k++) {
+            size_t samples = (size_t)v.samples, first = (size_t)line * samples, pixel = s->found.pixel[k];
+            if (s->found.rank[k] != rank || pixel < first || pixel - first >= (size_t)lines * samples) continue;
+            pixel -= first;
+            for (b = 0; b < s->n; b++) {
                 ptrdiff_t band = c->band_list ? c->band_list[b] : b;
+                ptrdiff_t at = (ptrdiff_t)(pixel / samples) * v.ls + (ptrdiff_t)(pixel % samples) * v.ss + band * v.bs;
                 shs__span span = SHS_ZERO;
                 uint64_t room;
-                span.from = (base ? base : s->block) + (ptrdiff_t)v.size * ((ptrdiff_t)(at / samples) * v.ls +
-                                                                          (ptrdiff_t)(at % samples) * v.ss + band * v.bs);
+                span.from = (base ? base : s->block) + at * (ptrdiff_t)v.size;
                 span.stride = 1, span.count = 1;
                 shs__px_make_native(&v, &span, (unsigned char *)&room);
                 shs__px_read_values(c->type, &span, SHS__AT(s->found.spectra, s->n, b, k));
             }
         }
     }
-    return SHS_OK;
+    return status;
 }
 
 /* These spectra on all ranks. */
 SHS__PRIVATE shs_status shs__em_fetch(shs__extraction *s, int from, int to) {
     const shs_context *ctx = s->px->ctx;
     shs_status status = shs__ctx_agree(ctx, shs__em_read(s, from, to));
-    for (; from < to && status == SHS_OK; from++)
-        status = shs__em_share(ctx, s->found.rank[from], s->n, SHS__AT(s->found.spectra, s->n, 0, from));
+    for (; from < to && status == SHS_OK; from++) {
+        shs_wide *x = SHS__AT(s->found.spectra, s->n, 0, from);
+        status = shs__em_share(ctx, s->found.rank[from], s->n, x);
+        if (status == SHS_OK && !shs__wide_finite((size_t)s->n, x)) status = SHS_NOT_FINITE; /* it was, in an earlier pass */
+    }
     return status;
 }
 
@@ -18471,6 +18476,7 @@ SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     s->most = SHS__CARVE(l, shs_wide, s->chunks);
     s->at = SHS__CARVE(l, size_t, s->chunks);
     s->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->bands, v->cube->pixels ? 0 : v->size));
+    s->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? line : 0);
 }
 
 SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e, int bands, int count) {
@@ -18506,7 +18512,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     shs__pixels px;
     int64_t numbers[3] = {0, 0, 0};
     const shs_wide two[2] = {0, 0};
-    int atgp = 0;
+    int atgp = 0, met;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__em_check(px.view.used, options);
     if (status == SHS_OK && !result) status = SHS_BAD_OUTPUT;
@@ -18518,9 +18524,10 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
         s.pixels = (size_t)px.view.samples * (size_t)px.view.lines, s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
     status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, NULL);
+    met = status == SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
     if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
-    status = shs__ctx_agree(ctx, status);
+    if (met) status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
     else if (status == SHS_OK) {
         status = shs__em_project(&s, options->method == SHS_EXTRACTOR_VCA);

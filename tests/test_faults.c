@@ -333,6 +333,7 @@ static shs_status call_map(const shs_context *ctx, scene *s) {
 }
 
 static int handed_over(const scene *s, size_t size);
+static int all_finite(size_t count, const shs_wide *x);
 static shs_status pca_made(const shs_context *ctx, scene *s, shs_status status);
 static shs_status ica_made(const shs_context *ctx, scene *s, shs_status status);
 
@@ -395,6 +396,35 @@ static shs_status call_mf(const shs_context *ctx, scene *s) { return detect_with
 static shs_status call_ace(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_ACE); }
 static shs_status call_sam(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_SAM); }
 static shs_status call_osp(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_OSP); }
+
+/* Abundances of three spectra; the identity is in them. */
+static shs_status unmix_with(const shs_context *ctx, scene *s, shs_constraint constraint) {
+    s->written.outputs = 3;
+    s->sink.rescale = 1, s->sink.high = 255;
+    return shs_unmix(ctx, &s->lines, 3, s->noise, BANDS, constraint, &s->sink);
+}
+static shs_status call_unmix(const shs_context *ctx, scene *s) { return unmix_with(ctx, s, SHS_CONSTRAINT_NONE); }
+static shs_status call_unmix_full(const shs_context *ctx, scene *s) { return unmix_with(ctx, s, SHS_CONSTRAINT_FULL); }
+
+/* Spectra of numbers, or nothing. */
+static shs_status endmembers_with(const shs_context *ctx, scene *s, shs_extractor method) {
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers e = SHS_ZERO;
+    shs_status status;
+    o.method = method, o.count = 3;
+    status = shs_endmembers_find(ctx, &s->lines, &o, &e);
+    assert_int_equal(e.block != NULL, status == SHS_OK);
+    if (status == SHS_OK) {
+        assert_true(all_finite(3 * BANDS, e.spectra));
+        memcpy(OUT(s, 1, shs_wide), e.spectra, 3 * BANDS * sizeof *e.spectra);
+        memcpy(OUT(s, 2, size_t), e.pixel, 3 * sizeof *e.pixel);
+    }
+    shs_endmembers_free(ctx, &e);
+    return status;
+}
+static shs_status call_vca(const shs_context *ctx, scene *s) { return endmembers_with(ctx, s, SHS_EXTRACTOR_VCA); }
+static shs_status call_nfindr(const shs_context *ctx, scene *s) { return endmembers_with(ctx, s, SHS_EXTRACTOR_NFINDR); }
+static shs_status call_atgp(const shs_context *ctx, scene *s) { return endmembers_with(ctx, s, SHS_EXTRACTOR_ATGP); }
 
 static shs_ica_options ica_options(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
     shs_ica_options o = SHS_ZERO;
@@ -512,6 +542,11 @@ static const struct {
     {COMPONENTS, "shs_detect, ACE", call_ace, NULL, 0, 2, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, SAM", call_sam, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, OSP", call_osp, NULL, 0, 1, 1, NO_RESULT},
+    {COMPONENTS, "shs_unmix", call_unmix, NULL, 0, 1, 1, NO_RESULT},
+    {COMPONENTS, "shs_unmix, FULL", call_unmix_full, NULL, 0, 1, 1, NO_RESULT},
+    {COMPONENTS, "shs_endmembers_find, VCA", call_vca, NULL, 0, 2, 0, NO_RESULT},
+    {COMPONENTS, "shs_endmembers_find, N-FINDR", call_nfindr, NULL, 0, 2, 0, NO_RESULT},
+    {COMPONENTS, "shs_endmembers_find, ATGP", call_atgp, NULL, 0, 2, 0, NO_RESULT},
     {SOURCES, "shs_ica_fit, moments", call_ica_moments, NULL, 0, 2, 0, AN_ICA},
     {SOURCES, "shs_ica_fit, moments, symmetric", call_ica_moments_symmetric, NULL, 0, 2, 0, AN_ICA},
     {SOURCES, "shs_ica_fit, sweep", call_ica_sweep_pow3, NULL, 0, 2, 0, AN_ICA},

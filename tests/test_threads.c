@@ -73,6 +73,7 @@ typedef struct scene {
     unsigned char *pixels;
     shs_image image;
     shs_cube cube, wide; /* of 6 bands, of so many that their sums are added up by several */
+    shs_cube large;      /* of so many pixels that the search for one is shared out */
 } scene;
 
 enum { ALONE = 0, OF_THE_CALLER, OF_THE_COMPILER };
@@ -274,6 +275,30 @@ static void reduce_noise(task *t) {
     sink_free(&sink);
 }
 
+/* Known spectra, unknown ones, and how much of each a pixel holds. */
+static void find_materials(task *t) {
+    const shs_cube *cube = &t->s->large;
+    const int n = cube->bands;
+    shs_sink sink = sink_for(cube, SHS_TYPE_F32, n);
+    shs_detect_options how = SHS_ZERO;
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers e = SHS_ZERO;
+    o.count = n;
+    for (; o.method < SHS_EXTRACTOR_COUNT; o.method = (shs_extractor)(o.method + 1)) {
+        shs_endmembers_free(&t->ctx, &e);
+        STEP(t, shs_endmembers_find(&t->ctx, cube, &o, &e));
+        if (t->status == SHS_OK) note(t, e.spectra, (size_t)(n * n) * sizeof *e.spectra);
+    }
+    STEP(t, shs_unmix(&t->ctx, cube, 3, e.spectra, n, SHS_CONSTRAINT_FULL, &sink));
+    note_sink(t, &sink, cube, 3);
+    for (; how.method < SHS_DETECTOR_COUNT; how.method = (shs_detector)(how.method + 1)) {
+        STEP(t, shs_detect(&t->ctx, cube, 2, e.spectra, n, &how, &sink));
+        note_sink(t, &sink, cube, 2);
+    }
+    shs_endmembers_free(&t->ctx, &e);
+    sink_free(&sink);
+}
+
 static void find_sources(task *t) {
     const shs_cube *cube = &t->s->cube;
     shs_sink sink = sink_for(cube, SHS_TYPE_F32, 3);
@@ -301,7 +326,8 @@ static void multiply_deep(task *t) {
     free(A), free(B), free(C);
 }
 
-static void (*const tasks[])(task *t) = {code, learn, multiply, take_apart, find_components, reduce_noise, find_sources};
+static void (*const tasks[])(task *t) = {code, learn, multiply, take_apart, find_components,
+                                         reduce_noise, find_materials, find_sources};
 #define TASKS (int)(sizeof tasks / sizeof *tasks)
 
 static void *run(void *user) {
@@ -314,20 +340,22 @@ static void *run(void *user) {
 
 static void scene_create(scene *s) {
     plain_cube p = mixed_cube(40, 50, 6, 3, 0.01, 17), q = mixed_cube(36, 45, 96, 3, 1, 18);
+    plain_cube r = mixed_cube(130, 140, 6, 6, 1, 19);
     int i;
     s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
     s->cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), s->wide = cube_of(&q, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    s->large = cube_of(&r, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     s->pixels = NEW(unsigned char, WIDTH * HEIGHT);
     for (i = 0; i < WIDTH * HEIGHT; i++) s->pixels[i] = (unsigned char)(i * i / 7);
     memset(&s->image, 0, sizeof s->image);
     s->image.pixels = s->pixels, s->image.type = SHS_TYPE_U8, s->image.width = WIDTH, s->image.height = HEIGHT;
-    free(p.x), free(q.x);
+    free(p.x), free(q.x), free(r.x);
 }
 
 static void scene_free(scene *s) {
     free(s->D), free(s->Y), free(s->pixels);
-    cube_free(&s->cube), cube_free(&s->wide);
+    cube_free(&s->cube), cube_free(&s->wide), cube_free(&s->large);
 }
 
 static task new_task(const scene *s, void (*perform)(task *t), int how) {
