@@ -1439,10 +1439,11 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    outer x outer pixels less those of one of inner x inner, both centred on the pixel. At an edge of the image a window is moved
    until it lies within the image, and cut where the image is smaller. The output is missing where the pixel is missing, and
    where its background has no covariance of full rank: where it has no more valid pixels than bands, or bands that depend on
-   others; a ridge mends both. A pixel takes about 2 bands^2 (inner + outer) operations for the sums, which slide along a line,
-   and bands^3 / 3 for a Cholesky factor: more than 30 times shs_rx for most cubes. Streams are read once, in order (twice
-   with rescale), and outer + 7 lines of them are kept as shs_wide. Over ranks windows end with the lines of a rank: as if they
-   were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
+   others; a ridge mends both. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines
+   together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once, in order (twice
+   with rescale), and outer + 7 lines of them are kept as shs_wide; with threads up to 56 more, so that there is work for all.
+   Beside these a thread has 5 bands^2 values in matrices; of many bands, 2 bands^2 values and 16 MB. Over ranks windows end
+   with the lines of a rank: as if they were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
    SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
@@ -2898,6 +2899,8 @@ typedef struct shs__pixels_kernels {
     void (*sums)(int bands, int depth, const void *packed, size_t apart, shs_wide *sum);
     void (*tile)(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b, ptrdiff_t column,
                  ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector, ptrdiff_t c_column);
+    void (*grow)(int vectors, int count, const int *ends, const void *a, const void *b, ptrdiff_t next, void *C, size_t apart);
+    void (*divide)(int groups, const void *triangle, const void *from, const void *less, void *to, ptrdiff_t next);
     void (*flush)(int bands, const void *C, shs_wide *P);
     void (*squares)(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum);
     void (*range)(int rows, int n, const void *y, int ldy, void *low, void *high);
@@ -4738,6 +4741,63 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
 #endif
 SHS__DEFINE_TILE(px_tile, SHS__PC)
 
+#if defined(SHS__IN_WIDE) || defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)
+#define SHS__ELEMENT_IS_WIDE
+
+/* Tiles of one place in many matrices, `apart` from one another: to each is added what a and b have up to its end. */
+SHS__INLINE void SHS__IN(grow_of)(int vectors, int columns, int add, int count, const int *ends, const shs__element *a,
+                                  const shs__element *b, ptrdiff_t next, shs__element *C, size_t apart) {
+    const ptrdiff_t column = 1, c_column = SHS__LANES, c_vector = columns * c_column;
+    shs__vec zero = SHS__ALL(0), a0, a1 = zero, a2 = zero, bj;
+    int i, done = 0;
+    SHS__TILE_COLUMNS(SHS__TILE_BEGIN, shs__vec)
+    for (i = 0; i < count; i++, C += apart) {
+        for (; done < ends[i]; done++, a += next, b += next) {
+            a0 = SHS__LOAD(a);
+            if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
+            if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
+            SHS__TILE_COLUMNS(SHS__TILE_STEP, )
+        }
+        if (done > 0) {
+            SHS__TILE_COLUMNS(SHS__TILE_END, )
+        }
+    }
+}
+
+SHS__OUTLINE void SHS__IN(px_grow)(int vectors, int count, const int *ends, const void *a, const void *b, ptrdiff_t next,
+                                   void *C, size_t apart) {
+    const shs__element *x = (const shs__element *)a, *y = (const shs__element *)b;
+    shs__element *to = (shs__element *)C;
+    if (vectors == 1) SHS__IN(grow_of)(1, SHS__PC, 1, count, ends, x, y, next, to, apart);
+    else if (vectors == 2) SHS__IN(grow_of)(2, SHS__PC, 1, count, ends, x, y, next, to, apart);
+    else if (SHS__TILE_VECTORS == 3) SHS__IN(grow_of)(3, SHS__PC, 1, count, ends, x, y, next, to, apart);
+}
+
+#define SHS__DIVIDE_COLUMNS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define SHS__DIVIDE_BEGIN(j) x##j = SHS__PC > j ? SHS__SUB(SHS__LOAD(a + j * SHS__LANES), SHS__LOAD(b + j * SHS__LANES)) : x0;
+#define SHS__DIVIDE_TAKE(done, j) \
+    if (j > done && SHS__PC > j) x##j = SHS__FMA(SHS__ALL(l[done * SHS__PC + j]), x##done, x##j);
+#define SHS__DIVIDE_STEP(j)                                                                                                    \
+    if (SHS__PC > j) {                                                                                                         \
+        x##j = SHS__MUL(x##j, SHS__ALL(l[j * SHS__PC + j]));                                                                   \
+        SHS__STORE(x + j * SHS__LANES, x##j);                                                                                  \
+        SHS__TILE_COLUMNS(SHS__DIVIDE_TAKE, j)                                                                                 \
+    }
+
+/* X L' = A - B for SHS__PC columns, group after group of rows: those of X are `next` apart, of A and B one after another. The
+   triangle has 1 / l_jj, and behind it - l_ij. */
+SHS__PRIVATE void SHS__IN(px_divide)(int groups, const void *triangle, const void *from, const void *less, void *to,
+                                     ptrdiff_t next) {
+    const shs__element *l = (const shs__element *)triangle, *a = (const shs__element *)from, *b = (const shs__element *)less;
+    shs__element *x = (shs__element *)to;
+    for (; groups > 0; groups--, a += SHS__PC * SHS__LANES, b += SHS__PC * SHS__LANES, x += next) {
+        shs__vec x0 = SHS__ALL(0), x1, x2, x3, x4, x5, x6, x7;
+        SHS__DIVIDE_COLUMNS(SHS__DIVIDE_BEGIN)
+        SHS__DIVIDE_COLUMNS(SHS__DIVIDE_STEP)
+    }
+}
+#endif
+
 /* P (bands x bands, lower triangle) += the tiles of products in C, in shs_wide. */
 SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) {
     const shs__element *C = (const shs__element *)blocks;
@@ -5375,6 +5435,13 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
     SHS__IN(px_pack),
     SHS__IN(px_sums),
     SHS__IN(px_tile),
+#ifdef SHS__ELEMENT_IS_WIDE
+    SHS__IN(px_grow),
+    SHS__IN(px_divide),
+#else
+    NULL,
+    NULL,
+#endif
     SHS__IN(px_flush),
     SHS__IN(px_squares),
     SHS__IN(px_range),
@@ -5406,6 +5473,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 
 /* What differs from instance to instance goes; a definition that stays the same may come again. */
 #undef SHS__PC
+#undef SHS__ELEMENT_IS_WIDE
 #undef SHS__EXPONENT
 #undef SHS__LANE_MAX
 #undef SHS__PS
@@ -13173,6 +13241,24 @@ SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const void *a, ptrdiff
     *(shs_wide *)C = (s0 + s1) + (s2 + s3);
 }
 
+SHS__PRIVATE void shs__plain_grow(int vectors, int count, const int *ends, const void *a, const void *b, ptrdiff_t next,
+                                  void *C, size_t apart) {
+    const shs_wide *x = (const shs_wide *)a, *y = (const shs_wide *)b;
+    shs_wide sum = 0;
+    int i, done = 0;
+    (void)vectors;
+    for (i = 0; i < count; i++) {
+        for (; done < ends[i]; done++, x += next, y += next) sum += *x * *y;
+        ((shs_wide *)C)[(size_t)i * apart] += sum;
+    }
+}
+
+SHS__PRIVATE void shs__plain_divide(int groups, const void *triangle, const void *from, const void *less, void *to,
+                                    ptrdiff_t next) {
+    const shs_wide *a = (const shs_wide *)from, *b = (const shs_wide *)less;
+    for (; groups > 0; groups--, to = (shs_wide *)to + next) *(shs_wide *)to = (*a++ - *b++) * *(const shs_wide *)triangle;
+}
+
 SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
     const shs_wide *c = (const shs_wide *)C;
     int column, row;
@@ -13203,7 +13289,7 @@ SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy,
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
         (int)sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
-        shs__plain_tile, shs__plain_flush, shs__plain_squares, shs__plain_range, NULL,
+        shs__plain_tile, shs__plain_grow, shs__plain_divide, shs__plain_flush, shs__plain_squares, shs__plain_range, NULL,
     };
     return &plain;
 }
@@ -16047,179 +16133,277 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
 
 /* ---- anomalies, each in its own window ------------------------------------------------------------------ >>rx_local */
 
+/* A background is the sum over its pixels of (1, x) (1, x)': one matrix has their number, their sum and their products. Its
+   factor L begins with the column (1, mean) sqrt(number), after which the scatter is left: the number times the covariance. The
+   pixel y in the middle is a row below the matrix, (1, y)', and z', L z = (1, y), a row of the factor: the score is the squared
+   length of z behind its first value.
+
+   From one pixel of a line to the next a window gains a column of pixels and loses one. From line to line this differs by the
+   corners of the window alone. So the first line of a block takes 2 (inner + outer) products, and each further one eight. */
 enum {
-    SHS__LOCAL_LINES = 8, /* lines whose scores are found together */
-    SHS__LOCAL_RUN = 64   /* neighbours in a line, at most, whose sums follow one from the other */
+    SHS__LOCAL_ROWS = 8,       /* lines of a block, at most */
+    SHS__LOCAL_SUMS = 1 << 21, /* values of a block's sums, beyond which it has fewer lines */
+    SHS__LOCAL_BLOCKS = 8,     /* blocks that are shared out together, at most */
+    SHS__LOCAL_RUN = 64,       /* neighbours in a line, at most, whose sums follow one from the other */
+    SHS__LOCAL_BATCH = 128     /* pixels that come or go together */
 };
 
-/* A worker's sums and room. Matrices are ld x padded, zero where there is no band. */
+/* Sums that have been as large as `peak` err by less than this share of it. */
+#define SHS__LOCAL_ROUNDING (32 * SHS__WIDE_EPS)
+
+/* A worker's sums and room. */
 typedef struct shs__local_own {
-    shs_wide *products, *L, *tile; /* the sums of x x'; the factor of their scatter; ld x columns of L L' */
-    shs_wide *sum, *u;             /* ld */
-    shs_wide *plus, *pixel;        /* a batch of pixels that come in or go, ld each: with their signs, and as they are */
-    shs_wide count, ridge;         /* valid pixels; what is added to each band's scatter */
-    int batch;
+    shs_wide *sums;                   /* a triangle for each line of the block */
+    shs_wide *L;                      /* groups of rows, all columns of each: groups x padded x lanes */
+    shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
+    shs_wide *variance, *least;       /* 1 + n: of the scatter; what is no more than that is rounding */
+    shs_wide *peak;                   /* 1 + n: the largest sums of squares so far, which left their rounding behind */
+    shs_wide *plus, *pixel;           /* pixels that come or go, ld each: with their signs, and as they are */
+    int batch, ends[SHS__LOCAL_ROWS]; /* pixels there; how many of them are of lines of the block up to each */
 } shs__local_own;
 
 typedef struct shs__local {
     shs__reader reader;
     shs__writer writer;
     const shs__pixels_kernels *kernels;
-    int n, ld, padded; /* bands; rows and columns of matrices */
+    const shs__eigh_kernels *vectors;
+    int n, padded, ld; /* bands; columns of whole tiles, for 1 + n; rows of whole groups, for 1 + n + 1 */
+    /* A triangle: columns of tiles, each from the diagonal down, group after group of rows, in which columns are lanes apart.
+       Values of such a group; from a row to the next on the diagonal, where a group may be one row; of the triangle. */
+    int group, step;
+    size_t triangle;
+    int last, lane; /* the group of the row below, and its place there */
     int inner, outer, lines, samples;
     shs_divisor divisor;
     shs_wide ridge;
-    int first, count; /* the lines whose scores are wanted */
-    int kept, next;   /* places for lines; the next line to come */
-    int runs, run;    /* runs a line, and pixels in each */
-    shs_wide *pixels; /* kept x samples x ld: line y is at y % kept */
+    int rows, together; /* lines of a block, and of the blocks that are shared out together */
+    int first, count;   /* the lines whose scores are wanted */
+    int kept, next;     /* places for lines; the next line to come */
+    int runs, run;      /* runs a line, and pixels in each */
+    shs_wide *pixels;   /* kept x samples x ld, 1 before the bands, or zeros: line y is at y % kept */
     unsigned char *missing;
-    shs_wide *scores; /* SHS__LOCAL_LINES x samples */
+    shs_wide *scores; /* together x samples */
     unsigned char *no_score;
     shs_real *shift;
     shs_wide *wide_shift;
     shs__local_own *own; /* one a worker */
 } shs__local;
 
-enum { SHS__LOCAL_BATCH = 64 };
+/* Blocks and runs, and so the bits, depend on the sizes alone; how many are shared out together on the workers too. */
+SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int workers) {
+    const shs__pixels_kernels *k = w->kernels;
+    int column;
+    w->padded = shs__la_round_up(w->n + 1, k->columns);
+    w->ld = shs__la_round_up(shs__imax(w->padded, w->n + 2), k->lanes);
+    w->group = k->columns * k->lanes;
+    w->step = k->columns > k->lanes ? w->group : 1;
+    w->last = (w->n + 1) / k->lanes, w->lane = (w->n + 1) % k->lanes;
+    for (column = 0; column < w->padded; column += k->columns)
+        w->triangle += (size_t)(w->ld / k->lanes - column / k->lanes) * (size_t)w->group;
+    w->lines = v->lines, w->samples = v->samples;
+    w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
+    if (w->inner + w->outer <= 4) w->rows = 1; /* corners alone would be as many */
+    w->runs = shs__imax((int)shs__ctx_chunks((size_t)v->samples, SHS__LOCAL_RUN), 1);
+    w->run = shs__imax((v->samples - 1) / w->runs + 1, 1);
+    w->together = workers > 1 ? shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS) : 1;
+    w->together = w->rows * shs__imax(w->together, SHS__LOCAL_ROWS / w->rows);
+    w->kept = shs__imin(shs__imin(w->outer, v->lines) + w->together - 1, shs__imax(v->lines, 1));
+}
 
 SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int workers) {
-    size_t ld = (size_t)w->ld, cells = shs__layout_product(ld, (size_t)w->padded, 1), samples = (size_t)w->samples;
+    size_t ld = (size_t)w->ld, samples = (size_t)w->samples, columns = (size_t)w->kernels->columns;
     shs__view written = w->reader.view;
     int i;
-    written.block_lines = SHS__LOCAL_LINES;
+    written.block_lines = w->together;
     shs__px_reader_layout(l, &w->reader, 1);
     shs__px_writer_layout(l, &w->writer, &written);
     w->pixels = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->kept, samples, ld));
     w->missing = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->kept, samples, 1));
-    w->scores = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__LOCAL_LINES, samples, 1));
-    w->no_score = SHS__CARVE(l, unsigned char, shs__layout_product(SHS__LOCAL_LINES, samples, 1));
+    w->scores = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->together, samples, 1));
+    w->no_score = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->together, samples, 1));
     w->shift = SHS__CARVE(l, shs_real, (size_t)w->n);
     w->wide_shift = SHS__CARVE(l, shs_wide, (size_t)w->n);
     w->own = SHS__CARVE(l, shs__local_own, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = l->base ? w->own + i : &counted;
-        own->products = SHS__CARVE(l, shs_wide, cells);
-        own->L = SHS__CARVE(l, shs_wide, cells);
-        own->tile = SHS__CARVE(l, shs_wide, shs__layout_product(ld, (size_t)w->kernels->columns, 1));
-        own->sum = SHS__CARVE(l, shs_wide, ld);
-        own->u = SHS__CARVE(l, shs_wide, ld);
+        own->sums = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->rows, w->triangle, 1));
+        own->L = SHS__CARVE(l, shs_wide, shs__layout_product(ld, (size_t)w->padded, 1));
+        own->tiles = SHS__CARVE(l, shs_wide, shs__layout_product(ld, columns, 1));
+        own->corner = SHS__CARVE(l, shs_wide, columns * columns);
+        own->variance = SHS__CARVE(l, shs_wide, ld);
+        own->least = SHS__CARVE(l, shs_wide, ld);
+        own->peak = SHS__CARVE(l, shs_wide, ld);
         own->plus = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
         own->pixel = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
-        if (l->base) memset(own->L, 0, cells * sizeof(shs_wide));
+        if (l->base) { /* what is behind the bands stays zero */
+            memset(own->plus, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
+            memset(own->pixel, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
+        }
     }
 }
 
-/* products += the batch, tile by tile of the lower triangle. */
+/* The batch goes to the sums, tile by tile. */
 SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) {
     const shs__pixels_kernels *k = w->kernels;
     int groups = w->ld / k->lanes, column, g, m;
-    for (column = 0; column < w->n && own->batch; column += k->columns)
-        for (g = column / k->lanes; g < groups; g += m) {
+    shs_wide *sums = own->sums;
+    for (m = 1; m < w->rows; m++) own->ends[m] = shs__imax(own->ends[m], own->ends[m - 1]);
+    for (column = 0; column < w->padded && own->batch; column += k->columns)
+        for (g = column / k->lanes; g < groups; g += m, sums += m * w->group) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(m, own->batch, own->plus + g * k->lanes, k->lanes, w->ld, own->pixel + column, 1, w->ld, 1,
-                    own->products + (size_t)column * (size_t)w->ld + g * k->lanes, k->lanes, w->ld);
+            k->grow(m, w->rows, own->ends, own->plus + g * k->lanes, own->pixel + column, w->ld, sums, w->triangle);
         }
     own->batch = 0;
+    memset(own->ends, 0, sizeof own->ends);
 }
 
-/* The pixels of lines y0 .. y1-1 and samples x0 .. x1-1 come to the background, or go from it (sign -1). */
-SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, ptrdiff_t y0, ptrdiff_t y1, ptrdiff_t x0,
-                                    ptrdiff_t x1, shs_wide sign) {
+/* From one line of the block on, the pixels of lines y0 .. y1-1 and samples x0 .. x1-1 come to the background, or go from it
+   (sign -1). */
+SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1,
+                                    ptrdiff_t x0, ptrdiff_t x1, shs_wide sign) {
+    const int ld = w->ld;
     ptrdiff_t y, x;
     int b;
-    for (y = y0; y < y1; y++)
+    for (y = y0; y < y1 && x0 < x1; y++) {
+        size_t line = (size_t)(y % w->kept) * (size_t)w->samples;
         for (x = x0; x < x1; x++) {
-            size_t at = (size_t)(y % w->kept) * (size_t)w->samples + (size_t)x;
-            const shs_wide *p = w->pixels + at * (size_t)w->ld;
-            shs_wide *plus = own->plus + own->batch * w->ld;
-            if (w->missing[at]) continue;
-            memcpy(own->pixel + own->batch * w->ld, p, (size_t)w->ld * sizeof *p);
-            for (b = 0; b < w->ld; b++) plus[b] = sign * p[b], own->sum[b] += plus[b];
-            own->count += sign;
-            if (++own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
+            const shs_wide *p = w->pixels + (line + (size_t)x) * (size_t)ld;
+            shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
+            if (w->missing[line + (size_t)x]) continue;
+            for (b = 0; b <= w->n; b++) pixel[b] = p[b], plus[b] = sign * p[b];
+            own->ends[row] = ++own->batch;
+            if (own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
         }
+    }
 }
 
-/* L L' = products - sum sum' / count, by columns of a tile: what the columns before take off comes from the kernel. Returns 0
-   where it is not positive definite. */
-SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *own) {
+/* The same, of the columns that come, and those that go, where a window moves to sample x, or starts there. */
+SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
+                                     int start, int width, shs_wide sign) {
+    ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
+    ptrdiff_t before = start ? left : shs__rx_window(x - 1, width, w->samples);
+    shs__rx_local_add(w, own, row, y0, y1, start ? left : before + across, left + across, sign);
+    shs__rx_local_add(w, own, row, y0, y1, before, left, -sign);
+}
+
+/* The scatter's diagonal, and the peaks. */
+SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *own, const shs_wide *sums) {
+    const int lanes = w->kernels->lanes, columns = w->kernels->columns, groups = w->ld / lanes;
+    const shs_wide *column = sums, share = 1 / sums[0];
+    int first, top, j;
+    for (first = 0; first <= w->n; column += (groups - top) * w->group, first += columns) {
+        const int lane = first % lanes;
+        top = first / lanes;
+        for (j = 0; j < columns && first + j <= w->n; j++) {
+            shs_wide sum = sums[top * w->group + lane + j * w->step], square = column[lane + j * (w->step + lanes)];
+            if (square > own->peak[first + j]) own->peak[first + j] = square;
+            own->variance[first + j] = square - sum * share * sum;
+        }
+    }
+}
+
+/* The factor of the tile on the diagonal in columns `first` and on, its sums less what the columns before take off: 1 / l_jj,
+   and -l_ij behind it. The roots wait, so that no column need wait for that of the one before. Returns 0 where what is left of
+   a band is rounding. */
+SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, const shs_wide *sums, const shs_wide *less,
+                                      int first, shs_wide ridge) {
+    int columns = w->kernels->columns, lanes = w->kernels->lanes, pivots = shs__imin(columns, w->n + 1 - first), i, j, c;
+    shs_wide *a = own->corner;
+    memset(a, 0, (size_t)columns * (size_t)columns * sizeof *a);
+    for (j = 0; j < pivots; j++) {
+        for (i = j; i < pivots; i++) a[j * columns + i] = sums[i * w->step + j * lanes] - less[i * w->step + j * lanes];
+        if (first + j > 0) a[j * columns + j] += ridge;
+    }
+    for (j = 0; j < pivots; j++) {
+        shs_wide *x = a + j * columns, inverse = 1 / x[j];
+        if (!(x[j] > own->least[first + j])) return 0;
+        x[j] = inverse;
+        for (c = j + 1; c < pivots; c++) {
+            shs_wide *y = a + c * columns, by = x[c] * inverse;
+            for (i = c; i < pivots; i++) y[i] -= by * x[i];
+        }
+    }
+    for (j = 0; j < pivots; j++) {
+        shs_wide *x = a + j * columns;
+        x[j] = SHS__WSQRT(x[j]);
+        for (i = j + 1; i < pivots; i++) x[i] *= -x[j];
+    }
+    return 1;
+}
+
+/* L L' = the sums, by columns of a tile: what the columns before take off comes from the kernel. Returns 0 where there is no
+   such factor. */
+SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
+                                         shs_wide ridge) {
     const shs__pixels_kernels *k = w->kernels;
-    int n = w->n, ld = w->ld, groups = ld / k->lanes, first, j, c, i, g, m;
-    for (first = 0; first < n; first += k->columns) {
-        for (g = first / k->lanes; g < groups && first; g += m) {
+    const int groups = w->ld / k->lanes, next = w->padded * k->lanes;
+    int first, top, j, g, m;
+    for (first = 0; first <= w->n; first += k->columns, sums += (groups - top) * w->group) {
+        const int lane = first % k->lanes;
+        shs_wide *L = own->L + (size_t)(top = first / k->lanes) * (size_t)next;
+        shs_wide *row = sums + (w->last - top) * w->group + w->lane;
+        for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
+        for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(m, first, own->L + g * k->lanes, k->lanes, ld, own->L + first, 1, ld, 0, own->tile + g * k->lanes, k->lanes,
-                    ld);
+            k->tile(m, first, own->L + (size_t)g * (size_t)next, next, k->lanes, L + lane,
+                    k->columns > k->lanes ? next : 1, k->lanes, 0, own->tiles + (g - top) * w->group, w->group, k->lanes);
         }
-        for (j = first; j < n && j < first + k->columns; j++) {
-            shs_wide *SHS__RESTRICT x = SHS__AT(own->L, ld, 0, j);
-            const shs_wide *a = SHS__AT(own->products, ld, 0, j), *t = SHS__AT(own->tile, ld, 0, j - first);
-            shs_wide mean = own->sum[j] / own->count, least, by;
-            for (i = j; i < n; i++) x[i] = a[i] - mean * own->sum[i];
-            x[j] += own->ridge;
-            least = SHS__RANK_EPS * x[j];
-            for (i = j; i < n && first; i++) x[i] -= t[i];
-            for (c = first; c < j; c++) {
-                const shs_wide *before = SHS__AT(own->L, ld, 0, c);
-                by = before[j];
-                for (i = j; i < n; i++) x[i] -= by * before[i];
-            }
-            if (!(x[j] > least) || !(least > 0)) return 0;
-            by = 1 / SHS__WSQRT(x[j]);
-            for (i = j; i < n; i++) x[i] *= by;
-        }
+        if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
+        k->divide(groups - top, own->corner, sums, own->tiles, L + first * k->lanes, next);
     }
     return 1;
 }
 
-/* |L^-1 (x - mean)|^2 times the divisor. Returns 0 where there is none. */
-SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, const shs_wide *x, shs_wide *score) {
-    int n = w->n, i, j;
-    if (!(own->count > (w->ridge > 0 ? 1 : (shs_wide)n))) return 0;
-    for (own->ridge = 0, j = 0; j < n && w->ridge > 0; j++)
-        own->ridge += w->ridge / (shs_wide)n * (*SHS__AT(own->products, w->ld, j, j) - own->sum[j] / own->count * own->sum[j]);
-    if (!shs__rx_local_factorize(w, own)) return 0;
-    for (i = 0; i < n; i++) own->u[i] = x[i] - own->sum[i] / own->count;
-    for (*score = 0, j = 0; j < n; j++) {
-        const shs_wide *l = SHS__AT(own->L, w->ld, 0, j);
-        shs_wide z = own->u[j] / l[j];
-        *score += z * z;
-        for (i = j + 1; i < n; i++) own->u[i] -= z * l[i];
+/* |L^-1 (y - mean)|^2 times the divisor. Returns 0 where there is none. */
+SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
+                                     shs_wide *score) {
+    const int n = w->n, lanes = w->kernels->lanes;
+    const shs_wide *z = own->L + (size_t)(w->last * lanes) * (size_t)w->padded + w->lane;
+    const shs_wide count = sums[0];
+    shs_wide ridge = 0;
+    int j;
+    shs__rx_local_diagonal(w, own, sums);
+    if (!(y[0] > 0) || !(count > (w->ridge > 0 ? 1 : (shs_wide)n))) return 0;
+    for (j = 1; j <= n; j++) ridge += own->variance[j];
+    ridge *= w->ridge / (shs_wide)n;
+    own->least[0] = 0;
+    for (j = 1; j <= n; j++) {
+        shs_wide share = SHS__RANK_EPS * (own->variance[j] + ridge), rounding = SHS__LOCAL_ROUNDING * own->peak[j];
+        own->least[j] = share > rounding ? share : rounding;
     }
-    *score *= own->count - (w->divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    if (!shs__rx_local_factorize(w, own, sums, y, ridge)) return 0;
+    for (*score = 0, j = 1; j <= n; j++) *score += z[j * lanes] * z[j * lanes];
+    *score *= count - (w->divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
     return 1;
 }
 
-/* A run of neighbours in a line: the sums of the first anew, those of the others by what comes and what goes. */
+/* A run of neighbours in the lines of a block: the sums of the first anew, those of the others by what comes and what goes. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
     shs__local_own *own = w->own + worker;
     const int width[2] = {w->outer, w->inner};
-    int line = w->first + (int)(chunk / (size_t)w->runs), x = (int)(chunk % (size_t)w->runs) * w->run, from = x, i;
-    ptrdiff_t left[2] = {0, 0};
-    for (; x < w->samples && x < from + w->run; x++) {
-        size_t at = (size_t)(line % w->kept) * (size_t)w->samples + (size_t)x;
-        size_t to = (size_t)(line - w->first) * (size_t)w->samples + (size_t)x;
-        if (x == from) {
-            memset(own->products, 0, (size_t)w->ld * (size_t)w->padded * sizeof(shs_wide));
-            memset(own->sum, 0, (size_t)w->ld * sizeof(shs_wide));
-            own->count = 0, own->batch = 0;
-        }
-        for (i = 0; i < 2; i++) {
-            ptrdiff_t y0 = shs__rx_window(line, width[i], w->lines), y1 = y0 + shs__imin(width[i], w->lines);
-            ptrdiff_t x0 = shs__rx_window(x, width[i], w->samples), across = shs__imin(width[i], w->samples);
-            shs_wide sign = i == 0 ? 1 : -1;
-            if (x == from) shs__rx_local_add(w, own, y0, y1, x0, x0 + across, sign);
-            else {
-                shs__rx_local_add(w, own, y0, y1, left[i] + across, x0 + across, sign);
-                shs__rx_local_add(w, own, y0, y1, left[i], x0, -sign);
+    int line = w->first + (int)(chunk / (size_t)w->runs) * w->rows, rows = shs__imin(w->rows, w->first + w->count - line);
+    int from = (int)(chunk % (size_t)w->runs) * w->run, x, i, r;
+    memset(own->sums, 0, (size_t)w->rows * w->triangle * sizeof(shs_wide));
+    memset(own->peak, 0, (size_t)w->ld * sizeof(shs_wide));
+    memset(own->ends, 0, sizeof own->ends);
+    own->batch = 0;
+    for (x = from; x < w->samples && x < from + w->run; x++) {
+        for (r = 0; r < rows; r++)
+            for (i = 0; i < 2; i++) {
+                ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(line + r, width[i], w->lines);
+                ptrdiff_t before = r > 0 ? shs__rx_window(line + r - 1, width[i], w->lines) : top - tall;
+                shs_wide sign = i == 0 ? 1 : -1;
+                shs__rx_local_move(w, own, r, before + tall, top + tall, x, x == from, width[i], sign);
+                if (r > 0) shs__rx_local_move(w, own, r, before, top, x, x == from, width[i], -sign);
             }
-            left[i] = x0;
-        }
         shs__rx_local_flush(w, own);
-        w->no_score[to] =
-            (unsigned char)(w->missing[at] || !shs__rx_local_score(w, own, w->pixels + at * (size_t)w->ld, w->scores + to));
+        for (r = 0; r < rows; r++) {
+            size_t at = (size_t)((line + r) % w->kept) * (size_t)w->samples + (size_t)x;
+            size_t to = (size_t)(line + r - w->first) * (size_t)w->samples + (size_t)x;
+            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, own->sums + (size_t)r * w->triangle,
+                                                                  w->pixels + at * (size_t)w->ld, w->scores + to);
+        }
     }
 }
 
@@ -16250,8 +16434,9 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         for (k = 0; k < count; from += !panel->missing[k], k++) {
             shs_wide *to = w->pixels + (slot + x + k) * (size_t)w->ld;
             memset(to, 0, (size_t)w->ld * sizeof *to);
+            to[0] = !panel->missing[k];
             for (b = 0; b < n && !panel->missing[k]; b++)
-                to[b] = ((const shs_wide *)panel->X)[r->planes ? b * SHS__PANEL_PIXELS + from : from * n + b];
+                to[b + 1] = ((const shs_wide *)panel->X)[r->planes ? b * SHS__PANEL_PIXELS + from : from * n + b];
         }
     }
     w->next++;
@@ -16267,13 +16452,13 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
     for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
         int last;
         unsigned char *to;
-        w->count = shs__imin(SHS__LOCAL_LINES, w->lines - w->first);
+        w->count = shs__imin(w->together, w->lines - w->first);
         last = (int)shs__rx_window(w->first + w->count - 1, w->outer, w->lines) + shs__imin(w->outer, w->lines);
         while (w->next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
         if (status != SHS_OK) return status;
         count = (size_t)w->count * (size_t)w->samples;
         shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->n * (shs_wide)w->n * (shs_wide)w->n,
-                          (size_t)w->count * (size_t)w->runs, shs__rx_local_run, w);
+                          (size_t)((w->count - 1) / w->rows + 1) * (size_t)w->runs, shs__rx_local_run, w);
         for (k = 0; k < count && range; k++)
             if (!w->no_score[k]) {
                 if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
@@ -16315,14 +16500,9 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     memset(&w, 0, sizeof w);
     if (status == SHS_OK) {
         shs__px_reader_init(&w.reader, &v, shs__is_wide(SHS_PRECISION_ALWAYS));
-        w.kernels = w.reader.kernels, w.n = v.used, w.inner = inner, w.outer = outer;
+        w.kernels = w.reader.kernels, w.vectors = shs__kernels_eigh(), w.n = v.used, w.inner = inner, w.outer = outer;
         w.divisor = o->divisor, w.ridge = o->ridge;
-        w.padded = shs__la_round_up(w.n, w.kernels->columns);
-        w.ld = shs__la_round_up(w.padded, w.kernels->lanes);
-        w.lines = v.lines, w.samples = v.samples;
-        w.kept = shs__imin(shs__imin(outer, v.lines) + SHS__LOCAL_LINES - 1, shs__imax(v.lines, 1));
-        w.runs = shs__imax((int)shs__ctx_chunks((size_t)v.samples, SHS__LOCAL_RUN), 1);
-        w.run = shs__imax((v.samples - 1) / w.runs + 1, 1);
+        shs__rx_local_shape(&w, &v, shs__ctx_workers(ctx));
         w.writer.sink = sink, w.writer.bands = 1, w.writer.samples = v.samples;
         w.writer.missing = shs__px_missing_value(cube, sink);
     }

@@ -937,11 +937,12 @@ static void test_rx_local(void **state) {
     static const struct {
         int lines, samples, bands, inner, outer, block;
     } sizes[] = {{13, 17, 5, 3, 7, 2}, {9, 71, 3, 1, 5, 1},     {21, 8, 9, 3, 9, 5},
-                 {6, 5, 2, 3, 25, 3},  {11, 67, 17, 1, 7, 100}, {1, 40, 2, 1, 9, 1}};
+                 {6, 5, 2, 3, 25, 3},  {11, 67, 17, 1, 7, 100}, {1, 40, 2, 1, 9, 1},
+                 {18, 12, 33, 3, 9, 4}, {9, 66, 24, 1, 13, 3},  {17, 4, 6, 3, 5, 6}};
     int run, l, x;
     (void)state;
-    for (run = 0; run < 6 * 3 * 2; run++) {
-        int z = run % 6, lines = sizes[z].lines, samples = sizes[z].samples, B = sizes[z].bands, kind = run / 6;
+    for (run = 0; run < 9 * 3 * 2; run++) {
+        int z = run % 9, lines = sizes[z].lines, samples = sizes[z].samples, B = sizes[z].bands, kind = run / 9;
         plain_cube p = mixed_cube(lines, samples, B, 2, 2, 81 + (uint64_t)run), q;
         size_t count = pixels_of(&p), i;
         unsigned char *valid = NEW(unsigned char, count);
@@ -1061,6 +1062,34 @@ static void test_rx_local_without_a_background(void **state) {
         faulty_attach(&f, 0, &ctx);
         assert_status(shs_rx_local(&ctx, &cube, &o, &sink), SHS_NO_MEMORY);
         assert_int_equal(f.outstanding, 0);
+    }
+    free(p.x);
+    cube_free(&cube), sink_free(&sink);
+}
+
+/* What a window had once leaves its rounding in the sums: it is no covariance. Zeros, with which a scene is filled up beside
+   bright pixels, have none, and with a ridge neither. */
+static void test_rx_local_beside_zeros(void **state) {
+    enum { ROWS = 20, COLUMNS = 60, B = 3 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 93);
+    shs_rx_local_options o = SHS_ZERO;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    const double *got = (const double *)sink.pixels;
+    shs_cube cube;
+    int l, x, b, run;
+    (void)state;
+    for (l = 0; l < ROWS; l++)
+        for (x = 0; x < COLUMNS; x++)
+            for (b = 0; b < B; b++) pixel_of(&p, (size_t)(l * COLUMNS + x))[b] *= x < 30 && l > 0 ? 1e4 : 0;
+    cube = cube_f64(&p);
+    o.inner = 1, o.outer = 5;
+    for (run = 0; run < 2; run++) {
+        o.ridge = run ? (shs_wide)0.01 : 0;
+        assert_ok(shs_rx_local(NULL, &cube, &o, &sink));
+        for (l = 0; l < ROWS; l++)
+            for (x = 0; x < COLUMNS; x++)
+                if (x < 28 && l > 1) assert_true(got[l * COLUMNS + x] >= 0);
+                else if (x >= 32) assert_true(is_nan(got[l * COLUMNS + x]));
     }
     free(p.x);
     cube_free(&cube), sink_free(&sink);
@@ -1932,6 +1961,7 @@ int main(void) {
         cmocka_unit_test(test_rx_local),
         cmocka_unit_test(test_rx_local_of_the_whole_image),
         cmocka_unit_test(test_rx_local_without_a_background),
+        cmocka_unit_test(test_rx_local_beside_zeros),
         cmocka_unit_test(test_rx_finds_aircraft),
         cmocka_unit_test(test_mnf),
         cmocka_unit_test(test_mnf_round_trip),
