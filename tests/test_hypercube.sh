@@ -1178,6 +1178,23 @@ for c in none nonnegative sum full; do
     case $c in sum | full) check "$c: the means add up to 1" near "$sum" 1 1e-4 ;; esac
     case $c in none | sum) check "$c: some are negative" awk -v l="$low" 'BEGIN { exit !(l < 0) }' ;; *) check "$c: none is negative" is "$low" 0 ;; esac
 done
+check "learnt: runs" good endmembers scene.hdr learnt.csv --bbl --count 4 --method learn
+check "learnt: says of how many pixels" grep -q "^endmembers learnt from [0-9]* pixels: 4, at most 3 a pixel, rms error " out.txt
+check "learnt: a column each, none below 0" awk -F, 'NR > 1 { for (i = NF - 3; i <= NF; i++) if ($i < 0) bad = 1 } END { exit bad || NF != 5 }' learnt.csv
+check "learnt: abundances at once" good unmix scene.hdr mixed.hdr --bbl --endmembers learn --count 4 --type f64 --published learnt.csv
+check "learnt: the same again" is "$(sed -n 's/^angle=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "learnt: abundances of the table" good unmix scene.hdr same.hdr --bbl --endmembers learnt.csv --type f64 --abundances mixed.hdr
+check "learnt: the same of both" is "$(sed -n 's/^rmse=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "learnt: at most two" good unmix scene.hdr same.hdr --bbl --endmembers learn --count 4 --sparsity 2 --roi 20,30,50,40
+check "endmembers in another order" bash -c "awk -F, '{ print \$1 \",\" \$5 \",\" \$3 \",\" \$2 \",\" \$4 }' learnt.csv >turned.csv"
+check "endmembers in another order: runs" good unmix scene.hdr same.hdr --bbl --endmembers learnt.csv --published turned.csv --constraint nonnegative
+check "endmembers in another order: are found" is "$(sed -n 's/^angle=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "endmembers in another order: by name" grep -qx "endmember learnt 4: 0.000 rad from learnt 4" out.txt
+fails "more at a time than there are" 2 "--sparsity: 5 is more than --count 4" unmix scene.hdr bad.hdr --endmembers learn --count 4 --sparsity 5
+fails "--sparsity of pixels" 2 "--sparsity: only learn takes it" unmix scene.hdr bad.hdr --endmembers vca --count 4 --sparsity 2
+fails "learnt ones of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers learn
+fails "published ones of another number" 1 "learnt.csv: --published: 4 spectra, but there are 3 endmembers" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --published learnt.csv
+fails "abundances of another number" 1 "mixed.hdr: bands: 4, but the number of endmembers is 3" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --abundances mixed.hdr
 check "abundances as bytes" good unmix scene.hdr same.hdr --bbl --endmembers em.csv --type u8 --rescale 0,255
 check "mixtures of a window: runs" run endmembers scene.hdr same.csv --bbl --count 3 --window 20,30,50,40
 check "mixtures of a window: pixels of the file" awk -F'[, ]' '/^endmember/ { bad = bad || $4 < 20 || $4 > 69 || $5 < 30 || $5 > 69 } END { exit bad }' out.txt
@@ -1299,6 +1316,12 @@ for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
     check "$cube: pca" good pca "$data/cubes/$cube.hdr" real.hdr --components 10
     check "$cube: ica" run ica "$data/cubes/$cube.hdr" real.hdr --components 5
 done
+if [ -f "$data/cubes/jasper_abundances.hdr" ]; then
+    check "jasper: learnt endmembers" good unmix "$data/cubes/jasper_bil.hdr" real.hdr --endmembers learn --count 4 \
+        --published "$data/cubes/jasper_endmembers.csv" --abundances "$data/cubes/jasper_abundances.hdr"
+    check "jasper: their angles" near "$(value_of angle)" 0.10 0.02
+    check "jasper: their abundances" near "$(value_of rmse)" 0.11 0.03
+fi
 if [ -f "$data/cubes/sandiego_targets.hdr" ]; then
     check "sandiego: rx" good rx "$data/cubes/sandiego_bip.hdr" rx.hdr --truth "$data/cubes/sandiego_targets.hdr"
     check "sandiego: rx finds the aircraft" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.8 && a <= 1) }'

@@ -106,10 +106,11 @@ static void prepare_output(job *j) {
     j->sink.write_fn = write_integers;
 }
 
-/* A file of one band that says something of each pixel of the cube: of its window, or of all that the window is cut from. */
-static cube_file beside_open(const char *name, const cube_file *like) {
+/* A file of so many bands that says something of each pixel of the cube: of its window, or of all that the window is cut
+   from. */
+static cube_file beside_open(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = cube_open(name, NULL);
-    if (f.bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a mask has 1", name, f.bands);
+    if (f.bands != bands) fail(EXIT_ERROR, "%s: bands: %d, but %s %d", name, f.bands, what, bands);
     will_read(f.header_name);
     will_read(f.data_name);
     if (f.samples == like->samples && f.lines == like->lines) return f;
@@ -128,7 +129,7 @@ static void name_files(job *j, const char *out_name) {
     const settings *s = j->s;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->truth) j->truth = beside_open(s->truth, &j->in);
+    if (s->truth) j->truth = beside_open(s->truth, &j->in, 1, "a mask has");
     if (s->target && !names_pixel(s->target)) will_read(s->target);
     if (s->undesired && !names_pixel(s->undesired)) will_read(s->undesired);
     cube_name(&j->out, out_name);
@@ -147,8 +148,8 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     check_options(j);
     j->in = cube_open(name, s->data);
     select_window(&j->in, s->window);
-    if (s->mask) j->mask_file = beside_open(s->mask, &j->in);
-    if (s->classes) j->class_file = beside_open(s->classes, &j->in);
+    if (s->mask) j->mask_file = beside_open(s->mask, &j->in, 1, "a mask has");
+    if (s->classes) j->class_file = beside_open(s->classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);

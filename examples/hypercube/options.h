@@ -8,12 +8,13 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count;
+        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
+        sparsity;
     double variance, threshold, tolerance, noise, snr, ridge;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local;
+        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances;
     char *command; /* the whole line */
 } settings;
 
@@ -61,7 +62,7 @@ static const mode_text modes[] = {
      "row for each band, or a column `wavelength`; X,Y is a pixel of IN. The target scores 1 (sam: an angle, 0).\n"
      "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first."},
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
-     "The spectra of the purest pixels: a table with a column for each, such as unmix and detect read."},
+     "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read."},
     {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers CSV|METHOD [options]",
      "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
      "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect."},
@@ -109,9 +110,13 @@ static const struct {
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {ENDMEMBERS | UNMIX, {"--count", "N", OPTION_COUNT, &given.count, 1, "how many endmembers are looked for"}},
     {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
-    {ENDMEMBERS, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "vca, nfindr or atgp (vca)"}},
+    {ENDMEMBERS, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "vca, nfindr, atgp or learn (vca)"}},
     {UNMIX,
-     {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or what finds them: vca, nfindr or atgp"}},
+     {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or vca, nfindr, atgp or learn"}},
+    {ENDMEMBERS | UNMIX,
+     {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn: endmembers that a pixel holds at most (3)"}},
+    {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},
+    {UNMIX, {"--abundances", "HDR", OPTION_TEXT, (void *)&given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
     {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum or full (full)"}},
     {DETECT, {"--target", "CSV|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},

@@ -1,4 +1,6 @@
-/* unmix.h - what pixels are mixed of: endmembers from the cube itself or a table, and how much of each a pixel holds. */
+/* unmix.h - what pixels are mixed of: endmembers from the cube itself or a table, and how much of each a pixel holds.
+
+   Endmembers are pixels of the cube, or learnt: then pixels are nonnegative sparse codes in a nonnegative dictionary. */
 #ifndef HYPERCUBE_UNMIX
 #define HYPERCUBE_UNMIX
 
@@ -21,19 +23,24 @@ static void check_unmixing(job *j, shs_status status) {
     check_job(j, status);
 }
 
-/* Pixels of the cube, named by the method and their place in the file. */
-static spectra spectra_from_cube(job *j, shs_extractor method) {
+static shs_endmembers endmembers_of(job *j, shs_extractor method) {
     shs_endmember_options options = SHS_ZERO;
     shs_endmembers found = SHS_ZERO;
-    spectra s = SHS_ZERO;
-    size_t bytes, width = (size_t)j->in.samples;
-    int k;
     if (!j->s->count) fail(EXIT_USAGE, "--count: is needed: how many endmembers");
     options.method = method;
     options.count = j->s->count;
     options.seed = j->s->seed;
     check_unmixing(j, shs_endmembers_find(&j->ctx, &j->fit, &options, &found));
     progress_clear();
+    return found;
+}
+
+/* Pixels of the cube, named by the method and their place in the file. */
+static spectra spectra_from_cube(job *j, shs_extractor method) {
+    shs_endmembers found = endmembers_of(j, method);
+    spectra s = SHS_ZERO;
+    size_t bytes, width = (size_t)j->in.samples;
+    int k;
     bytes = (size_t)found.bands * (size_t)found.count * sizeof(shs_wide);
     s.count = found.count;
     s.names = ALLOCATE(char *, found.count);
@@ -51,6 +58,176 @@ static spectra spectra_from_cube(job *j, shs_extractor method) {
     return s;
 }
 
+/* ---- learnt ones -------------------------------------------------------------------------------------------------- */
+
+enum { LEARN_PIXELS = 50000, LEARN_ITERATIONS = 50 };
+
+/* Every k-th of the pixels that are used, where it has all bands in use, as columns. */
+static shs_real *pixels_to_learn(job *j, size_t *count) {
+    const cube_file *in = &j->in;
+    size_t pixels = (size_t)in->samples * (size_t)in->lines, step = (pixels + LEARN_PIXELS - 1) / LEARN_PIXELS, i = 0;
+    int p = j->cube.band_count, x, y, b;
+    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    unsigned char *room = ALLOCATE(unsigned char, in->samples);
+    shs_real *Y = (shs_real *)allocate((pixels / step + 1) * (size_t)p, sizeof(shs_real));
+    *count = 0;
+    for (y = 0; y < in->lines; y++) {
+        const unsigned char *marks = marks_of(j, y, 1, room);
+        must_read(&j->in, y, 1, line);
+        for (x = 0; x < in->samples; x++) {
+            shs_real *to = Y + *count * (size_t)p;
+            if ((marks && !marks[x]) || i++ % step) continue;
+            for (b = 0; b < p; b++) {
+                double value = get_value(line, value_index(in, 1, 0, x, j->bands[b]), in->type, in->swap);
+                if (is_missing(in, value)) break;
+                to[b] = (shs_real)value;
+            }
+            *count += b == p;
+        }
+    }
+    free(room);
+    free(line);
+    return Y;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How much of atom j a pixel holds that is all of it: a hundredth of the pixels hold more, or, where so many do not hold it,
+   the one that holds most. */
+static double whole_of(const shs_codes *codes, int j, double *room) {
+    size_t i;
+    int k;
+    for (i = 0; i < codes->m; i++)
+        for (room[i] = 0, k = 0; k < codes->used[i]; k++)
+            if (codes->atoms[i * (size_t)codes->stride + (size_t)k] == j)
+                room[i] = (double)codes->coefs[i * (size_t)codes->stride + (size_t)k];
+    qsort(room, codes->m, sizeof *room, by_value);
+    return room[codes->m - 1 - codes->m / 100] > 0 ? room[codes->m - 1 - codes->m / 100] : room[codes->m - 1];
+}
+
+/* A nonnegative dictionary with nonnegative codes, from ATGP's pixels on. Its atoms get the length of pixels that hold nothing
+   else. */
+static spectra spectra_learnt(job *j) {
+    shs_endmembers from = endmembers_of(j, SHS_EXTRACTOR_ATGP);
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    spectra s = SHS_ZERO;
+    size_t p = (size_t)from.bands, n = (size_t)from.count, m, i, k;
+    shs_real *D = ALLOCATE(shs_real, p * n), *Y = pixels_to_learn(j, &m);
+    double *room = ALLOCATE(double, m);
+    for (i = 0; i < p * n; i++) D[i] = (shs_real)from.spectra[i];
+    o.nonnegative = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.iterations = LEARN_ITERATIONS;
+    o.coding.sparsity = j->s->sparsity ? j->s->sparsity : from.count < 3 ? from.count : 3;
+    if (o.coding.sparsity > from.count)
+        fail(EXIT_USAGE, "--sparsity: %d is more than --count %d", o.coding.sparsity, from.count);
+    check_job(j, shs_codes_create(&j->ctx, m, o.coding.sparsity, &codes));
+    check_job(j, shs_ksvd_ex(&j->ctx, from.bands, from.count, m, Y, from.bands, &o, D, from.bands, &codes, &report));
+    progress_clear();
+    s.count = from.count;
+    s.names = ALLOCATE(char *, n);
+    s.values = ALLOCATE(shs_wide, p * n);
+    for (k = 0; k < n; k++) {
+        double whole = whole_of(&codes, (int)k, room);
+        char name[40];
+        if (!(whole > 0))
+            fail(EXIT_ERROR, "%s: --count %d: no pixel holds endmember %zu", j->in.header_name, from.count, k + 1);
+        for (i = 0; i < p; i++) s.values[k * p + i] = (shs_wide)(whole * (double)D[k * p + i]);
+        sprintf(name, "learnt %zu", k + 1);
+        s.names[k] = joined(name, "");
+    }
+    printf("endmembers learnt from %zu pixels: %d, at most %d a pixel, rms error %.6g\n", m, s.count, o.coding.sparsity,
+           (double)report.rmse);
+    free(room), free(D), free(Y);
+    shs_codes_free(&j->ctx, &codes);
+    shs_endmembers_free(&j->ctx, &from);
+    return s;
+}
+
+/* Whether the text says how endmembers are made of the cube; otherwise it names a table. */
+static int makes_endmembers(const char *text) {
+    return !strcmp(text, "learn") || extractor_named(text) < SHS_EXTRACTOR_COUNT;
+}
+
+static spectra endmembers_by(job *j, const char *text) {
+    if (!strcmp(text, "learn")) return spectra_learnt(j);
+    if (j->s->sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
+    return makes_endmembers(text) ? spectra_from_cube(j, extractor_named(text)) : spectra_from_table(j, text);
+}
+
+/* ---- what is known of them ---------------------------------------------------------------------------------------- */
+
+/* In radians. */
+static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
+    double ab = 0, aa = 0, bb = 0, cosine;
+    int i;
+    for (i = 0; i < p; i++) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    cosine = ab / sqrt(aa * bb);
+    return acos(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
+}
+
+/* Which published spectrum each endmember is: the pairs are exchanged as long as the sum of the angles falls. Returns the mean
+   angle. */
+static double match_published(const job *j, const spectra *of, const spectra *published, int *match) {
+    int p = j->cube.band_count, n = of->count, a, b, better = 1;
+    double *angle = ALLOCATE(double, n *n), sum = 0;
+    for (a = 0; a < n; a++)
+        for (b = 0; b < n; b++) angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
+    for (a = 0; a < n; a++) match[a] = a;
+    while (better)
+        for (better = 0, a = 0; a < n; a++)
+            for (b = 0; b < a; b++) {
+                double now = angle[a * n + match[a]] + angle[b * n + match[b]];
+                double then = angle[a * n + match[b]] + angle[b * n + match[a]];
+                int other = match[a];
+                if (!(then < now - 1e-12)) continue;
+                match[a] = match[b], match[b] = other, better = 1;
+            }
+    for (a = 0; a < n; a++) {
+        char numbers[2][12];
+        printf("endmember %s: %.3f rad from %s\n", target_name(of, a, numbers[0]), angle[a * n + match[a]],
+               target_name(published, match[a], numbers[1]));
+        sum += angle[a * n + match[a]];
+    }
+    free(angle);
+    return sum / n;
+}
+
+/* The RMSE of the abundances, as shares of their sum, to those that are known. */
+static double abundance_error(const job *j, cube_file *known, const int *match) {
+    cube_file map = cube_open(j->out.header_name, j->out.data_name);
+    size_t width = (size_t)map.samples;
+    char *line = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
+    char *truth = (char *)allocate(width * (size_t)map.bands, shs_type_size(known->type));
+    double sum2 = 0, count = 0;
+    int x, y, k;
+    for (y = 0; y < map.lines; y++) {
+        must_read(&map, y, 1, line);
+        must_read(known, y, 1, truth);
+        for (x = 0; x < map.samples; x++) {
+            double sum = 0;
+            for (k = 0; k < map.bands; k++) sum += get_value(line, value_index(&map, 1, 0, x, k), map.type, map.swap);
+            for (k = 0; k < map.bands && sum > 0; k++) {
+                double error = get_value(line, value_index(&map, 1, 0, x, k), map.type, map.swap) / sum -
+                               get_value(truth, value_index(known, 1, 0, x, match[k]), known->type, known->swap);
+                sum2 += error * error, count++;
+            }
+        }
+    }
+    free(line), free(truth);
+    cube_close(&map);
+    return count > 0 ? sqrt(sum2 / count) : 0;
+}
+
+/* ---- endmembers and unmix ----------------------------------------------------------------------------------------- */
+
 /* A column for each spectrum and a row for each band in use, such as spectra_from_table reads. */
 static void write_spectra(const job *j, const spectra *s, const char *name) {
     FILE *file = open_for_writing(name);
@@ -66,15 +243,15 @@ static void write_spectra(const job *j, const spectra *s, const char *name) {
 }
 
 static void run_endmembers(const settings *s, char **names) {
-    shs_extractor method = extractor_named(s->method ? s->method : "vca");
+    const char *method = s->method ? s->method : "vca";
     spectra found;
     job *j;
-    if (method == SHS_EXTRACTOR_COUNT) fail(EXIT_USAGE, "--method: %s is unknown", s->method);
+    if (!makes_endmembers(method)) fail(EXIT_USAGE, "--method: %s is unknown", s->method);
     j = job_open(s, ENDMEMBERS, names[0], NULL);
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
-    found = spectra_from_cube(j, method);
+    found = endmembers_by(j, method);
     write_spectra(j, &found, names[1]);
     printf("seconds=%.3f endmembers=%d bands=%d\n", wall_clock() - j->start, found.count, j->cube.band_count);
     spectra_free(&found);
@@ -84,21 +261,36 @@ static void run_endmembers(const settings *s, char **names) {
 static void run_unmix(const settings *s, char **names) {
     static const char *const constraints[] = {"none", "nonnegative", "sum", "full"}; /* as shs_constraint counts them */
     shs_constraint constraint = (shs_constraint)(s->constraint ? choose("--constraint", s->constraint, constraints, 4) : 3);
-    shs_extractor method;
-    spectra of;
+    spectra of, published = SHS_ZERO;
+    cube_file known = SHS_ZERO;
+    int *match, k, found;
+    double angle = 0;
     job *j;
-    if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp");
-    method = extractor_named(s->endmembers);
-    if (method == SHS_EXTRACTOR_COUNT && s->count) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
-    if (method == SHS_EXTRACTOR_COUNT) will_read(s->endmembers);
+    if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
+    found = makes_endmembers(s->endmembers);
+    if (!found && s->count) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
+    if (!found) will_read(s->endmembers);
+    if (s->published) will_read(s->published);
     j = job_open(s, UNMIX, names[0], names[1]);
-    of = method == SHS_EXTRACTOR_COUNT ? spectra_from_table(j, s->endmembers) : spectra_from_cube(j, method);
+    if (s->published) published = spectra_from_table(j, s->published);
+    of = endmembers_by(j, s->endmembers);
+    if (s->published && published.count != of.count)
+        fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->published, published.count, of.count);
+    if (s->abundances) known = beside_open(s->abundances, &j->in, of.count, "the number of endmembers is");
+    match = ALLOCATE(int, of.count);
+    for (k = 0; k < of.count; k++) match[k] = k;
+    if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
     check_unmixing(j, shs_unmix(&j->ctx, &j->cube, of.count, of.values, j->cube.band_count, constraint, &j->sink));
     progress_clear();
     output_show(j, "Abundance", NULL);
     write_html(j, "Abundance", NULL);
+    if (s->published) printf("angle=%.4f ", angle);
+    if (s->abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
     printf("seconds=%.3f endmembers=%d constraint=%s\n", j->written - j->start, of.count, constraints[constraint]);
+    free(match);
+    cube_close(&known);
+    spectra_free(&published);
     spectra_free(&of);
     job_close(j);
 }
