@@ -27,7 +27,7 @@
                                              online_public split
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
-                                             px_engine moments sinks
+                                             px_engine moments sinks px_split
       10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
@@ -1953,7 +1953,7 @@ typedef struct shs_engine {
     shs_status (*pixels_open)(void *user, const shs_context *ctx, const shs_cube *cube, void **session);
     /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, else chosen. */
     shs_status (*pixels_moments)(void *session, int precise, int known, shs_real *shift, shs_wide *sums);
-    /* The differences of right neighbours: sums: pairs, n sums, n x n products (lower triangle). */
+    /* Right neighbours less pixels: sums: pairs, n sums, n x n products (lower triangle). */
     shs_status (*pixels_noise)(void *session, shs_wide *sums);
     /* Extremes of every output of the map (or, with squares, of the squared length of the mapped pixel). */
     shs_status (*pixels_range)(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
@@ -1979,26 +1979,29 @@ typedef struct shs_engine {
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
 } shs_engine;
 
-/* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session are
-   divided among the parts by their shares, each part has a session of its own over its signals, and sums are added in the order
-   of the parts, so that results do not depend on which part is faster. Cubes and products go to the first part alone.
+/* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session, or
+   the lines of a cube, are divided among the parts by their shares, each part has a session of its own over what is its, and
+   sums are added in the order of the parts, so that results do not depend on which part is faster. Of a stream every block of
+   lines is divided; the caller's thread reads it, and writes outputs in the order of lines. Products go to the first part.
    Each stage is a parallel loop of the context over the parts: with one thread they take turns. A part's own loops run on its
    worker; OpenMP gives each its share of the threads where OMP_MAX_ACTIVE_LEVELS is 2 or more. The allocator is called by
-   several parts at a time only if their stages call it; coding has no progress, and is not cancelled, but learning is, between
-   its iterations. What one part cannot do the split cannot: an update that others have done already is SHS_ENGINE_FAILED. */
+   several parts at a time only if their stages call it. Coding has no progress, and is not cancelled; learning is between its
+   iterations, passes over cubes between blocks. What one part cannot do the split cannot: an update that others have done
+   already is SHS_ENGINE_FAILED. */
 enum { SHS_SPLIT_MOST = 16 };
 typedef struct shs_split {
     shs_engine engine; /* what ctx->engine points to; valid as long as this struct is, at this place */
     int count;
     const shs_engine *parts[SHS_SPLIT_MOST];
     shs_wide shares[SHS_SPLIT_MOST];
-    /* Where it is set, by the caller, the first coding is timed in seconds of it, and later sessions are divided by the signals
-       a second of each part: to be used by one call at a time until then. Sums then depend on it as they do on shares. */
+    /* Where it is set, by the caller, the first coding or moments are timed in seconds of it, and later sessions and blocks are
+       divided by the signals or lines a second of each part: to be used by one call at a time until then. Sums then depend on
+       it as they do on shares. */
     shs_wide (*clock_fn)(void);
 } shs_split;
 
 /* Of `count` engines, which must outlive it, none twice; NULL among them is a processor, which may be there several times.
-   shares: in what proportion signals are divided, 0 = none; NULL = evenly. More parts than signals are fine.
+   shares: in what proportion signals or lines are divided, 0 = none; NULL = evenly. More parts than those are fine.
    Errors: SHS_BAD_SPLIT, SHS_BAD_OUTPUT. */
 SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count, const shs_wide *shares, shs_split *split);
 
@@ -12132,6 +12135,17 @@ SHS__PRIVATE shs_context shs__split_alone(const shs_context *ctx, int count) {
     return alone;
 }
 
+/* Where the share of a part in `count` signals or lines ends. */
+SHS__PRIVATE size_t shs__split_end(const shs_split *split, int part, size_t count) {
+    shs_wide all = 0, until = 0;
+    int i;
+    for (i = 0; i < split->count; i++) {
+        all += split->shares[i];
+        if (i == part) until = all;
+    }
+    return until < all ? shs__zmin((size_t)((shs_wide)count * (until / all)), count) : count;
+}
+
 /* Opens the part's session over signals first .. end-1. */
 SHS__PRIVATE shs_status shs__split_open_part(shs__split_session *s, shs__split_part *part, size_t first, size_t end) {
     const shs_engine *e = &part->engine;
@@ -12157,7 +12171,6 @@ SHS__PRIVATE shs_status shs__split_open(void *user, const shs_context *ctx, cons
     shs__split_session *s = NULL;
     shs__split_part *parts = NULL;
     shs__layout l = SHS_ZERO;
-    shs_wide all = 0, until = 0;
     size_t first = 0, end;
     shs_status status = SHS_OK;
     int i;
@@ -12167,12 +12180,9 @@ SHS__PRIVATE shs_status shs__split_open(void *user, const shs_context *ctx, cons
     memset(parts, 0, (size_t)split->count * sizeof *parts);
     s->split = split, s->ctx = ctx, s->alone = shs__split_alone(ctx, split->count), s->layout = l, s->job = *job;
     s->parts = parts;
-    for (i = 0; i < split->count; i++) all += split->shares[i];
     for (i = 0; i < split->count && status == SHS_OK; i++, first = end) {
         parts[i].engine = split->parts[i] ? *split->parts[i] : shs__dl_part_engine();
-        until += split->shares[i];
-        end = until < all ? (size_t)((shs_wide)job->m * (until / all)) : job->m;
-        end = shs__zmin(shs__zmax(end, first), job->m);
+        end = shs__split_end(split, i, job->m);
         status = shs__split_open_part(s, parts + i, first, end);
     }
     if (status == SHS_OK) *session = s;
@@ -12243,22 +12253,19 @@ SHS__PRIVATE shs_status shs__split_dictionary(void *session, const shs_real *D, 
     return shs__split_run(s, SHS__SPLIT_DICTIONARY);
 }
 
-/* Signals a second of each part decide the shares of later sessions; a part that had none keeps its share. */
-SHS__PRIVATE void shs__split_measured(shs__split_session *s) {
-    shs_split *split = s->split;
-    shs_wide rate[SHS_SPLIT_MOST];
+/* What each part does in a second decides later shares, if all had something to do. */
+SHS__PRIVATE void shs__split_measured(shs_split *split, const shs_wide *amounts, const shs_wide *seconds) {
     int i;
     if (!split->clock_fn) return;
     split->clock_fn = NULL;
-    for (i = 0; i < split->count; i++) {
-        if (!s->parts[i].session || !(s->parts[i].seconds > 0)) return;
-        rate[i] = (shs_wide)s->parts[i].m / s->parts[i].seconds;
-    }
-    for (i = 0; i < split->count; i++) split->shares[i] = rate[i];
+    for (i = 0; i < split->count; i++)
+        if (!(amounts[i] > 0) || !(seconds[i] > 0)) return;
+    for (i = 0; i < split->count; i++) split->shares[i] = amounts[i] / seconds[i];
 }
 
 SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
     shs__split_session *s = (shs__split_session *)session;
+    shs_wide amounts[SHS_SPLIT_MOST], seconds[SHS_SPLIT_MOST];
     shs_status status;
     int i, j;
     s->errors2 = errors2;
@@ -12268,6 +12275,7 @@ SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t
     if (usage) memset(usage, 0, (size_t)s->job.n * sizeof *usage);
     for (i = 0; i < s->split->count; i++) {
         const shs__split_part *part = s->parts + i;
+        amounts[i] = (shs_wide)part->m, seconds[i] = part->seconds;
         if (!part->session) continue;
         report->nonzeros += part->report.nonzeros;
         report->not_reached += part->report.not_reached;
@@ -12275,7 +12283,7 @@ SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t
         for (j = 0; usage && j < s->job.n; j++) usage[j] += part->usage[j];
     }
     report->rmse = s->job.m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->job.p * (shs_wide)s->job.m)) : 0;
-    shs__split_measured(s);
+    shs__split_measured(s->split, amounts, seconds);
     return SHS_OK;
 }
 
@@ -12318,12 +12326,11 @@ SHS__PRIVATE shs_status shs__split_fetch(void *session, shs_codes *codes) {
     return shs__split_run(s, SHS__SPLIT_FETCH);
 }
 
-/* The first part's cubes and products: its sessions, as it opens them, go to its own stages. */
-SHS__PRIVATE shs_status shs__split_pixels(void *user, const shs_context *ctx, const shs_cube *cube, void **session) {
-    const shs_engine *first = ((shs_split *)user)->parts[0];
-    return first->pixels_open(first->user, ctx, cube, session);
-}
+#ifdef SHS__CUBES
+SHS__PRIVATE void shs__split_cube_entries(shs_engine *e); /* in section 9, which has the stages of cubes */
+#endif
 
+/* Products are the first part's. */
 SHS__PRIVATE shs_status shs__split_product(void *user, const shs_context *ctx, const shs_product_job *job) {
     const shs_engine *first = ((shs_split *)user)->parts[0];
     return first->product(first->user, ctx, job);
@@ -12348,7 +12355,9 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     if (engines[0]) *e = *engines[0];
     else e->fallback = 1;
     e->user = split;
-    if (e->pixels_open) e->pixels_open = shs__split_pixels;
+#ifdef SHS__CUBES
+    shs__split_cube_entries(e);
+#endif
     if (e->product) e->product = shs__split_product;
     for (i = 0; i < count; i++) {
         split->parts[i] = engines[i], split->shares[i] = shares ? shares[i] : 1;
@@ -15202,6 +15211,442 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
     shs__px_map_job_layout(&l, &job, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
+
+#if defined(SHS__SPARSE) && (!defined(SPARSEHS_NO_SPLIT) || defined(SPARSEHS_STATIC))
+/* ---- a cube among the parts of an engine ------------------------------------------------------------- >>px_split */
+
+/* The lines that are in memory, all of a cube's or a block of a stream's, are divided among the parts of shs_engine_split. Each
+   part's are a cube of their own, whose stages are those above: on its engine, or here. */
+typedef struct shs__split_lines {
+    struct shs__split_cube *whole;
+    shs_engine engine;
+    shs_context ctx;
+    shs_cube cube; /* lines = 0: it has none */
+    int first;     /* of its lines, in the whole cube */
+    shs__pixels px;
+    shs__moments_job moments;
+    shs__map_job map;
+    shs_sink sink;
+    shs__whitened white;
+    int whitened;
+    shs__layout layout, white_layout; /* memory of the stage at work, and of white */
+    shs_wide seconds;
+    shs_status status;
+} shs__split_lines;
+
+typedef enum shs__cube_stage {
+    SHS__CUBE_MOMENTS,
+    SHS__CUBE_NOISE,
+    SHS__CUBE_RANGE,
+    SHS__CUBE_MAP,
+    SHS__CUBE_WHITEN,
+    SHS__CUBE_SWEEP,
+    SHS__CUBE_RATE
+} shs__cube_stage;
+
+typedef struct shs__split_cube {
+    shs_split *split;
+    const shs_context *ctx; /* the caller's */
+    const shs_cube *cube;
+    shs__view view;
+    int first; /* of the lines in memory */
+    shs__split_lines *parts;
+    unsigned char *block, *marks; /* of a stream */
+    shs__layout layout, white_layout;
+    /* The stage at work: what it is asked, and where its sums go. */
+    shs__cube_stage stage;
+    shs_precision precise;
+    int known, squares, fourth, c;
+    const shs_real *shift;
+    const shs_pixel_map *map;
+    const shs_sink *sink;
+    unsigned char *outputs; /* of the lines in memory, for a sink that is a stream */
+    shs_wide *low, *high, *wide_shift, *sums;
+    size_t count; /* of sums */
+    shs_pixel_map whitening; /* a copy: a stream is whitened anew in every pass */
+    shs_contrast contrast;
+    const shs_wide *W;
+} shs__split_cube;
+
+SHS__PRIVATE void shs__split_cube_layout(shs__layout *l, shs__split_cube **s, shs__split_cube *made, int count) {
+    const shs__view *v = &made->view;
+    size_t pixels = made->cube->pixels ? 0 : shs__layout_product((size_t)v->samples, (size_t)v->block_lines, 1);
+    *s = SHS__CARVE(l, shs__split_cube, 1);
+    made->parts = SHS__CARVE(l, shs__split_lines, (size_t)count);
+    made->wide_shift = SHS__CARVE(l, shs_wide, (size_t)v->used);
+    made->block = SHS__CARVE(l, unsigned char, shs__layout_product(pixels, (size_t)v->bands, v->size));
+    made->marks = made->cube->mask_fn ? SHS__CARVE(l, unsigned char, pixels) : NULL;
+}
+
+SHS__PRIVATE void shs__split_drop_white(const shs_context *ctx, shs__split_lines *part) {
+    shs__layout_release(ctx, &part->white_layout);
+    memset(&part->white_layout, 0, sizeof part->white_layout);
+    part->whitened = 0;
+}
+
+SHS__PRIVATE void shs__split_close_lines(shs__split_cube *s) {
+    int i;
+    for (i = 0; i < s->split->count; i++) {
+        shs__px_close(&s->parts[i].px);
+        shs__split_drop_white(s->ctx, s->parts + i);
+    }
+}
+
+SHS__PRIVATE void shs__split_cube_close(void *session) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    const shs_context *ctx = s->ctx;
+    shs__layout layout = s->layout, white_layout = s->white_layout;
+    shs__split_close_lines(s);
+    shs__layout_release(ctx, &white_layout);
+    shs__layout_release(ctx, &layout);
+}
+
+/* Divides the lines in memory, from s->first on. */
+SHS__PRIVATE shs_status shs__split_cube_divide(shs__split_cube *s, const unsigned char *base, const unsigned char *mask) {
+    const shs__view *v = &s->view;
+    shs_status status = SHS_OK;
+    int i, at = 0, end;
+    for (i = 0; i < s->split->count && status == SHS_OK; i++, at = end) {
+        shs__split_lines *part = s->parts + i;
+        shs_cube *c = &part->cube;
+        end = (int)shs__split_end(s->split, i, (size_t)v->count_lines);
+        *c = *s->cube;
+        c->pixels = base + (ptrdiff_t)at * v->ls * (ptrdiff_t)v->size;
+        c->sample_stride = v->ss, c->line_stride = v->ls, c->band_stride = v->bs;
+        c->mask = mask ? mask + (size_t)at * (size_t)v->samples : NULL;
+        c->read_fn = NULL, c->mask_fn = NULL, c->lines = end - at;
+        part->first = v->first_line + at;
+        if (c->lines > 0) status = shs__px_open(&part->ctx, c, &part->px);
+    }
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_cube_open(void *user, const shs_context *ctx, const shs_cube *cube, void **session) {
+    shs_split *split = (shs_split *)user;
+    shs__split_cube *s = NULL, made;
+    shs__layout l = SHS_ZERO;
+    shs_status status;
+    int i;
+    memset(&made, 0, sizeof made);
+    made.split = split, made.ctx = ctx, made.cube = cube;
+    status = shs__px_view_open(cube, &made.view);
+    while (shs__layout_next(ctx, &l, &status)) shs__split_cube_layout(&l, &s, &made, split->count);
+    if (status != SHS_OK) return status;
+    *s = made;
+    s->layout = l;
+    memset(s->parts, 0, (size_t)split->count * sizeof *s->parts);
+    for (i = 0; i < split->count; i++) {
+        shs__split_lines *part = s->parts + i;
+        part->whole = s, part->ctx = shs__split_alone(ctx, split->count);
+        if (!split->parts[i]) continue;
+        part->engine = *split->parts[i], part->engine.fallback = 0; /* what it cannot do the split cannot */
+        part->ctx.engine = &part->engine;
+    }
+    if (cube->pixels) status = shs__split_cube_divide(s, s->view.base, cube->mask);
+    if (status == SHS_OK) *session = s;
+    else shs__split_cube_close(s);
+    return status;
+}
+
+/* A part's block of outputs by band goes to its lines of each band of the sink. */
+SHS__PRIVATE int shs__split_put_bands(void *user, int first_line, int lines, const void *block) {
+    const shs__split_lines *part = (const shs__split_lines *)user;
+    const shs__split_cube *s = part->whole;
+    size_t line = (size_t)s->view.samples * shs_type_size(s->sink->type), rows = line * (size_t)lines, b;
+    unsigned char *to = (unsigned char *)s->sink->pixels + (size_t)(part->first + first_line) * line;
+    for (b = 0; b < (size_t)part->map.writer.bands; b++)
+        memcpy(to + b * (size_t)s->view.lines * line, (const unsigned char *)block + b * rows, rows);
+    return 0;
+}
+
+/* Where the part's outputs go: to their place, or beside those of the others until all are there. */
+SHS__PRIVATE void shs__split_part_sink(shs__split_lines *part) {
+    const shs__split_cube *s = part->whole;
+    shs_sink *sink = &part->sink;
+    int bands = s->squares ? 1 : s->map->outputs;
+    size_t line = (size_t)s->view.samples * (size_t)bands * shs_type_size(s->sink->type);
+    *sink = *s->sink;
+    if (s->outputs) sink->pixels = s->outputs + (size_t)(part->first - s->view.first_line) * line;
+    else if (sink->interleave == SHS_INTERLEAVE_BSQ && bands > 1 && part->cube.lines < s->view.lines)
+        sink->pixels = NULL, sink->write_fn = shs__split_put_bands, sink->write_user = part;
+    else sink->pixels = (unsigned char *)sink->pixels + (size_t)part->first * line;
+}
+
+SHS__PRIVATE shs_status shs__split_prepare_moments(const shs__split_cube *s, shs__split_lines *part, shs__pairs pairs) {
+    shs__moments_job *job = &part->moments;
+    shs_status status = SHS_OK;
+    int b;
+    shs__px_moments_job_init(job, &part->px.view, shs__is_wide(s->precise), pairs);
+    while (shs__layout_next(s->ctx, &part->layout, &status))
+        shs__px_moments_job_layout(&part->layout, job, shs__ctx_workers(&part->ctx));
+    job->known = s->known;
+    for (b = 0; b < s->view.used && status == SHS_OK; b++) job->shift[b] = s->known ? s->shift[b] : 0;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_prepare_map(const shs__split_cube *s, shs__split_lines *part) {
+    shs__map_job *job = &part->map;
+    shs_status status = SHS_OK;
+    shs__split_part_sink(part);
+    shs__px_map_job_init(job, &part->px.view, s->map, shs__is_wide(s->precise), s->squares, &part->sink);
+    while (shs__layout_next(s->ctx, &part->layout, &status))
+        shs__px_map_job_layout(&part->layout, job, shs__ctx_workers(&part->ctx));
+    if (status != SHS_OK) return status;
+    shs__px_map_set(&job->map, s->map->matrix, 1, s->map->outputs, s->map->centre, s->map->offset);
+    job->reader.shift = job->map.shift;
+    if (s->stage == SHS__CUBE_RANGE || !s->sink->rescale) return SHS_OK;
+    memcpy(job->writer.low, s->low, (size_t)job->writer.bands * sizeof *s->low);
+    memcpy(job->writer.high, s->high, (size_t)job->writer.bands * sizeof *s->high);
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__split_prepare_white(const shs__split_cube *s, shs__split_lines *part) {
+    int m = s->whitening.outputs;
+    shs_status status = shs__px_whitener_open(&part->px);
+    if (status != SHS_OK) return status;
+    shs__px_whitened_init(&part->white, &part->px.view, m, s->stage == SHS__CUBE_WHITEN && s->fourth,
+                          s->cube->pixels ? shs__px_kept_panels(&part->px, m) : 0);
+    while (shs__layout_next(s->ctx, &part->white_layout, &status))
+        shs__px_whitened_layout(&part->white_layout, &part->white, shs__ctx_workers(&part->ctx));
+    return status;
+}
+
+/* Memory for the stage comes from the caller's thread. */
+SHS__PRIVATE shs_status shs__split_prepare(const shs__split_cube *s, shs__split_lines *part) {
+    memset(&part->layout, 0, sizeof part->layout);
+    if (s->stage == SHS__CUBE_MOMENTS) return shs__split_prepare_moments(s, part, SHS__NO_PAIRS);
+    if (s->stage == SHS__CUBE_NOISE) return shs__split_prepare_moments(s, part, SHS__PAIRS_RIGHT);
+    if (s->stage == SHS__CUBE_RANGE || s->stage == SHS__CUBE_MAP) return shs__split_prepare_map(s, part);
+    return part->whitened ? SHS_OK : shs__split_prepare_white(s, part);
+}
+
+SHS__PRIVATE shs_status shs__split_white_part(const shs__split_cube *s, shs__split_lines *part) {
+    shs_status status = SHS_OK;
+    if (!part->whitened) status = shs__px_whiten(&part->px, &s->whitening, &part->white);
+    if (status != SHS_OK) return status;
+    part->whitened = 1;
+    if (s->stage == SHS__CUBE_SWEEP) return shs__px_sweep(&part->px, &part->white, s->contrast, s->c, s->W);
+    return s->stage == SHS__CUBE_RATE ? shs__px_rate(&part->px, &part->white, s->W) : SHS_OK;
+}
+
+SHS__PRIVATE void shs__split_lines_chunk(void *arg, size_t chunk, int worker) {
+    const shs__split_cube *s = (const shs__split_cube *)arg;
+    shs__split_lines *part = s->parts + chunk;
+    shs_wide (*seconds)(void) = s->split->clock_fn;
+    shs_wide begin = seconds ? seconds() : 0;
+    (void)worker;
+    if (part->cube.lines == 0) return;
+    switch (s->stage) {
+    case SHS__CUBE_MOMENTS:
+    case SHS__CUBE_NOISE: part->status = shs__px_moments(&part->px, &part->moments, s->precise); break;
+    case SHS__CUBE_RANGE: part->status = shs__px_range(&part->px, &part->map, s->map, s->precise); break;
+    case SHS__CUBE_MAP: part->status = shs__px_map(&part->px, &part->map, s->map, s->precise); break;
+    case SHS__CUBE_WHITEN:
+    case SHS__CUBE_SWEEP:
+    case SHS__CUBE_RATE: part->status = shs__split_white_part(s, part); break;
+    }
+    part->seconds = seconds ? seconds() - begin : 0;
+}
+
+/* What the part has done is added to what is there. */
+SHS__PRIVATE shs_status shs__split_gather_lines(shs__split_cube *s, shs__split_lines *part) {
+    shs_moments all = SHS_ZERO, own = SHS_ZERO;
+    const shs__writer *w = &part->map.writer;
+    shs__moments_job *job = &part->moments;
+    size_t i;
+    int n = s->view.used;
+    switch (s->stage) {
+    case SHS__CUBE_MOMENTS:
+    case SHS__CUBE_NOISE:
+        for (i = 0; i < (size_t)n; i++) job->wide_shift[i] = (shs_wide)job->shift[i];
+        all.bands = n, all.count = s->sums[0], all.shift = s->wide_shift, all.sum = s->sums + 1, all.products = all.sum + n;
+        own.bands = n, own.count = job->consumer.sums[0], own.shift = job->wide_shift;
+        own.sum = job->consumer.sums + 1, own.products = own.sum + n;
+        for (i = 0; i < (size_t)n && job->reader.pairs && !part->px.engine; i++)
+            own.sum[i] = -own.sum[i]; /* here noise is pixels less their right neighbours */
+        (void)shs_moments_merge(&all, &own);
+        s->sums[0] = all.count;
+        break;
+    case SHS__CUBE_RANGE:
+        for (i = 0; i < (size_t)w->bands; i++) {
+            if (w->low[i] < s->low[i]) s->low[i] = w->low[i];
+            if (w->high[i] > s->high[i]) s->high[i] = w->high[i];
+        }
+        break;
+    case SHS__CUBE_MAP:
+        if (s->outputs && s->sink->write_fn(s->sink->write_user, part->first, part->cube.lines, part->sink.pixels))
+            return SHS_WRITE_FAILED;
+        break;
+    case SHS__CUBE_WHITEN:
+    case SHS__CUBE_SWEEP:
+    case SHS__CUBE_RATE:
+        for (i = 0; i < s->count; i++) s->sums[i] += part->white.sums[i];
+        break;
+    }
+    return SHS_OK;
+}
+
+/* Lines a second of each part decide the shares of what is divided later, as in coding. */
+SHS__PRIVATE void shs__split_lines_measured(const shs__split_cube *s) {
+    shs_wide amounts[SHS_SPLIT_MOST], seconds[SHS_SPLIT_MOST];
+    int i;
+    for (i = 0; i < s->split->count; i++)
+        amounts[i] = (shs_wide)s->parts[i].cube.lines, seconds[i] = s->parts[i].seconds;
+    shs__split_measured(s->split, amounts, seconds);
+}
+
+/* The stage, on the lines in memory; the status is that of the first part that is not well, in their order. */
+SHS__PRIVATE shs_status shs__split_lines_run(shs__split_cube *s) {
+    int i, count = s->split->count;
+    shs_status status = SHS_OK;
+    for (i = 0; i < count; i++) {
+        shs__split_lines *part = s->parts + i;
+        part->status = SHS_OK;
+        if (status == SHS_OK && part->cube.lines > 0) status = shs__split_prepare(s, part);
+    }
+    if (status == SHS_OK) shs__ctx_parallel(s->ctx, (shs_wide)SHS__WORTH_SHARING, (size_t)count, shs__split_lines_chunk, s);
+    for (i = 0; i < count && status == SHS_OK; i++) status = s->parts[i].status;
+    for (i = 0; i < count && status == SHS_OK; i++)
+        if (s->parts[i].cube.lines > 0) status = shs__split_gather_lines(s, s->parts + i);
+    if (status == SHS_OK && s->stage == SHS__CUBE_MOMENTS) shs__split_lines_measured(s);
+    for (i = 0; i < count; i++) shs__layout_release(s->ctx, &s->parts[i].layout);
+    return status;
+}
+
+/* A pass: a cube in memory at once, or a stream block by block. */
+SHS__PRIVATE shs_status shs__split_cube_pass(shs__split_cube *s, shs__cube_stage stage, const char *phase) {
+    shs__view *v = &s->view;
+    size_t all = (size_t)v->lines * (size_t)v->samples;
+    int at, lines = v->block_lines;
+    shs_status status = SHS_OK;
+    s->stage = stage;
+    for (at = 0; at < v->lines && status == SHS_OK; at += lines) {
+        if (!s->cube->pixels) {
+            lines = shs__imin(lines, v->lines - at);
+            shs__px_view_block(v, at, lines);
+            status = shs__px_fetch(s->cube, at, lines, s->block, s->marks);
+            if (status == SHS_OK) status = shs__split_cube_divide(s, s->block, s->marks ? s->marks : v->mask);
+        }
+        if (status == SHS_OK) status = shs__split_lines_run(s);
+        if (!s->cube->pixels) shs__split_close_lines(s);
+        if (status == SHS_OK && phase)
+            status = shs__ctx_progress(s->ctx, phase, (size_t)(at + lines) * (size_t)v->samples, all, -1);
+    }
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_sum(shs__split_cube *s, shs__cube_stage stage, const char *phase, size_t count,
+                                       shs_wide *sums) {
+    memset(sums, 0, count * sizeof *sums);
+    s->count = count, s->sums = sums;
+    return shs__split_cube_pass(s, stage, phase);
+}
+
+SHS__PRIVATE shs_status shs__split_cube_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    size_t n = (size_t)s->view.used, i;
+    shs_status status;
+    s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+    s->known = known, s->shift = shift;
+    for (i = 0; i < n; i++) s->wide_shift[i] = known ? (shs_wide)shift[i] : 0;
+    status = shs__split_sum(s, SHS__CUBE_MOMENTS, "moments", 1 + n + n * n, sums);
+    for (i = 0; i < n && status == SHS_OK; i++) shift[i] = (shs_real)s->wide_shift[i];
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__split_cube_noise(void *session, shs_wide *sums) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    size_t n = (size_t)s->view.used;
+    s->precise = SHS_PRECISION_ALWAYS, s->known = 0;
+    memset(s->wide_shift, 0, n * sizeof *s->wide_shift);
+    return shs__split_sum(s, SHS__CUBE_NOISE, "noise", 1 + n + n * n, sums);
+}
+
+SHS__PRIVATE shs_status shs__split_cube_range(void *session, const shs_pixel_map *map, int precise, int squares, shs_wide *low,
+                                              shs_wide *high) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    int k, bands = squares ? 1 : map->outputs;
+    shs_sink sink = SHS_ZERO;
+    sink.rescale = 1, sink.pixels = s, sink.interleave = SHS_INTERLEAVE_BIP; /* nothing is written there */
+    for (k = 0; k < bands; k++) low[k] = SHS__WIDE_MAX, high[k] = -SHS__WIDE_MAX;
+    s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+    s->map = map, s->squares = squares, s->sink = &sink, s->low = low, s->high = high;
+    return shs__split_cube_pass(s, SHS__CUBE_RANGE, "range");
+}
+
+SHS__PRIVATE shs_status shs__split_cube_map(void *session, const shs_pixel_map *map, int precise, int squares,
+                                            const shs_sink *sink, const shs_wide *low, const shs_wide *high, shs_wide missing) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    size_t bands = (size_t)(squares ? 1 : map->outputs), n = sink->rescale ? bands : 0, line;
+    int lines = sink->pixels ? 0 : s->view.block_lines;
+    shs__layout l = SHS_ZERO;
+    shs_status status = SHS_OK;
+    (void)missing; /* each part finds it by the cube and the sink */
+    line = shs__layout_product((size_t)s->view.samples, bands, shs_type_size(sink->type));
+    while (shs__layout_next(s->ctx, &l, &status)) {
+        s->low = SHS__CARVE(&l, shs_wide, n), s->high = SHS__CARVE(&l, shs_wide, n);
+        s->outputs = SHS__CARVE(&l, unsigned char, shs__layout_product(line, (size_t)lines, 1));
+    }
+    if (sink->pixels) s->outputs = NULL;
+    if (status == SHS_OK) {
+        memcpy(s->low, low, n * sizeof *low);
+        memcpy(s->high, high, n * sizeof *high);
+        s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+        s->map = map, s->squares = squares, s->sink = sink;
+        status = shs__split_cube_pass(s, SHS__CUBE_MAP, "transform");
+    }
+    shs__layout_release(s->ctx, &l);
+    s->outputs = NULL;
+    return status;
+}
+
+/* A stream is whitened by the passes that follow, and by this one only if it sums. */
+SHS__PRIVATE shs_status shs__split_cube_whiten(void *session, const shs_pixel_map *whitening, int fourth, shs_wide *sums) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    size_t n = (size_t)whitening->bands, m = (size_t)whitening->outputs, pairs = fourth ? m * (m + 1) / 2 : 0;
+    shs_wide *matrix = NULL, *centre = NULL, *offset = NULL;
+    shs_status status = SHS_OK;
+    int i;
+    for (i = 0; i < s->split->count; i++) shs__split_drop_white(s->ctx, s->parts + i);
+    shs__layout_release(s->ctx, &s->white_layout);
+    memset(&s->white_layout, 0, sizeof s->white_layout);
+    while (shs__layout_next(s->ctx, &s->white_layout, &status)) {
+        matrix = SHS__CARVE(&s->white_layout, shs_wide, shs__layout_product(m, n, 1));
+        centre = SHS__CARVE(&s->white_layout, shs_wide, n);
+        offset = SHS__CARVE(&s->white_layout, shs_wide, m);
+    }
+    if (status != SHS_OK) return status;
+    memcpy(matrix, whitening->matrix, m * n * sizeof *matrix);
+    if (whitening->centre) memcpy(centre, whitening->centre, n * sizeof *centre);
+    if (whitening->offset) memcpy(offset, whitening->offset, m * sizeof *offset);
+    s->whitening = shs__px_map_of((int)n, (int)m, matrix, whitening->centre ? centre : NULL, whitening->offset ? offset : NULL);
+    s->fourth = fourth;
+    if (s->cube->pixels || fourth) return shs__split_sum(s, SHS__CUBE_WHITEN, "whitening", 1 + pairs * pairs, sums);
+    sums[0] = 1; /* as on the CPU: there are pixels */
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__split_cube_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    size_t count = 1 + (size_t)c + (size_t)c * (size_t)s->whitening.outputs;
+    s->contrast = contrast, s->c = c, s->W = W;
+    return shs__split_sum(s, SHS__CUBE_SWEEP, s->cube->pixels ? NULL : "whitening", count, sums);
+}
+
+SHS__PRIVATE shs_status shs__split_cube_rate(void *session, const shs_wide *W, shs_wide *sums) {
+    shs__split_cube *s = (shs__split_cube *)session;
+    s->W = W;
+    return shs__split_sum(s, SHS__CUBE_RATE, s->cube->pixels ? NULL : "whitening", 1 + 2 * (size_t)s->whitening.outputs, sums);
+}
+
+SHS__PRIVATE void shs__split_cube_entries(shs_engine *e) {
+    e->pixels_open = shs__split_cube_open, e->pixels_close = shs__split_cube_close;
+    e->pixels_moments = shs__split_cube_moments, e->pixels_noise = shs__split_cube_noise;
+    e->pixels_range = shs__split_cube_range, e->pixels_map = shs__split_cube_map;
+    e->pixels_whiten = shs__split_cube_whiten, e->pixels_sweep = shs__split_cube_sweep;
+    e->pixels_rate = shs__split_cube_rate;
+}
+#endif /* SPARSEHS_NO_SPLIT */
 
 /* ================================================================================================================== */
 /* 10  PRINCIPAL COMPONENTS                                                                                     >>pca */

@@ -399,8 +399,7 @@ static inline int fit_devices(void) {
     return fit;
 }
 
-/* The devices of a list like 0,1 or 0,cpu, or all: they share the signals of coding and learning evenly; cubes go to the
-   first. */
+/* The devices of a list like 0,1 or 0,cpu, or all: they share signals, and lines of cubes, evenly. */
 static inline void use_devices(shs_context *ctx, const char *chosen) {
     const shs_engine *engines[SHS_SPLIT_MOST];
     char reason[200] = "", item[200];
