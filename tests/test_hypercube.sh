@@ -1293,6 +1293,17 @@ if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --dev
         check "$m: one call: says so" grep -q 'fit and transform' out.txt
         check "$m: one call: the same bytes as of two" cmp two.img same.img
     done
+    # Several share the lines: one device twice, one and a processor, all there are.
+    for d in 0,0 0,cpu all; do
+        check "several devices, $d: runs" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device $d
+        check "several devices, $d: the same components" bytes_within cpu.img same.img 1
+    done
+    for m in "mnf --components 3" "ica --components 3" rx "detect --target 3,3"; do
+        check "several devices, streamed: ${m%% *}" run ${m%% *} scene_bil.hdr same.hdr ${m#${m%% *}} --bands 1-40 --block 50 --device 0,0
+    done
+    fails "a device that is not there among several" 1 "there is no device 99" pca scene_bil.hdr bad.hdr --components 3 --device 0,99
+    fails "a negative number of a device" 1 "there is no device -1" pca scene_bil.hdr bad.hdr --components 3 --device -1,0
+    fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device 0,
     # G-FastICA's own iteration: components by a threshold, one after another, y^3 over the pixels, all steps as they come.
     own="scene.hdr same.hdr --bbl --threshold $middle --route sweep --plain-steps --iterations 9 --tolerance -1 --restarts 0"
     check "the paper's ica" run ica $own --report own_cpu.csv
