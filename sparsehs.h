@@ -693,8 +693,8 @@ typedef enum shs_gram_mode {
 } shs_gram_mode;
 
 /* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
-   the atoms chosen. OLS seeks atoms of small d: where many of a dictionary's nearly depend on a few, its residual errs by
-   eps |y|^2 / min d^2, in float up to all of |y|^2, as atoms are chosen down to d^2 = 1e-5 G_jj (1e-12 in double).
+   the atoms chosen. OLS seeks atoms of small d, and with a Gram matrix d^2 errs by about eps / min d^2 of what the atoms chosen
+   take of it: it passes over atoms whose d^2 may be rounding, which the direct form may still tell from it.
    X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram matrix 2 n p).
    Each has a score under KERNELS, and a block in omp.cl. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
@@ -2870,7 +2870,7 @@ typedef struct shs__pursuit_kernels {
     int (*advance)(int n, int k, const shs_real *g, const shs_real *c, shs_real *B, size_t rows, shs_real inverse_d,
                    shs_real t, shs_real *alpha);
     int (*choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha, const shs_real *diagonal,
-                  const shs_real *B, size_t rows, int k, shs_real *distance);
+                  const shs_real *B, size_t rows, int k, shs_real inflation, shs_real *distance);
 } shs__pursuit_kernels;
 
 /* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block: the pass
@@ -4582,10 +4582,11 @@ SHS__INLINE shs__vec SHS__IN(score)(shs_selection selection, shs__vec alpha, shs
     return alpha;
 }
 
-/* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing).
-   distance and diagonal have room for whole vectors, with zeros in it. */
+/* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing), times
+   `inflation`. distance and diagonal have room for whole vectors, with zeros in it. */
 SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
-                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real *distance) {
+                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
+                                 shs_real *distance) {
     shs_real best = 0;
     int i, index = 0;
 #ifdef SHS__VECTOR_BYTES
@@ -4597,7 +4598,7 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
         if (n - i >= SHS__LANES) a = SHS__LOAD(alpha + i), b = SHS__LOAD(row);
         else memcpy(&a, alpha + i, (size_t)(n - i) * sizeof *alpha), memcpy(&b, row, (size_t)(n - i) * sizeof *row);
         if (!B) b = SHS__ALL(0);
-        d2 = SHS__FNMA(b, b, SHS__LOAD(distance + i));
+        d2 = SHS__FNMA(SHS__MUL(b, SHS__ALL(inflation)), b, SHS__LOAD(distance + i));
         SHS__STORE(distance + i, d2);
         score = SHS__IN(score)(selection, SHS__MUL(a, SHS__ALL(scale)), SHS__LOAD(diagonal + i), d2);
 #ifdef SHS__VECTOR_BYTES
@@ -7796,6 +7797,7 @@ typedef struct shs__omp_signal {
     shs_real *Q;           /* direct form: p x limit, the q_k */
     shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
     int measured;
+    shs_real inflation;    /* how much larger than they are the squares of the newest b_k may be, at 1 */
     shs__nn_equations equations; /* for nonnegative coefficients */
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
     shs_real *root;        /* p: the square roots of the weights; NULL: there are none. Then y has zeros where that has, */
@@ -7825,7 +7827,7 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->smallest = 1;
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
-    w->measured = 0;
+    w->measured = 0, w->inflation = 1;
     if (w->distance)
         memcpy(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
                (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
@@ -7841,7 +7843,8 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     if (!w->distance) return;
     w->next =
         kernels->choose(over->selection, over->padded, w->floor > SHS__REAL_MIN ? 1 / w->floor : 1, w->alpha, over->diagonal,
-                        w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1), w->distance);
+                        w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1), w->inflation,
+                        w->distance);
     w->measured = w->chosen;
 }
 
@@ -7866,7 +7869,9 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     return 1;
 }
 
-/* Appends the chosen atom j: c_i = b_i[j]. */
+/* Appends the chosen atom j: c_i = b_i[j]. As b_j is divided by d, an error of d^2 is one of b_j too: of the rounding of G_jj,
+   eps / d^2 of its square, and of what the b before it were wrong by, which the distance of j has lost. All distances lose that
+   much more: they are what an atom has at least, and OLS passes over one where that may be nothing. */
 SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int j = w->next, i;
@@ -7876,6 +7881,12 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     for (i = 0; i < w->chosen; i++, b += next) {
         c[i] = *b;
         d2 -= c[i] * c[i];
+    }
+    if (w->distance) {
+        shs_real wrong;
+        if (!(w->distance[j] > SHS__OMP_GUARD * gjj)) return 0; /* no atom is left that is sure not to depend */
+        wrong = 2 * (8 * SHS__EPS * gjj + (d2 - w->distance[j])) / d2;
+        w->inflation = wrong > SHS__OMP_GUARD ? 1 + wrong : 1;
     }
     return shs__omp_take(w, j, w->alpha[j], d2, gjj);
 }
@@ -7921,7 +7932,7 @@ SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     const int renewed = w->chosen == 0 || w->stable, append = shs__omp_distances(over->selection) && w->measured < w->chosen;
     const shs_real most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
     w->next = kernels->choose(SHS_SELECT_OLS, over->n, most > SHS__REAL_MIN ? 1 / most : 1, w->alpha, w->diagonal,
-                              append ? w->B : NULL, 1, 0, w->distance);
+                              append ? w->B : NULL, 1, 0, 1, w->distance);
     w->measured = w->chosen;
     if (renewed && w->diagonal[w->next] > 0)
         w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(w->diagonal[w->next]);

@@ -105,6 +105,17 @@
 #define SCORE(alpha, gjj, d2) fabs(alpha)
 #endif
 
+/* How much larger than they are the squares of b_k may be, at 1, where its atom had d^2 and at least `left` of it: see
+   shs__omp_append_gram. */
+real inflation_of(real gjj, real d2, real left) {
+    const real wrong = 2 * (8 * (real)SHS__EPS * gjj + (d2 - left)) / d2;
+    return wrong > GUARD ? 1 + wrong : 1;
+}
+
+/* Whether an atom adds no more than rounding. */
+#define IS_ROUNDING(value, guard, gjj, d2, left) \
+    (!(fabs(value) > (guard)) || !((d2) > GUARD * (gjj)) || (DISTANCES && !((left) > GUARD * (gjj))))
+
 /* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
 #define ABOVE 0
@@ -248,12 +259,12 @@ real from_lane(real value, int lane, __local real *room) {
 #define ROOM_REAL real
 #endif
 
-/* The atom of the largest score, the first of equals, and its alpha; NONE where there are only NaNs. An item looks for the winning
-   score once it is known, and the smallest atom among the finders wins. Where the score is |alpha| only the sign must travel, in the
-   last bit. */
+/* The atom of the largest score, the first of equals, its alpha and its distance; NONE where there are only NaNs. An item looks
+   for the winning score once it is known, and the smallest atom among the finders wins. Where the score is |alpha| only the sign
+   must travel, in the last bit. */
 uint choose(const real *alpha, const real *diagonal, const real *distance, int lane, __local ROOM_REAL *room, __local uint *places,
-            real *value) {
-    real best = SCORE(alpha[0], diagonal[0], distance[0]), own = 0;
+            real *value, real *left) {
+    real best = SCORE(alpha[0], diagonal[0], distance[0]), own = 0, nearest = 0;
     uint found = NONE;
     int v;
 #pragma unroll
@@ -264,10 +275,12 @@ uint choose(const real *alpha, const real *diagonal, const real *distance, int l
         if (SCORE(alpha[v], diagonal[v], distance[v]) == best) {
             found = (uint)ATOM(v, lane) * 2 + (alpha[v] < 0 ? 1 : 0);
             own = alpha[v];
+            if (DISTANCES) nearest = distance[v];
         }
     found = smallest_of(found, places);
     *value = found & 1 ? -best : best;
     if (DISTANCES) *value = FROM_LANE(own, found / 2 / W % WARP, room);
+    if (DISTANCES) *left = FROM_LANE(nearest, found / 2 / W % WARP, room);
     return found == NONE ? NONE : found / 2;
 }
 
@@ -287,7 +300,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1);
     const size_t own = get_global_id(1), i = first + own;
     __local real *B = rows[y], *L = triangles[y];
-    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, t = 0, smallest = 1, guard;
+    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, left = 0, t = 0, smallest = 1, guard;
 #if KEEP
     real b[KEPT][VALUES];
 #endif
@@ -310,14 +323,14 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     most = limit_of(i, limit, limits);
     tolerance2 = tolerance2_of(i, tolerance, tolerances);
     if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;
-    j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);
+    j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value, &left);
     guard = GUARD * fabs(value);
 #if KEEP
 #pragma unroll
 #endif
     for (k = 0; k < S; k++) {
         __global const real *column = G + (size_t)j * N;
-        real g[VALUES], d2, gjj, inverse;
+        real g[VALUES], d2, gjj, inverse, inflation = 1;
         int decided;
         if (k >= most || j == NONE) break;
         gjj = column[j];
@@ -334,10 +347,11 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
 #pragma unroll
 #endif
         for (q = 0; q < k; q++) d2 = fma(-L[k * S + q], L[k * S + q], d2);
-        if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+        if (IS_ROUNDING(value, guard, gjj, d2, left)) {
             if (tolerance2 > 0) flags = DOUBTFUL;
             break;
         }
+        if (DISTANCES) inflation = inflation_of(gjj, d2, left);
         inverse = rsqrt(d2);
         value *= inverse;
         if (lane == k) {
@@ -383,14 +397,14 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         for (v = 0; v < VALUES; v++) {
             g[v] *= inverse;
             alpha[v] = fma(-value, g[v], alpha[v]);
-            if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);
+            if (DISTANCES) distance[v] = fma(-g[v] * inflation, g[v], distance[v]);
 #if KEEP
             b[k][v] = g[v];
 #endif
         }
 #pragma unroll
         for (v = 0; v < VALUES; v += CHUNK) *(__local chunk *)(B + k * EDGE + ATOM(v, lane)) = JOIN(g, v);
-        j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value);
+        j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value, &left);
         SYNC();
     }
     /* Back substitution: item q holds t_q, then x_q. */
@@ -446,17 +460,19 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
         guard = GUARD * fabs(value);
         while (!reached && k < most) {
             __global const real *column = G + (size_t)j * N;
-            real gjj = column[j], d2 = gjj, inverse, along;
+            const real left = DISTANCES ? DISTANCE(j) : 0;
+            real gjj = column[j], d2 = gjj, inverse, along, inflation = 1;
             int repeated = 0, decided;
             for (q = 0; q < k; q++) {
                 L[PLACE(k, q)] = ROW(q, j);
                 d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);
                 repeated |= chosen[q] == j;
             }
-            if (repeated || !(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+            if (repeated || IS_ROUNDING(value, guard, gjj, d2, left)) {
                 if (tolerance2 > 0) flags = DOUBTFUL;
                 break;
             }
+            if (DISTANCES) inflation = inflation_of(gjj, d2, left);
             inverse = rsqrt(d2);
             along = value * inverse;
             L[PLACE(k, k)] = inverse;
@@ -486,16 +502,16 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
                 }
 #pragma unroll
                 for (v = 0; v < STEP; v++) {
-                    real left;
+                    real a;
                     g[v] *= inverse;
                     ROW(k - 1, x + v) = g[v];
-                    left = fma(-along, g[v], OWN(x + v));
-                    OWN(x + v) = left;
-                    if (DISTANCES) DISTANCE(x + v) = fma(-g[v], g[v], DISTANCE(x + v));
-                    if (SCORE(left, DIAGONAL(x + v), DISTANCE(x + v)) > best) {
-                        best = SCORE(left, DIAGONAL(x + v), DISTANCE(x + v));
+                    a = fma(-along, g[v], OWN(x + v));
+                    OWN(x + v) = a;
+                    if (DISTANCES) DISTANCE(x + v) = fma(-g[v] * inflation, g[v], DISTANCE(x + v));
+                    if (SCORE(a, DIAGONAL(x + v), DISTANCE(x + v)) > best) {
+                        best = SCORE(a, DIAGONAL(x + v), DISTANCE(x + v));
                         j = x + v;
-                        value = left;
+                        value = a;
                     }
                 }
             }
@@ -531,7 +547,7 @@ typedef struct pursuit {
     int n, padded, p, stride, lane;
     int chosen, limit, refreshes, stable, reached;
     wide tolerance2, base2, residual2;
-    real smallest, guard;
+    real smallest, guard, inflation;
     __global const real *D, *G, *y;
     __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */
     __global real *diagonal, *distance;       /* G_jj and d^2 */
@@ -679,7 +695,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
         for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);
     }
     for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);
-    for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i], b[i], w->distance[i]);
+    for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i] * w->inflation, b[i], w->distance[i]);
 #else
     for (i = w->lane; i < w->n; i += GROUP) {
         real v = gram(w, i, j);
@@ -687,7 +703,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
         v *= inverse;
         b[i] = v;
         w->alpha[i] = fma(-t, v, w->alpha[i]);
-        if (DISTANCES) w->distance[i] = fma(-v, v, w->distance[i]);
+        if (DISTANCES) w->distance[i] = fma(-v * w->inflation, v, w->distance[i]);
     }
 #endif
     SYNC();
@@ -696,6 +712,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
 /* Takes atom j unless that would only add rounding; row k of L is made on the way. */
 int append(pursuit *w, int j, real *inverse, real *t) {
     __global real *c = w->L + w->chosen * w->stride;
+    const real left = DISTANCES ? w->distance[j] : 0;
     real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;
     int k = w->chosen, i, repeated = 0;
     for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];
@@ -704,7 +721,8 @@ int append(pursuit *w, int j, real *inverse, real *t) {
         d2 = fma(-c[i], c[i], d2);
         repeated |= w->atoms[i] == j;
     }
-    if (repeated || !(fabs(value) > w->guard) || !(d2 > GUARD * gjj)) return 0;
+    if (repeated || IS_ROUNDING(value, w->guard, gjj, d2, left)) return 0;
+    if (DISTANCES) w->inflation = inflation_of(gjj, d2, left);
     *inverse = rsqrt(d2);
     *t = value * *inverse;
     SYNC();

@@ -125,6 +125,7 @@ static const char *const needs_fallback[][2] = {
     {"sparse coding", "test_small_tolerances_of_groups"},
     {"sparse coding", "test_groups_of_nothing"},
     {"sparse coding", "test_cancelled_groups"},
+    {"sparse coding", "test_nearly_dependent_atoms_of_groups"},
     {"dictionary learning", "test_golden_rules"},
     {"dictionary learning", "test_golden_regularised"},
     {"dictionary learning", "test_golden_incoherent"},

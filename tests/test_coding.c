@@ -1206,6 +1206,54 @@ static void test_dependent_candidates(void **state) {
     problem_free(&q);
 }
 
+/* Atoms that lie almost in a space of three dimensions: how far they are from it is little more than the rounding of the Gram
+   matrix, which OLS divides by again and again. No atom makes the residual larger, be it of a signal or of a group. */
+static void check_nearly_dependent_atoms(int in_groups) {
+    enum { P = 10, N = 24, M = 8, R = 3, DICTIONARIES = 400 };
+    const double off[] = {BY_TYPE(1e-4, 3e-7), BY_TYPE(3e-4, 1e-6), BY_TYPE(1e-3, 1e-5)};
+    size_t starts[] = {0, 3};
+    int trial;
+    for (trial = first_of(test_instance, 1); trial < DICTIONARIES; trial += every(1)) {
+        const uint64_t seed = 5000 + 4 * (uint64_t)trial;
+        shs_real *space = new_normal(P * R, seed), *parts = new_normal(R * N, seed + 1), *D = new_normal(P * N, seed + 2);
+        shs_omp_options o = SHS_ZERO;
+        problem q;
+        int i, j, r, f;
+        for (j = 0; j < N; j++)
+            for (i = 0; i < P; i++) {
+                D[i + j * P] *= (shs_real)off[trial % 3];
+                for (r = 0; r < R; r++) D[i + j * P] += space[i + r * P] * parts[r + j * R];
+            }
+        if (trial & 1) normalise(P, N, D);
+        q = problem_of(P, N, M, D, new_normal(P * M, seed + 3));
+        o.selection = SHS_SELECT_OLS, o.sparsity = P;
+        if (in_groups) o.groups = starts, o.group_count = 2;
+        for (f = 0; f < (in_groups ? FORMS_OF_MANY : FORMS); f++) {
+            shs_codes codes = new_codes(M, P);
+            double before = 0, after = 0;
+            assert_ok(forms[f](&q, &o, &codes));
+            for (i = 0; i < M; i++) {
+                if (!in_groups || i == 3) before = after = 0;
+                before += (double)q.norms2[i], after += error2_of(&q, &codes, (size_t)i);
+                if (!in_groups || i == 2 || i == M - 1) assert_true(after <= 1.01 * before);
+            }
+            shs_codes_free(NULL, &codes);
+        }
+        free(space), free(parts);
+        problem_free(&q);
+    }
+}
+
+static void test_nearly_dependent_atoms(void **state) {
+    (void)state;
+    check_nearly_dependent_atoms(0);
+}
+
+static void test_nearly_dependent_atoms_of_groups(void **state) {
+    (void)state;
+    check_nearly_dependent_atoms(1);
+}
+
 /* count noisy 8x8 patches of a PGM with their means removed, appended to Y. */
 static void append_noisy_patches(const char *name, size_t count, uint64_t seed, shs_real *Y) {
     FILE *f = open_or_skip(data_path(name));
@@ -2664,6 +2712,8 @@ int main(void) {
         cmocka_unit_test(test_nothing_of_an_atom),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_dependent_candidates),
+        cmocka_unit_test(test_nearly_dependent_atoms),
+        cmocka_unit_test(test_nearly_dependent_atoms_of_groups),
         cmocka_unit_test(test_stops_like_double_learned),
         cmocka_unit_test(test_stops_like_double_dct),
         cmocka_unit_test(test_zero_signals),
