@@ -99,6 +99,8 @@ typedef enum shs_cl_coder {
     SHS_CL_CODER_AUTO = 0, /* the one that was measured to be the fastest for such sizes */
     SHS_CL_CODER_WARP, /* 32 work-items a signal: GPUs; a Gram matrix, n <= 1024, s <= 32, s (n + s) values of local memory */
     SHS_CL_CODER_ITEM,   /* one work-item a signal: a Gram matrix, s <= 64 */
+    SHS_CL_CODER_GROUP,  /* a work-group a signal, with local memory: GPUs; a Gram matrix, n <= 4096, s (s + 5) / 2 + n values
+                            of local memory */
     SHS_CL_CODER_GENERAL /* a work-group a signal: any sizes, with a Gram matrix or without */
 } shs_cl_coder;
 
@@ -1454,7 +1456,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
     "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
     "\n",
-    "   Three kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build\n",
+    "   Four kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build\n",
     "   holds one of them:\n",
     "\n",
     "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
@@ -1473,34 +1475,38 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                    neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n\n",
     "                    multiply-adds, which omp_warp has in registers and local memory: on an H200 at n 128 it was 15 %\n",
     "                    faster than omp_warp at s 1, and slower from s 2 on, 8 times at s 16. It is the plainest of the\n",
-    "                    three, which the tests hold the others against.\n",
+    "                    four, which the tests hold the others against.\n",
+    "\n",
+    "       omp_group    a group of GROUP items a signal, which takes signal after signal, for dictionaries that are too large for\n",
+    "                    omp_warp: alpha in registers, L and the first ROWS of the b_k in local memory, the other b_k in the group's\n",
+    "                    scratch in global memory. Those it reads again at every step: (s - ROWS)^2 n / 2 values a signal bound it.\n",
     "\n",
     "       omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global\n",
     "                    memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.\n",
     "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
-    "                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.\n",
+    "                    where none of the others fits, and after them once more, with `settle`, for the signals left open.\n",
     "\n",
-    "   All three leave zeros in the places of a signal's codes that it does not use.\n",
+    "   All of them leave zeros in the places of a signal's codes that it does not use.\n",
     "\n",
-    "   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
+    "   All do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
     "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
     "\n",
-    "   What the recurrence of |r|^2 cannot decide, the first two mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and\n",
+    "   What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and\n",
     "   omp_general settles it.\n",
     "\n",
     "   Their textbook twin is shs_omp_naive. */\n",
     "\n",
     "\n",
     "\n",
-    "/* Which kernel: OMP_WARP, OMP_ITEM or OMP_GENERAL. */\n",
-    "#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GENERAL)\n",
+    "/* Which kernel: OMP_WARP, OMP_ITEM, OMP_GROUP or OMP_GENERAL. */\n",
+    "#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GROUP) && !defined(OMP_GENERAL)\n",
     "#define OMP_WARP\n",
     "#endif\n",
     "#ifndef TOLERANT\n",
     "#define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */\n",
     "#endif\n",
     "\n",
-    "/* omp_warp and omp_item */\n",
+    "/* omp_warp, omp_item and omp_group */\n",
     "#ifndef N\n",
     "#define N 256 /* n, padded to a multiple of 32 by zero atoms */\n",
     "#endif\n",
@@ -1522,10 +1528,17 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define REDUX 0 /* 1: the warp reduces integers in one instruction */\n",
     "#endif\n",
     "\n",
-    "/* omp_general */\n",
+    "/* omp_group */\n",
+    "#ifndef ROWS\n",
+    "#define ROWS 4 /* of the b_k in local memory, 1 at least */\n",
+    "#endif\n",
+    "\n",
+    "/* omp_group and omp_general */\n",
     "#ifndef GROUP\n",
     "#define GROUP 64 /* items a group: a power of two */\n",
     "#endif\n",
+    "\n",
+    "/* omp_general */\n",
     "#ifndef USE_GRAM\n",
     "#define USE_GRAM 1 /* 0: elements of G are formed as they are needed */\n",
     "#endif\n",
@@ -1570,6 +1583,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define ABOVE 0\n",
     "#define BELOW 1\n",
     "#define UNSURE 2\n",
+    "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i)) /* of element i of row k in a packed triangle */\n",
     "\n",
     "/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */\n",
     "int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {\n",
@@ -1883,7 +1897,6 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define ROW(k, x) scratch[((size_t)(k)*N + (size_t)(x)) * items + me]\n",
     "#define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)\n",
     "#define DIAGONAL(x) G[(size_t)(x) * (N + 1)]\n",
-    "#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))\n",
     "\n",
     "__kernel void omp_item(ulong first, ulong count, __global real *restrict alphas, __global const real *restrict G,\n",
     "                       __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
@@ -1976,6 +1989,148 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "            coefs[i * S + (size_t)q] = 0;\n",
     "        }\n",
     "        conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ================================================================================================================== */\n",
+    "#ifdef OMP_GROUP\n",
+    "\n",
+    "/* Item l holds the values of atoms l, l + GROUP, l + 2 GROUP and so on: neighbours read neighbours. */\n",
+    "#define VALUES ((N + GROUP - 1) / GROUP)\n",
+    "#define ATOM(v) ((v) * GROUP + lane)\n",
+    "#define LEADERS (GROUP < 16 ? GROUP : 16)\n",
+    "\n",
+    "/* Whether score a of atom i comes before score b of atom j. */\n",
+    "#define BEFORE(a, i, b, j) ((a) > (b) || ((a) == (b) && (i) < (j)))\n",
+    "\n",
+    "/* What is in local memory: see shs__cl_group_bytes. */\n",
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
+    "omp_group(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "          __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
+    "          __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
+    "          __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,\n",
+    "          __global real *restrict scratch) {\n",
+    "    __local real near[ROWS * N];\n",
+    "    __local real L[PLACE(S, 0)], t[S], best[GROUP], held[GROUP];\n",
+    "    __local int chosen[S], place[GROUP];\n",
+    "    const int lane = (int)get_local_id(0);\n",
+    "    __global real *far = scratch + get_group_id(0) * (size_t)(S > ROWS + 1 ? S - 1 - ROWS : 0) * N;\n",
+    "    real alpha[VALUES], diagonal[VALUES], distance[VALUES];\n",
+    "    size_t own;\n",
+    "    int v, q;\n",
+    "#pragma unroll\n",
+    "    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = ATOM(v) < N ? G[(size_t)ATOM(v) * (N + 1)] : 0;\n",
+    "    for (own = get_group_id(0); own < count; own += get_num_groups(0)) {\n",
+    "        const size_t i = first + own;\n",
+    "        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);\n",
+    "        int most = limit_of(i, limit, limits), k = 0, flags = 0, going = 1;\n",
+    "        int reached = tolerance2 > 0 && base2 <= tolerance2;\n",
+    "        wide residual2 = base2;\n",
+    "        real smallest = 1, guard = 0;\n",
+    "        if (reached) most = 0;\n",
+    "#pragma unroll\n",
+    "        for (v = 0; v < VALUES; v++) {\n",
+    "            alpha[v] = ATOM(v) < N ? alphas[own * N + (size_t)ATOM(v)] : 0;\n",
+    "            if (DISTANCES) distance[v] = diagonal[v];\n",
+    "        }\n",
+    "        while (going && k < most) {\n",
+    "            real score = -1, value = 0, d2, gjj, inverse;\n",
+    "            __global const real *column;\n",
+    "            int j = N, decided = ABOVE;\n",
+    "            /* The atom: an item's own best, the best of every LEADERS-th item, the best of those. */\n",
+    "#pragma unroll\n",
+    "            for (v = 0; v < VALUES; v++)\n",
+    "                if (ATOM(v) < N && SCORE(alpha[v], diagonal[v], distance[v]) > score) {\n",
+    "                    score = SCORE(alpha[v], diagonal[v], distance[v]);\n",
+    "                    j = ATOM(v);\n",
+    "                    value = alpha[v];\n",
+    "                }\n",
+    "            best[lane] = score;\n",
+    "            place[lane] = j;\n",
+    "            held[lane] = value;\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "            if (lane < LEADERS) {\n",
+    "                for (q = lane + LEADERS; q < GROUP; q += LEADERS)\n",
+    "                    if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];\n",
+    "                best[lane] = score;\n",
+    "                place[lane] = j;\n",
+    "            }\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            score = best[0], j = place[0];\n",
+    "            for (q = 1; q < LEADERS; q++)\n",
+    "                if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];\n",
+    "            value = j < N ? held[j % GROUP] : 0; /* N: there are only NaNs */\n",
+    "            j = min(j, N - 1);\n",
+    "            if (k == 0) guard = GUARD * fabs(value);\n",
+    "            /* Row k of L; infinity refuses an atom that is already there. */\n",
+    "            for (q = lane; q < k; q += GROUP)\n",
+    "                L[PLACE(k, q)] = chosen[q] == j ? (real)INFINITY\n",
+    "                                 : q < ROWS     ? near[q * N + j]\n",
+    "                                                : far[(size_t)(q - ROWS) * N + (size_t)j];\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            column = G + (size_t)j * N;\n",
+    "            d2 = gjj = column[j];\n",
+    "            for (q = 0; q < k; q++) d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);\n",
+    "            if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {\n",
+    "                if (tolerance2 > 0) flags = DOUBTFUL;\n",
+    "                going = 0;\n",
+    "            } else {\n",
+    "                inverse = rsqrt(d2);\n",
+    "                value *= inverse;\n",
+    "                if (lane == 0) {\n",
+    "                    L[PLACE(k, k)] = inverse;\n",
+    "                    t[k] = value;\n",
+    "                    chosen[k] = j;\n",
+    "                }\n",
+    "                residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);\n",
+    "                if (TOLERANT) {\n",
+    "                    if (d2 < smallest * gjj) smallest = d2 / gjj;\n",
+    "                    decided = verdict(residual2, base2, smallest, tolerance2);\n",
+    "                    reached = decided == BELOW;\n",
+    "                    if (decided == UNSURE) flags = DOUBTFUL;\n",
+    "                    going = decided == ABOVE;\n",
+    "                }\n",
+    "                k++;\n",
+    "            }\n",
+    "            if (going && k < most) { /* b_k, and alpha without its part along q_k */\n",
+    "                real g[VALUES];\n",
+    "#pragma unroll\n",
+    "                for (v = 0; v < VALUES; v++) g[v] = ATOM(v) < N ? column[ATOM(v)] : 0;\n",
+    "#pragma unroll 4\n",
+    "                for (q = 0; q < min(k - 1, ROWS); q++) {\n",
+    "                    const real c = L[PLACE(k - 1, q)];\n",
+    "#pragma unroll\n",
+    "                    for (v = 0; v < VALUES; v++) g[v] = fma(-c, ATOM(v) < N ? near[q * N + ATOM(v)] : 0, g[v]);\n",
+    "                }\n",
+    "#pragma unroll 4\n",
+    "                for (q = ROWS; q < k - 1; q++) {\n",
+    "                    const real c = L[PLACE(k - 1, q)];\n",
+    "                    __global const real *row = far + (size_t)(q - ROWS) * N;\n",
+    "#pragma unroll\n",
+    "                    for (v = 0; v < VALUES; v++) g[v] = fma(-c, ATOM(v) < N ? row[ATOM(v)] : 0, g[v]);\n",
+    "                }\n",
+    "#pragma unroll\n",
+    "                for (v = 0; v < VALUES; v++) {\n",
+    "                    g[v] *= inverse;\n",
+    "                    alpha[v] = fma(-value, g[v], alpha[v]);\n",
+    "                    if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);\n",
+    "                    if (ATOM(v) < N && k <= ROWS) near[(k - 1) * N + ATOM(v)] = g[v];\n",
+    "                    if (ATOM(v) < N && k > ROWS) far[(size_t)(k - 1 - ROWS) * N + (size_t)ATOM(v)] = g[v];\n",
+    "                }\n",
+    "            }\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (q = k - 1; q >= 0; q--) { /* back substitution */\n",
+    "            const real step = t[q] * L[PLACE(q, q)];\n",
+    "            int x;\n",
+    "            for (x = lane; x < q; x += GROUP) t[x] = fma(-step, L[PLACE(q, x)], t[x]);\n",
+    "            if (lane == 0) atoms[i * S + (size_t)q] = chosen[q], coefs[i * S + (size_t)q] = step;\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        }\n",
+    "        for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;\n",
+    "        if (lane == 0)\n",
+    "            conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);\n",
     "    }\n",
     "}\n",
     "#endif\n",
@@ -5133,12 +5288,14 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
 /* ---- the session -------------------------------------------------------------------------------------------------- */
 
 /* Who pursues: see omp.cl. */
-typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM } shs__cl_coder;
+typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM, SHS__CL_GROUP } shs__cl_coder;
 
 enum {
     SHS__CL_SUMS = 256,          /* groups that add over all signals: a constant, so that the order of additions is one */
     SHS__CL_ITEM_PLACES = 64,    /* places in a signal's codes at most for omp_item, where L is an item's own */
     SHS__CL_ITEM_SIGNALS = 1024, /* items of omp_item a unit */
+    SHS__CL_GROUP_ATOMS = 4096,  /* atoms at most for omp_group */
+    SHS__CL_GROUP_CACHE = 48 << 20, /* bytes of b_k that a cache is taken to hold */
     SHS__CL_ALPHAS = 64 << 20    /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
 };
 
@@ -5155,6 +5312,7 @@ typedef struct shs__cl_signals {
     int tuned;                  /* coder and warps have been measured, or need not be */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
     size_t items;               /* of omp_item */
+    size_t team, rows;          /* of omp_group: items a group, b_k in local memory */
     int wraps;                  /* Y is the caller's own memory, which the device shares */
     size_t wrapped;             /* the slice that it wraps */
 
@@ -5164,7 +5322,7 @@ typedef struct shs__cl_signals {
     size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice;           /* whose values the buffers hold */
 
     shs__layout host;      /* what follows lies in one block */
-    shs_real *own_D;       /* p x n */
+    shs_real *own_D;       /* p x n, for learning, as what follows */
     shs_real *own_fresh;   /* p x n new atoms, then n products d_old'd_new */
     void *wides;           /* room for p x n + n values of the device's wide type, or for the sums */
     cl_uint *own_start, *own_stretches; /* n + 1 */
@@ -5214,34 +5372,70 @@ SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
 
 SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
 
-/* Whether omp_warp and omp_item can take these sizes. */
+/* Local memory of a group of omp_group, with `rows` of the b_k. */
+SHS__PRIVATE size_t shs__cl_group_bytes(const shs__cl_signals *s, size_t rows) {
+    const size_t stride = (size_t)s->stride, r = sizeof(shs_real);
+    return (rows * (size_t)s->padded + stride * (stride + 3) / 2) * r + stride * sizeof(cl_int) +
+           s->team * (2 * r + sizeof(cl_int));
+}
+
+/* Whether omp_warp, omp_item and omp_group can take these sizes. */
 SHS__PRIVATE int shs__cl_warp_fits(const shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
     return !cl->is_cpu && s->use_gram && s->stride <= 32 && s->padded <= 1024 && shs__cl_warp_bytes(s) <= cl->local_bytes &&
            cl->max_group >= SHS__CL_WARP_ITEMS;
 }
 SHS__PRIVATE int shs__cl_item_fits(const shs__cl_signals *s) { return s->use_gram && s->stride <= SHS__CL_ITEM_PLACES; }
+SHS__PRIVATE int shs__cl_group_fits(const shs__cl_signals *s) {
+    return !s->cl->is_cpu && s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && (size_t)s->padded <= 16 * s->team &&
+           shs__cl_group_bytes(s, 1) <= s->cl->local_bytes;
+}
+
+/* Rows of b in half of the local memory, so that twice as many groups run, while what those have in global memory stays in a
+   cache; else in all of it. On an H200, n 1024: half is 40 % faster at s 16 (43 MB), all of it 70 % at s 32 (111 MB). */
+SHS__PRIVATE size_t shs__cl_group_rows(const shs__cl_signals *s) {
+    const size_t most = (size_t)shs__imax(s->stride - 1, 1), row = (size_t)s->padded * sizeof(shs_real);
+    size_t half = 1, all;
+    while (half < most && shs__cl_group_bytes(s, half + 1) <= s->cl->local_bytes / 2) half++;
+    if (shs__cl_group_bytes(s, half) <= s->cl->local_bytes / 2 &&
+        (most - half) * row * 8 <= SHS__CL_GROUP_CACHE / (size_t)s->cl->units)
+        return half;
+    for (all = half; all < most && shs__cl_group_bytes(s, all + 1) <= s->cl->local_bytes;) all++;
+    return all;
+}
 
 /* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values
    of it: on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, where fewer warps fit a multiprocessor. */
 SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
-    const shs_cl_coder asked = cl->options.coder;
+    const int any = cl->options.coder == SHS_CL_CODER_AUTO;
+    const shs_cl_coder asked = !any                    ? cl->options.coder
+                               : shs__cl_warp_fits(s)  ? SHS_CL_CODER_WARP
+                               : shs__cl_group_fits(s) ? SHS_CL_CODER_GROUP
+                                                       : SHS_CL_CODER_GENERAL;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
-    int fits = asked == SHS_CL_CODER_ITEM ? shs__cl_item_fits(s) : shs__cl_warp_fits(s);
+    int fits = 1;
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
-    if (asked == SHS_CL_CODER_GENERAL || !fits) s->coder = SHS__CL_GENERAL;
-    else if (asked == SHS_CL_CODER_ITEM) s->coder = SHS__CL_ITEM;
-    else s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
-    return fits || asked == SHS_CL_CODER_AUTO || asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
+    if (asked == SHS_CL_CODER_WARP) {
+        fits = shs__cl_warp_fits(s);
+        s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+    } else if (asked == SHS_CL_CODER_ITEM) {
+        fits = shs__cl_item_fits(s);
+        s->coder = SHS__CL_ITEM;
+    } else if (asked == SHS_CL_CODER_GROUP) {
+        fits = shs__cl_group_fits(s);
+        s->coder = SHS__CL_GROUP;
+        s->rows = shs__cl_group_rows(s);
+    } else s->coder = SHS__CL_GENERAL;
+    return fits ? SHS_OK : SHS_UNSUPPORTED;
 }
 
-/* Items a group of omp_general: about four atoms each; one on a processor. */
-SHS__PRIVATE size_t shs__cl_general_group(const shs__cl_signals *s) {
+/* Items a group, each with some `atoms` of them: a power of two from 32 to 256; one on a processor. */
+SHS__PRIVATE size_t shs__cl_group_items(const shs__cl_signals *s, size_t atoms) {
     size_t group = 32;
     if (s->cl->is_cpu) return 1;
-    while (group < 256 && group * 4 < (size_t)s->padded) group *= 2;
+    while (group < 256 && group * atoms < (size_t)s->padded) group *= 2;
     while (group > s->cl->max_group) group /= 2;
     return group;
 }
@@ -5315,10 +5509,11 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, wide), &s->gathered);
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
     }
+    s->group = shs__cl_group_items(s, 4);
+    s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
     if (status == SHS_OK) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
-    s->group = shs__cl_general_group(s);
     s->each = shs__cl_general_scratch(s);
     alphas = shs__zmin(left / 4, cl->max_alloc);
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
@@ -5331,7 +5526,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         s->items = shs__zmin(s->chunk, (size_t)cl->units * SHS__CL_ITEM_SIGNALS);
         s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
         scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
-    }
+    } /* that of omp_general holds what omp_group has of the b_k there */
     status = shs__cl_buffer(cl, s->chunk * padded * r, &s->alphas);
     if (status == SHS_OK) status = shs__cl_buffer(cl, scratch * r, &s->scratch);
     if (status != SHS_OK) return status;
@@ -5377,7 +5572,7 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     size_t n = (size_t)s->n, p = (size_t)s->p;
     size_t learning = s->job.learning != 0;
-    s->own_D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    s->own_D = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p, n, 1) : 0);
     s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p + 1, n, 1) : 0);
     s->wides = shs__layout_carve(l, shs__zmax(learning ? shs__layout_product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3),
                                  sizeof(cl_ulong));
@@ -5407,6 +5602,17 @@ SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
     return s->padded > 0 && s->cl->max_group >= SHS__CL_USES_ITEMS && s->cl->local_bytes >= 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
 }
 
+/* Whether the Gram matrix is made. On devices other than processors a product's operation is some 30 times as fast as one of
+   omp_general without a Gram matrix, where an item forms the correlation of an atom: s n p operations a signal. */
+SHS__PRIVATE int shs__cl_gram_pays(const shs__cl_signals *s) {
+    const shs_cl_coder asked = s->cl->options.coder;
+    const shs_omp_options *o = s->job.coding;
+    if (o->gram_mode == SHS_GRAM_AUTO && asked != SHS_CL_CODER_AUTO && asked != SHS_CL_CODER_GENERAL) return 1;
+    if (o->gram_mode == SHS_GRAM_AUTO && !s->cl->is_cpu)
+        return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)s->m;
+    return shs__omp_gram_pays(s->p, s->n, s->m, s->stride, o);
+}
+
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     shs__cl_signals *s = (shs__cl_signals *)shs__ctx_alloc(ctx, sizeof *s);
     shs_status status;
@@ -5418,9 +5624,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
-    s->use_gram = shs__omp_gram_pays(s->p, s->n, s->m, s->stride, job->coding);
-    if (s->cl->options.coder == SHS_CL_CODER_WARP || s->cl->options.coder == SHS_CL_CODER_ITEM)
-        s->use_gram = job->coding->gram_mode != SHS_GRAM_NEVER;
+    s->use_gram = shs__cl_gram_pays(s);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
@@ -5442,15 +5646,16 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     const shs_real *given = s->job.coding->gram;
     shs_status status = SHS_OK;
     int j;
-    for (j = 0; j < s->n; j++) {
+    for (j = 0; s->job.learning && j < s->n; j++) { /* the stages before have changed a few atoms, or none */
         shs_real *own = s->own_D + (size_t)j * p;
         if (memcmp(own, SHS__AT(D, ldd, 0, j), p * r) == 0) continue;
         memcpy(own, SHS__AT(D, ldd, 0, j), p * r);
         s->has_D = 0;
     }
-    if (!s->has_D) status = shs__cl_write(cl, 0, s->D, 0, p * n * r, s->own_D);
+    if (!s->has_D) status = shs__cl_columns_up(cl, s->ctx, 0, s->D, 0, p, p, n, r, D, (size_t)ldd);
     if (!s->has_D && status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
-    s->has_D = status == SHS_OK;
+    if (status == SHS_OK) status = shs__cl_finish(cl, 0); /* D is the caller's again */
+    s->has_D = s->job.learning && status == SHS_OK;
     if (status != SHS_OK || !s->use_gram) return status;
     if (!given) return shs__cl_gemm(cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
     status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
@@ -5462,7 +5667,7 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
-    static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM"};
+    static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM", "OMP_GROUP"};
 #define SHS__NAME(name, distances) #name,
     static const char *const rules[] = {SHS_SELECTION_LIST(SHS__NAME)};
 #undef SHS__NAME
@@ -5476,9 +5681,10 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
         shs__cl_define(&b, "USE_GRAM", (size_t)s->use_gram);
         return b;
     }
+    if (coder == SHS__CL_GROUP) shs__cl_define(&b, "GROUP", s->team), shs__cl_define(&b, "ROWS", s->rows);
     shs__cl_define(&b, "N", (size_t)s->padded);
     shs__cl_define(&b, "S", (size_t)s->stride);
-    if (coder == SHS__CL_ITEM) return b;
+    if (coder == SHS__CL_ITEM || coder == SHS__CL_GROUP) return b;
     shs__cl_define(&b, "SIGNALS", (size_t)s->warps);
     shs__cl_define(&b, "KEEP", coder == SHS__CL_WARP_KEEP);
     shs__cl_define(&b, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
@@ -5488,13 +5694,13 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
 
 /* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. */
 SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_coder coder) {
-    const char *name = coder == SHS__CL_GENERAL ? "omp_general" : coder == SHS__CL_ITEM ? "omp_item" : "omp_warp";
+    static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group"};
     shs__cl_build b;
     shs__cl_call call;
     int redux;
-    for (redux = shs__cl_shuffles(s->cl) && coder != SHS__CL_GENERAL; redux >= 0; redux--) {
+    for (redux = shs__cl_shuffles(s->cl) && (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP); redux >= 0; redux--) {
         b = shs__cl_coder_build(s, coder, redux);
-        call = shs__cl_begin(s->cl, shs__cl_source_omp, b.text, name);
+        call = shs__cl_begin(s->cl, shs__cl_source_omp, b.text, names[coder]);
         if (call.status != SHS_BUILD_FAILED) break;
     }
     return call;
@@ -5517,6 +5723,7 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     shs__cl_pass_buffer(&call, s->scratch);
     if (coder == SHS__CL_ITEM)
         return shs__cl_launch(&call, s->items < 32 ? s->items : s->items / 32, s->items < 32 ? 1 : 32, 1, 1, "omp");
+    if (coder == SHS__CL_GROUP) return shs__cl_launch(&call, shs__zmin(s->groups, count), s->team, 1, 1, "omp");
     shs__cl_pass_size(&call, s->each);
     shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);

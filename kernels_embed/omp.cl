@@ -5,7 +5,7 @@
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.
 
-   Three kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build
+   Four kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build
    holds one of them:
 
        omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory
@@ -24,34 +24,38 @@
                     neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n
                     multiply-adds, which omp_warp has in registers and local memory: on an H200 at n 128 it was 15 %
                     faster than omp_warp at s 1, and slower from s 2 on, 8 times at s 16. It is the plainest of the
-                    three, which the tests hold the others against.
+                    four, which the tests hold the others against.
+
+       omp_group    a group of GROUP items a signal, which takes signal after signal, for dictionaries that are too large for
+                    omp_warp: alpha in registers, L and the first ROWS of the b_k in local memory, the other b_k in the group's
+                    scratch in global memory. Those it reads again at every step: (s - ROWS)^2 n / 2 values a signal bound it.
 
        omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global
                     memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.
                     With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs
-                    where omp_warp does not fit, and after it once more, with `settle`, for the signals left open.
+                    where none of the others fits, and after them once more, with `settle`, for the signals left open.
 
-   All three leave zeros in the places of a signal's codes that it does not use.
+   All of them leave zeros in the places of a signal's codes that it does not use.
 
-   All three do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
+   All do the same operations on the same values in the same order (every product is an fma, every reduction a largest or
    a first), so on one device they give the same bits, and it does not matter who codes a signal.
 
-   What the recurrence of |r|^2 cannot decide, the first two mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
+   What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
    omp_general settles it.
 
    Their textbook twin is shs_omp_naive. */
 
 #include "device.cl"
 
-/* Which kernel: OMP_WARP, OMP_ITEM or OMP_GENERAL. */
-#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GENERAL)
+/* Which kernel: OMP_WARP, OMP_ITEM, OMP_GROUP or OMP_GENERAL. */
+#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GROUP) && !defined(OMP_GENERAL)
 #define OMP_WARP
 #endif
 #ifndef TOLERANT
 #define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */
 #endif
 
-/* omp_warp and omp_item */
+/* omp_warp, omp_item and omp_group */
 #ifndef N
 #define N 256 /* n, padded to a multiple of 32 by zero atoms */
 #endif
@@ -73,10 +77,17 @@
 #define REDUX 0 /* 1: the warp reduces integers in one instruction */
 #endif
 
-/* omp_general */
+/* omp_group */
+#ifndef ROWS
+#define ROWS 4 /* of the b_k in local memory, 1 at least */
+#endif
+
+/* omp_group and omp_general */
 #ifndef GROUP
 #define GROUP 64 /* items a group: a power of two */
 #endif
+
+/* omp_general */
 #ifndef USE_GRAM
 #define USE_GRAM 1 /* 0: elements of G are formed as they are needed */
 #endif
@@ -121,6 +132,7 @@ real inflation_of(real gjj, real d2, real left) {
 #define ABOVE 0
 #define BELOW 1
 #define UNSURE 2
+#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i)) /* of element i of row k in a packed triangle */
 
 /* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */
 int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
@@ -434,7 +446,6 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
 #define ROW(k, x) scratch[((size_t)(k)*N + (size_t)(x)) * items + me]
 #define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)
 #define DIAGONAL(x) G[(size_t)(x) * (N + 1)]
-#define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i))
 
 __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas, __global const real *restrict G,
                        __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
@@ -527,6 +538,148 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             coefs[i * S + (size_t)q] = 0;
         }
         conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
+    }
+}
+#endif
+
+/* ================================================================================================================== */
+#ifdef OMP_GROUP
+
+/* Item l holds the values of atoms l, l + GROUP, l + 2 GROUP and so on: neighbours read neighbours. */
+#define VALUES ((N + GROUP - 1) / GROUP)
+#define ATOM(v) ((v) * GROUP + lane)
+#define LEADERS (GROUP < 16 ? GROUP : 16)
+
+/* Whether score a of atom i comes before score b of atom j. */
+#define BEFORE(a, i, b, j) ((a) > (b) || ((a) == (b) && (i) < (j)))
+
+/* What is in local memory: see shs__cl_group_bytes. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+omp_group(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
+          __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
+          __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
+          __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,
+          __global real *restrict scratch) {
+    __local real near[ROWS * N];
+    __local real L[PLACE(S, 0)], t[S], best[GROUP], held[GROUP];
+    __local int chosen[S], place[GROUP];
+    const int lane = (int)get_local_id(0);
+    __global real *far = scratch + get_group_id(0) * (size_t)(S > ROWS + 1 ? S - 1 - ROWS : 0) * N;
+    real alpha[VALUES], diagonal[VALUES], distance[VALUES];
+    size_t own;
+    int v, q;
+#pragma unroll
+    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = ATOM(v) < N ? G[(size_t)ATOM(v) * (N + 1)] : 0;
+    for (own = get_group_id(0); own < count; own += get_num_groups(0)) {
+        const size_t i = first + own;
+        const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);
+        int most = limit_of(i, limit, limits), k = 0, flags = 0, going = 1;
+        int reached = tolerance2 > 0 && base2 <= tolerance2;
+        wide residual2 = base2;
+        real smallest = 1, guard = 0;
+        if (reached) most = 0;
+#pragma unroll
+        for (v = 0; v < VALUES; v++) {
+            alpha[v] = ATOM(v) < N ? alphas[own * N + (size_t)ATOM(v)] : 0;
+            if (DISTANCES) distance[v] = diagonal[v];
+        }
+        while (going && k < most) {
+            real score = -1, value = 0, d2, gjj, inverse;
+            __global const real *column;
+            int j = N, decided = ABOVE;
+            /* The atom: an item's own best, the best of every LEADERS-th item, the best of those. */
+#pragma unroll
+            for (v = 0; v < VALUES; v++)
+                if (ATOM(v) < N && SCORE(alpha[v], diagonal[v], distance[v]) > score) {
+                    score = SCORE(alpha[v], diagonal[v], distance[v]);
+                    j = ATOM(v);
+                    value = alpha[v];
+                }
+            best[lane] = score;
+            place[lane] = j;
+            held[lane] = value;
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            if (lane < LEADERS) {
+                for (q = lane + LEADERS; q < GROUP; q += LEADERS)
+                    if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];
+                best[lane] = score;
+                place[lane] = j;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            score = best[0], j = place[0];
+            for (q = 1; q < LEADERS; q++)
+                if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];
+            value = j < N ? held[j % GROUP] : 0; /* N: there are only NaNs */
+            j = min(j, N - 1);
+            if (k == 0) guard = GUARD * fabs(value);
+            /* Row k of L; infinity refuses an atom that is already there. */
+            for (q = lane; q < k; q += GROUP)
+                L[PLACE(k, q)] = chosen[q] == j ? (real)INFINITY
+                                 : q < ROWS     ? near[q * N + j]
+                                                : far[(size_t)(q - ROWS) * N + (size_t)j];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            column = G + (size_t)j * N;
+            d2 = gjj = column[j];
+            for (q = 0; q < k; q++) d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);
+            if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+                if (tolerance2 > 0) flags = DOUBTFUL;
+                going = 0;
+            } else {
+                inverse = rsqrt(d2);
+                value *= inverse;
+                if (lane == 0) {
+                    L[PLACE(k, k)] = inverse;
+                    t[k] = value;
+                    chosen[k] = j;
+                }
+                residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
+                if (TOLERANT) {
+                    if (d2 < smallest * gjj) smallest = d2 / gjj;
+                    decided = verdict(residual2, base2, smallest, tolerance2);
+                    reached = decided == BELOW;
+                    if (decided == UNSURE) flags = DOUBTFUL;
+                    going = decided == ABOVE;
+                }
+                k++;
+            }
+            if (going && k < most) { /* b_k, and alpha without its part along q_k */
+                real g[VALUES];
+#pragma unroll
+                for (v = 0; v < VALUES; v++) g[v] = ATOM(v) < N ? column[ATOM(v)] : 0;
+#pragma unroll 4
+                for (q = 0; q < min(k - 1, ROWS); q++) {
+                    const real c = L[PLACE(k - 1, q)];
+#pragma unroll
+                    for (v = 0; v < VALUES; v++) g[v] = fma(-c, ATOM(v) < N ? near[q * N + ATOM(v)] : 0, g[v]);
+                }
+#pragma unroll 4
+                for (q = ROWS; q < k - 1; q++) {
+                    const real c = L[PLACE(k - 1, q)];
+                    __global const real *row = far + (size_t)(q - ROWS) * N;
+#pragma unroll
+                    for (v = 0; v < VALUES; v++) g[v] = fma(-c, ATOM(v) < N ? row[ATOM(v)] : 0, g[v]);
+                }
+#pragma unroll
+                for (v = 0; v < VALUES; v++) {
+                    g[v] *= inverse;
+                    alpha[v] = fma(-value, g[v], alpha[v]);
+                    if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);
+                    if (ATOM(v) < N && k <= ROWS) near[(k - 1) * N + ATOM(v)] = g[v];
+                    if (ATOM(v) < N && k > ROWS) far[(size_t)(k - 1 - ROWS) * N + (size_t)ATOM(v)] = g[v];
+                }
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (q = k - 1; q >= 0; q--) { /* back substitution */
+            const real step = t[q] * L[PLACE(q, q)];
+            int x;
+            for (x = lane; x < q; x += GROUP) t[x] = fma(-step, L[PLACE(q, x)], t[x]);
+            if (lane == 0) atoms[i * S + (size_t)q] = chosen[q], coefs[i * S + (size_t)q] = step;
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;
+        if (lane == 0)
+            conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }
 #endif

@@ -120,6 +120,14 @@ static void learn(bench *b) {
     must(b->cl, shs_ksvd_ex(&b->ctx, b->p, b->n, b->m, b->Y, b->p, &o, b->D, b->p, NULL, NULL));
 }
 
+static void rx(bench *b) { must(b->cl, shs_rx(&b->ctx, &b->cube, NULL, &b->sink, NULL)); }
+
+/* All components of a cube of doubles to bytes, as GRASS's i.pca gives them. */
+static void all_to_bytes(bench *b) {
+    shs_pca_options o = SHS_ZERO;
+    must(b->cl, shs_pca_run(&b->ctx, &b->cube, &o, &b->sink, NULL));
+}
+
 /* Eight smooth spectra in random mixtures with noise. */
 static void draw_scene(uint8_t *pixels, size_t count, int bands) {
     uint32_t state = 12345;
@@ -207,10 +215,35 @@ static void cube_cases(bench *b) {
         measure(b, name, covariance, "cuBLAS ssyrk, known", 0.0209);
         b->ctx.engine->pixels_close(b->session);
     }
+    measure(b, "rx_cube_bip", rx, "target", 0.045);
     ordinary_cube_case(b);
     b->cube.lines = shs__imin(lines, 500);
     pca_accuracy(b, 10);
     free(b->sums);
+    shs_cl_host_free(b->cl, b->sink.pixels);
+    shs_cl_host_free(b->cl, b->pinned);
+}
+
+/* The setting of the paper on GRASS GIS: 512 x 512 pixels of 224 doubles, all components to bytes from 0 to 255. */
+static void grass_case(bench *b) {
+    const int side = b->large ? 512 : 48, bands = b->large ? 224 : 32;
+    const size_t values = (size_t)side * (size_t)side * (size_t)bands;
+    shs_random r;
+    double *pixels, bare;
+    size_t i;
+    b->bytes = values * sizeof *pixels;
+    b->pinned = pixels = (double *)pinned(b, b->bytes);
+    shs_random_seed(&r, 7);
+    for (i = 0; i < values; i++) pixels[i] = (double)(shs_random_bits(&r) >> 40) / 16777216 + (i ? pixels[i - 1] / 2 : 0);
+    must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
+    bare = measure(b, "upload_doubles", upload, NULL, 0);
+    shs__cl_release(b->cl, &b->buffer);
+    memset(&b->cube, 0, sizeof b->cube), memset(&b->sink, 0, sizeof b->sink);
+    b->cube.pixels = pixels, b->cube.type = SHS_TYPE_F64, b->cube.interleave = SHS_INTERLEAVE_BSQ;
+    b->cube.lines = b->cube.samples = side, b->cube.bands = bands;
+    b->sink.type = SHS_TYPE_U8, b->sink.interleave = SHS_INTERLEAVE_BSQ, b->sink.rescale = 1, b->sink.high = 255;
+    b->sink.pixels = pinned(b, values);
+    measure(b, "pca_all_512x512x224_f64_to_bytes", all_to_bytes, "1.5 x bare pinned upload", 1.5 * bare);
     shs_cl_host_free(b->cl, b->sink.pixels);
     shs_cl_host_free(b->cl, b->pinned);
 }
@@ -230,6 +263,31 @@ static void resident_case(bench *b, const char *name, int n, int s, double targe
     must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
     measure_rate(b, name, code_resident, (double)b->m, "1/s", target);
     b->ctx.engine->signals_close(b->session);
+}
+
+/* A dictionary too large for omp_warp: m signals of p values with s of n atoms, from ordinary memory to ordinary memory, and with
+   the signals on the device. */
+static void large_case(bench *b, int p, int n, int s, size_t m, double host_target, double target) {
+    const size_t cells = (size_t)p * m, of_atoms = (size_t)p * (size_t)n;
+    const bench before = *b;
+    shs_random r;
+    char name[64];
+    size_t i;
+    if (!b->large) p /= 16, n /= 16, s = 4, m = 64;
+    shs_random_seed(&r, 5);
+    b->p = p, b->n = n, b->s = s, b->m = m;
+    b->Y = (shs_real *)malloc(cells * sizeof(shs_real));
+    b->D = (shs_real *)malloc(of_atoms * sizeof(shs_real));
+    must(b->cl, b->Y && b->D ? shs_codes_create(NULL, m, s, &b->codes) : SHS_NO_MEMORY);
+    for (i = 0; i < (size_t)p * m; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+    must(b->cl, shs_dictionary_random(p, n, b->D, p, 6));
+    snprintf(name, sizeof name, "omp_%dx%d_s%d_ordinary_memory", p, n, s);
+    measure_rate(b, name, code, (double)m, "1/s", host_target);
+    snprintf(name, sizeof name, "omp_%dx%d_s%d_on_device", p, n, s);
+    resident_case(b, name, n, s, target);
+    shs_codes_free(NULL, &b->codes);
+    free(b->Y), free(b->D);
+    *b = before;
 }
 
 /* How many signals of the first 20,000 have another support than on the CPU, and how far the coefficients of the others are off. */
@@ -307,6 +365,7 @@ static void ordinary_signal_case(bench *b) {
 }
 
 static void signal_cases(bench *b) {
+    const int doubles = sizeof(shs_real) == sizeof(double);
     double bare;
     shs_random r;
     size_t i;
@@ -332,6 +391,9 @@ static void signal_cases(bench *b) {
     resident_case(b, "omp_64x256_s8_on_device", 256, 8, 200e6);
     resident_case(b, "omp_64x128_s16_on_device", 128, 16, 120e6);
     coding_accuracy(b, 256, 8);
+    large_case(b, 256, 1024, 32, 50000, doubles ? 398e3 : 635e3, doubles ? 1.0e6 : 1.8e6);
+    large_case(b, 512, 2048, 64, 5000, doubles ? 67e3 : 108e3, doubles ? 200e3 : 250e3);
+    large_case(b, 8064, 1207, 30, 1200, doubles ? 75e3 : 150e3, doubles ? 150e3 : 300e3);
     learning_cases(b);
     shs_cl_host_free(b->cl, b->codes.used);
     shs_cl_host_free(b->cl, b->codes.atoms);
@@ -401,6 +463,7 @@ int main(void) {
     printf("%s, driver %s\n", shs_cl_device_name(b.cl), shs_cl_about(b.cl)->driver);
     fprintf(b.csv, "case,value,unit,peer,peer_value,ratio\n");
     cube_cases(&b);
+    grass_case(&b);
     signal_cases(&b);
     gemm_case(&b);
     build_times(&b);
