@@ -62,6 +62,8 @@
 #define SHS__CL_MAP_DEEP 16         /* bands of BIP that map.cl transposes at a time: 32 and 64 are no faster */
 #define SHS__CL_MAP_TOGETHER(bytes) ((bytes) < 4 ? 4 / (bytes) : 1) /* of them in a word of local memory, */
 #define SHS__CL_MAP_PITCH(bytes) (SHS__CL_MAP_DEEP / SHS__CL_MAP_TOGETHER(bytes) + 1) /* and words of a pixel: an odd number */
+#define SHS__CL_MAP_UNITS 56        /* outputs of a group by matrix units at most: 112 of an item's registers */
+#define SHS__CL_MAP_FEW 24          /* outputs for which they do not pay */
 #define SHS__CL_MAP_STORE 0         /* what map.cl does with its outputs */
 #define SHS__CL_MAP_WHITEN 1
 #define SHS__CL_MAP_EXTREMES 2

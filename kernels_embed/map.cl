@@ -10,6 +10,10 @@
      | item | d  | y of   |             neighbours; outputs OUTPUTS g .. (with SQUARES all of them, block after block).
      +------+ s  | item   |
 
+   With UNITS double matrix units multiply, for many outputs of slices: a warp keeps 32 pixels x OUTPUTS sums, of which an item has
+   those that add_products of units.h gives it, and the group's pixels go through local memory as doubles, KB bands at a time.
+   PIXEL(j) and OUTPUT(o) say which pixel and output value j, o of an item is.
+
    The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */
 
 #include "device.cl"
@@ -50,11 +54,22 @@
 #ifndef ITEMS
 #define ITEMS SHS__CL_MAP_ITEMS
 #endif
+#ifndef UNITS
+#define UNITS 0 /* 1: by matrix units (ELEM double, DIRECT, PIXELS 1, OUTPUTS a multiple of 8) */
+#endif
 #ifndef IN_LOCAL
 #define IN_LOCAL 1 /* 0: every value from global memory, to see what local memory is worth */
 #endif
 #define ALL (ITEMS * PIXELS)
+#if UNITS
+#define BLOCKS (OUTPUTS / 8)
+#define HELD (ALL / ITEMS * 4) /* pixels, and outputs of them, that an item has sums of */
+#define OWN (OUTPUTS / 4)
+#else
 #define BLOCKS (OUTPUTS / 4)
+#define HELD PIXELS
+#define OWN OUTPUTS
+#endif
 #define UNROLLED (PIXELS == 4 ? 4 : 8) /* bands whose loads are on their way together, */
 #define FETCHED 8                      /* and words of BIP */
 typedef VECTOR(ELEM, 4) VEC4;
@@ -88,7 +103,7 @@ typedef VECTOR(ELEM, 4) VEC4;
 
 /* BIP is read along the bands and used along the pixels: DEEP bands of the group's pixels go through local memory, where a pixel's
    stand in words of TOGETHER bands, an odd number of words from the next pixel's, so that neighbours find different banks. */
-#if DIRECT && FROM == 2 && IN_LOCAL
+#if DIRECT && FROM == 2 && IN_LOCAL && !UNITS
 #define TRANSPOSED 1
 #define DEEP SHS__CL_MAP_DEEP
 #define TOGETHER SHS__CL_MAP_TOGETHER(BYTES)
@@ -109,6 +124,97 @@ typedef VECTOR(VALUE, 2) WORD;
 typedef VALUE WORD;
 #endif
 
+#if UNITS
+#include "units.h"
+
+/* Values of four bands that half a warp reads at a time lie in different banks. */
+#define KB 8
+#define ROW_PIXELS (ALL + 4)
+#define ROW_OUTPUTS (OUTPUTS + 4)
+#define TILE_PIXELS (KB * ROW_PIXELS)
+#define TILE_OUTPUTS (KB * ROW_OUTPUTS)
+#define EACH_PIXELS (KB * ALL / ITEMS)
+#define EACH_OUTPUTS ((KB * OUTPUTS + ITEMS - 1) / ITEMS)
+#define LOCAL                                                                                                         \
+    __local ELEM deep[2 * TILE_OUTPUTS];                                                                              \
+    __local WORK centre[1];                                                                                           \
+    __local ulong rows[1];                                                                                            \
+    __local ELEM tile[2 * TILE_PIXELS]
+
+/* Neighbours fetch neighbours: the bands of a pixel, or the pixels of a band. */
+#if FROM == 2
+#define BAND_OF(e) (i % KB)
+#define PIXEL_OF(e) (i / KB + (e) * (ITEMS / KB))
+#else
+#define BAND_OF(e) (e)
+#define PIXEL_OF(e) i
+#endif
+
+/* y[(j * BLOCKS + o) * 2 + e]: output 8 o + 2 (lane % 4) + e of the block, of pixel 8 j + lane / 4 of the warp. */
+inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local ELEM *deep, __local WORK *centre,
+                    __local ulong *rows, __local ELEM *tile, ELEM *y) {
+    const int i = (int)get_local_id(0), lane = i % 32, row_in = lane / 4, column_in = lane % 4, top = i / 32 * 32;
+    const size_t group = get_group_id(0) * (size_t)ALL;
+    ELEM next_m[EACH_OUTPUTS], sum[HELD][BLOCKS][2];
+    VALUE next_x[EACH_PIXELS];
+    WORK next_c[EACH_PIXELS];
+    int b0, e, j, o, q, turn = 0;
+#pragma unroll
+    for (j = 0; j < HELD; j++)
+#pragma unroll
+        for (o = 0; o < BLOCKS; o++) sum[j][o][0] = sum[j][o][1] = 0;
+#define FETCH_BANDS(from)                                                                                             \
+    _Pragma("unroll") for (e = 0; e < EACH_PIXELS; e++) {                                                             \
+        const int b = min((from) + BAND_OF(e), used - 1);                                                             \
+        next_x[e] = FROM_HERE[ROW(b) + PLACE(group + (size_t)PIXEL_OF(e))];                                           \
+        next_c[e] = CENTRE(b);                                                                                        \
+    }                                                                                                                 \
+    _Pragma("unroll") for (e = 0; e < EACH_OUTPUTS; e++) {                                                            \
+        const int at = e * ITEMS + i, b = (from) + at / OUTPUTS;                                                      \
+        next_m[e] = at < KB * OUTPUTS && b < used ? matrix[(size_t)b * (size_t)padded + (size_t)(first + at % OUTPUTS)] : (ELEM)0; \
+    }
+    FETCH_BANDS(0)
+    for (b0 = 0; b0 < used; b0 += KB, turn ^= 1) {
+        __local ELEM *x_now = tile + turn * TILE_PIXELS, *m_now = deep + turn * TILE_OUTPUTS;
+#pragma unroll
+        for (e = 0; e < EACH_PIXELS; e++) x_now[BAND_OF(e) * ROW_PIXELS + PIXEL_OF(e)] = LESS_CENTRE(next_x[e], next_c[e]);
+#pragma unroll
+        for (e = 0; e < EACH_OUTPUTS; e++) {
+            const int at = e * ITEMS + i;
+            if (at < KB * OUTPUTS) m_now[at / OUTPUTS * ROW_OUTPUTS + at % OUTPUTS] = next_m[e];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE); /* one is enough: two pairs of tiles take turns */
+        if (b0 + KB < used) { FETCH_BANDS(b0 + KB) }
+#if MMA
+#pragma unroll
+        for (q = 0; q < KB; q += 4) {
+            ELEM x[HELD], m[BLOCKS];
+#pragma unroll
+            for (j = 0; j < HELD; j++) x[j] = x_now[(q + column_in) * ROW_PIXELS + top + 8 * j + row_in];
+#pragma unroll
+            for (o = 0; o < BLOCKS; o++) m[o] = m_now[(q + column_in) * ROW_OUTPUTS + 8 * o + row_in];
+#pragma unroll
+            for (j = 0; j < HELD; j += 2)
+#pragma unroll
+                for (o = 0; o < BLOCKS; o++) add_products(sum[j][o], sum[j + 1][o], x[j], x[j + 1], m[o]);
+        }
+#else
+        for (q = 0; q < KB; q++)
+            for (j = 0; j < HELD; j++)
+                for (o = 0; o < BLOCKS; o++) {
+                    const ELEM x = x_now[q * ROW_PIXELS + top + 8 * j + row_in];
+                    __local const ELEM *m = m_now + q * ROW_OUTPUTS + 8 * o + 2 * column_in;
+                    sum[j][o][0] += x * m[0], sum[j][o][1] += x * m[1];
+                }
+#endif
+    }
+    barrier(CLK_LOCAL_MEM_FENCE); /* the next block of outputs begins with the first pair again */
+#pragma unroll
+    for (j = 0; j < HELD; j++)
+#pragma unroll
+        for (o = 0; o < BLOCKS; o++) y[(j * BLOCKS + o) * 2] = sum[j][o][0], y[(j * BLOCKS + o) * 2 + 1] = sum[j][o][1];
+}
+#else
 #define LOCAL                                                                                                         \
     __local VEC4 deep[DEEP * BLOCKS];                                                                                 \
     __local WORK centre[DEEP];                                                                                        \
@@ -187,6 +293,28 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
         }
     }
 }
+#endif
+
+/* What project leaves in an item: outputs OUTPUT(o) of the block, of OWN; of pixels PIXEL(j) of the group, of FINAL, but that
+   those of units' lengths are other ones in the end. */
+#if UNITS
+#define SUMS(name) ELEM name[HELD * OWN]
+#define LOCAL_ARGUMENTS __local ELEM *deep, __local WORK *centre, __local ulong *rows, __local ELEM *tile
+#define OUTPUT(o) ((o) / 2 * 8 + (int)get_local_id(0) % 4 * 2 + (o) % 2)
+#else
+#define SUMS(name) VEC4 name[PIXELS * BLOCKS]
+#define LOCAL_ARGUMENTS __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local WORD *tile
+#define OUTPUT(o) (o)
+#endif
+#if UNITS && !SQUARES
+#define FINAL HELD
+#define PIXEL(j) (get_local_id(0) / 32 * 32 + (size_t)(8 * (j)) + get_local_id(0) % 32 / 4)
+#define ACROSS 4 /* neighbours that have different outputs */
+#else
+#define FINAL PIXELS
+#define PIXEL(j) ((size_t)((j)*ITEMS) + get_local_id(0))
+#define ACROSS 1
+#endif
 
 #if MODE == SHS__CL_MAP_WHITEN
 /* Z[o * ldz + from + p] = whitened pixel, -0 where missing and behind the last: by its sign sweep.cl tells it from a pixel that
@@ -195,55 +323,71 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
     LOCAL;
-    VEC4 block[PIXELS * BLOCKS];
+    SUMS(block);
     const ELEM *y = (const ELEM *)block;
     const int first = (int)get_group_id(1) * OUTPUTS;
     int o, j;
     project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);
 #pragma unroll
-    for (j = 0; j < PIXELS; j++) {
-        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0);
+    for (j = 0; j < FINAL; j++) {
+        const size_t p = get_group_id(0) * (size_t)ALL + PIXEL(j);
         const int here = (int)p < count && (!valid || valid[at + p]);
 #pragma unroll
-        for (o = 0; o < OUTPUTS; o++)
-            if (first + o < outputs)
-                Z[(ulong)(first + o) * ldz + from + p] = here ? (real)y[j * OUTPUTS + o] + (real)added[first + o] : -(real)0;
+        for (o = 0; o < OWN; o++) {
+            const int to = first + OUTPUT(o);
+            if (to < outputs) Z[(ulong)to * ldz + from + p] = here ? (real)y[j * OWN + o] + (real)added[to] : -(real)0;
+        }
     }
 }
 #else
 
+/* An item's values: VALUES of each of FINAL pixels, PIXEL(j) of the group; value o is output first + RESULT(o). */
 #if SQUARES
 #define VALUES 1
+#define RESULT(o) 0
 #else
-#define VALUES OUTPUTS
+#define VALUES OWN
+#define RESULT(o) OUTPUT(o)
 #endif
 
-/* value[j * VALUES + o]: output `first + o` of pixel j, or its squared length, in wide. */
+/* value[j * VALUES + o], or the squared length of pixel j's outputs, in wide. Of a length neighbours have parts where units made
+   them: those are added up for a pixel an item. */
 inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded, int first,
-                   __local VEC4 *deep, __local WORK *centre, __local ulong *rows, __local WORD *tile, wide *value) {
-    VEC4 block[PIXELS * BLOCKS];
+                   LOCAL_ARGUMENTS, wide *value) {
+    SUMS(block);
     const ELEM *y = (const ELEM *)block;
+    wide length[HELD];
     int o, j;
+    for (j = 0; j < HELD; j++) length[j] = 0;
 #if SQUARES
-    for (j = 0; j < PIXELS; j++) value[j] = 0;
     for (first = 0; first < outputs; first += OUTPUTS)
 #endif
     {
         project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);
 #pragma unroll
-        for (o = 0; o < OUTPUTS; o++) {
-            const wide offset = first + o < outputs ? added[first + o] : (wide)0; /* where the matrix is 0 too */
+        for (o = 0; o < OWN; o++) {
+            const wide offset = first + OUTPUT(o) < outputs ? added[first + OUTPUT(o)] : (wide)0; /* where the matrix is 0 too */
 #pragma unroll
-            for (j = 0; j < PIXELS; j++) {
-                wide v = offset + (wide)y[j * OUTPUTS + o];
+            for (j = 0; j < HELD; j++) {
+                wide v = offset + (wide)y[j * OWN + o];
 #if SQUARES
-                value[j] += v * v;
+                length[j] += v * v;
 #else
                 value[j * VALUES + o] = v;
 #endif
             }
         }
     }
+#if SQUARES && UNITS
+    o = (int)get_local_id(0);
+#pragma unroll
+    for (j = 0; j < HELD; j++) tile[o % 4 * ROW_PIXELS + o / 32 * 32 + 8 * j + o % 32 / 4] = length[j];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    value[0] = 0;
+    for (j = 0; j < 4; j++) value[0] += tile[j * ROW_PIXELS + o];
+#elif SQUARES
+    for (j = 0; j < HELD; j++) value[j] = length[j];
+#endif
 }
 
 #if MODE == SHS__CL_MAP_EXTREMES
@@ -254,7 +398,7 @@ void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide
               __global wide *high) {
     LOCAL;
     __local wide least[ITEMS], most[ITEMS];
-    wide value[PIXELS * VALUES];
+    wide value[FINAL * VALUES];
     const int i = (int)get_local_id(0), first = (int)get_group_id(1) * OUTPUTS;
     int o, j, span;
     values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);
@@ -263,8 +407,8 @@ void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide
 #endif
     for (o = 0; o < VALUES && first + o < written; o++) {
         wide a = end, b = -end;
-        for (j = 0; j < PIXELS; j++) {
-            const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS + i);
+        for (j = 0; j < FINAL; j++) {
+            const size_t p = get_group_id(0) * (size_t)ALL + PIXEL(j);
             const wide v = value[j * VALUES + o];
             if ((int)p >= count || (valid && !valid[at + p])) continue;
             a = v < a ? v : a;
@@ -273,16 +417,16 @@ void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide
         barrier(CLK_LOCAL_MEM_FENCE);
         least[i] = a;
         most[i] = b;
-        for (span = ITEMS / 2; span > 0; span >>= 1) {
+        for (span = ITEMS / 2; span >= ACROSS; span >>= 1) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (i < span) {
                 least[i] = least[i + span] < least[i] ? least[i + span] : least[i];
                 most[i] = most[i + span] > most[i] ? most[i + span] : most[i];
             }
         }
-        if (i == 0) {
-            low[get_group_id(0) * (size_t)written + (size_t)(first + o)] = least[0];
-            high[get_group_id(0) * (size_t)written + (size_t)(first + o)] = most[0];
+        if (i < ACROSS && first + RESULT(o) < written) {
+            low[get_group_id(0) * (size_t)written + (size_t)(first + RESULT(o))] = least[i];
+            high[get_group_id(0) * (size_t)written + (size_t)(first + RESULT(o))] = most[i];
         }
     }
 }
@@ -320,20 +464,20 @@ void store(SOURCE, int used, __global const ELEM *matrix, __global const wide *a
            __global const wide *low, __global const wide *high, wide new_low, wide new_high, __global SINK *out,
            ulong origin_out) {
     LOCAL;
-    wide value[PIXELS * VALUES];
+    wide value[FINAL * VALUES];
     const int first = (int)get_group_id(1) * OUTPUTS;
     int o, j;
     values(PASS, used, matrix, added, outputs, padded, first, deep, centre, rows, tile, value);
 #pragma unroll
-    for (j = 0; j < PIXELS; j++) {
-        const size_t p = get_group_id(0) * (size_t)ALL + (size_t)(j * ITEMS) + get_local_id(0), q = p + at;
+    for (j = 0; j < FINAL; j++) {
+        const size_t p = get_group_id(0) * (size_t)ALL + PIXEL(j), q = p + at;
         const int here = (int)p < count && (!valid || valid[q]);
 #pragma unroll
         for (o = 0; o < VALUES; o++) {
-            const size_t b = (size_t)(first + o);
+            const size_t b = (size_t)(first + RESULT(o));
             size_t to;
             wide x = value[j * VALUES + o];
-            if ((int)p >= count || first + o >= written) continue;
+            if ((int)p >= count || first + RESULT(o) >= written) continue;
 #if RESCALE
             wide old = high[b] - low[b];
             x = old > 0 ? (new_high - new_low) * (x - low[b]) / old + new_low : new_low;

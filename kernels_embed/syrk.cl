@@ -194,15 +194,8 @@ void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
 #else
 /* ---- double matrix units ----------------------------------------------------------------------------------------
 
-   Warps of 32 items, WARPS x WARPS of them; a warp keeps BLOCKS x BLOCKS blocks of 8 x 8. The unit adds the product of
-   8 x 4 and 4 x 8 values to a block: item l holds row l / 4, column l % 4 of the first, row l % 4, column l / 4 of the
-   second, and row l / 4, columns 2 (l % 4) and the next of the sums. On an H200 it is twice as fast where it adds to
-   two blocks, one below the other, at a time. Without the unit (MMA 0) the items form the same sums from local memory:
-   slow, for tests and for reading. */
+   Warps of 32 items, WARPS x WARPS of them; a warp keeps BLOCKS x BLOCKS blocks of 8 x 8 (units.h). */
 
-#ifndef MMA
-#define MMA 0 /* blocks of the unit's sums: 1, as of compute capability 8.0, or 2, as of 9.0 */
-#endif
 #ifndef WARPS
 #define WARPS SHS__CL_UNITS_WARPS
 #endif
@@ -223,20 +216,7 @@ void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
 #define ROOM (KB * (T + 4))
 #endif
 
-/* c += a b, and the block below: d += a_below b. */
-#if MMA == 1
-inline void add_products(ELEM *c, ELEM *d, ELEM a, ELEM a_below, ELEM b) {
-    __asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                   : "+d"(c[0]), "+d"(c[1]) : "d"(a), "d"(b));
-    __asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                   : "+d"(d[0]), "+d"(d[1]) : "d"(a_below), "d"(b));
-}
-#elif MMA == 2
-inline void add_products(ELEM *c, ELEM *d, ELEM a, ELEM a_below, ELEM b) {
-    __asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-                   : "+d"(c[0]), "+d"(c[1]), "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(a_below), "d"(b));
-}
-#endif
+#include "units.h"
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int depth, __global ELEM *partial,

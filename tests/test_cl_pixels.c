@@ -385,6 +385,58 @@ static void test_pixels_of_an_item(void **state) {
     free(p.x);
 }
 
+/* Maps of many outputs by double matrix units, and without: sinks, extremes, lengths and whitened pixels are the same to rounding,
+   for groups that end behind the image, and blocks of outputs that end behind the last. */
+static void test_maps_by_units(void **state) {
+    static const struct {
+        shs_type type;
+        shs_interleave interleave, out;
+        int outputs;
+    } ways[] = {{SHS_TYPE_U8, SHS_INTERLEAVE_BIP, SHS_INTERLEAVE_BSQ, 25},
+                {SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, SHS_INTERLEAVE_BIP, 57},
+                {SHS_TYPE_F32, SHS_INTERLEAVE_BIL, SHS_INTERLEAVE_BIL, 56},
+                {SHS_TYPE_F64, SHS_INTERLEAVE_BIP, SHS_INTERLEAVE_BSQ, 113}};
+    enum { LINES = 23, SAMPLES = 31, BANDS = 29 };
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.2, 3);
+    double *matrix = NEW(double, 113 * BANDS), centre[BANDS];
+    const int was = device->units64;
+    shs_pixel_map map = SHS_ZERO;
+    shs_random r;
+    size_t way;
+    int i, by;
+    (void)state;
+    if (!can_double()) skip();
+    shs_random_seed(&r, 8);
+    for (i = 0; i < 113 * BANDS; i++) matrix[i] = (double)shs_random_normal(&r);
+    for (i = 0; i < BANDS; i++) centre[i] = 100 + (double)shs_random_normal(&r);
+    map.bands = BANDS, map.matrix = matrix, map.centre = centre;
+    for (way = 0; way < sizeof ways / sizeof *ways; way++) {
+        const int n = map.outputs = ways[way].outputs;
+        shs_sink sinks[3], lengths[2];
+        dressed d;
+        dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
+        for (i = 0; i < 3; i++) {
+            sinks[i] = new_sink(SHS_TYPE_F64, ways[way].out, LINES, SAMPLES, n);
+            sinks[i].rescale = 1, sinks[i].high = 100;
+        }
+        for (by = 0; by < 2; by++) {
+            device->units64 = by ? 2 : 0;
+            lengths[by] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, 1);
+            assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, SHS_PRECISION_ALWAYS, sinks + by));
+            assert_ok_cl(shs_rx(&on_device, &d.cube, NULL, lengths + by, NULL));
+        }
+        assert_ok(shs_cube_map(NULL, &d.cube, &map, SHS_PRECISION_ALWAYS, sinks + 2));
+        compare_sinks(sinks + 2, sinks, LINES, SAMPLES, n, 1e-10);
+        compare_sinks(sinks + 2, sinks + 1, LINES, SAMPLES, n, 1e-10);
+        compare_sinks(lengths, lengths + 1, LINES, SAMPLES, 1, 1e-6);
+        undress(&d);
+        for (i = 0; i < 3; i++) sink_free(sinks + i);
+        for (i = 0; i < 2; i++) sink_free(lengths + i);
+    }
+    device->units64 = was;
+    free(matrix), free(p.x);
+}
+
 /* ---- principal components ----------------------------------------------------------------------------------------- */
 
 static double cosine(int n, const double *a, const double *b) {
@@ -1294,6 +1346,7 @@ int main(void) {
         UNIT(test_odd_strides),
         UNIT(test_maps),
         UNIT(test_pixels_of_an_item),
+        UNIT(test_maps_by_units),
         UNIT(test_options_of_components),
         UNIT(test_ways_of_components),
         UNIT(test_options_of_sources),
