@@ -14077,7 +14077,7 @@ typedef struct shs__gram_own {
     void *scratch;   /* elements: a spectrum, up to whole vectors */
     void *tiles;     /* elements: products of the last panels, not yet in the sums: pending of them */
     shs_wide *words; /* the same from integers, of a whole chunk */
-    int pending, has_words;
+    int pending, has_words, begun; /* begun: packed holds numbers */
     unsigned char apart[SHS__ALIGN];
 } shs__gram_own;
 
@@ -14114,7 +14114,6 @@ SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
     return groups * (size_t)columns * (size_t)lanes;
 }
 
-/* Packed panels begin as numbers, since groups that are not full are read too. */
 SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
@@ -14128,9 +14127,17 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
         own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
         own->words =
             SHS__CARVE(l, shs_wide, g->whole ? shs__px_tile_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
-        own->pending = own->has_words = 0;
-        if (l->base) memset(own->packed, 0, packed * (size_t)k->bytes);
+        own->pending = own->has_words = own->begun = 0;
     }
+}
+
+/* A worker's packed panel. It begins as numbers, since groups that are not full are read too; by its worker, as there may be no
+   other use of it where an engine has the pixels. */
+SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
+    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16;
+    if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * (size_t)g->kernels->bytes);
+    own->begun = 1;
+    return own->packed;
 }
 
 /* The products of the packed panel. Where an element is a float they are summed as such over SHS__PANELS_A_SUM panels and then
@@ -14225,7 +14232,7 @@ SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
 SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
     int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, a_word = quads ? 4 : 2, words, most, i;
-    int32_t *packed = (int32_t *)(void *)own->packed, *room;
+    int32_t *packed = (int32_t *)shs__px_gram_packed(&job->gram, own), *room;
     shs_wide *products = own->words;
     size_t values = shs__px_tile_values(used, k->words, k->columns);
     size_t apart = SHS__PANEL_PIXELS / (size_t)a_word * (size_t)k->words;
@@ -14264,17 +14271,19 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
+    void *packed;
     if (!r->raw) {
         panel->pixels = panel->valid;
         memset(panel->missing, 0, (size_t)panel->pixels);
         for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
             panel->spectrum[i] = (const unsigned char *)shs__px_element_at(k, panel->X, i * (size_t)job->gram.n);
     }
-    if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, own->packed);
+    packed = shs__px_gram_packed(&job->gram, own);
+    if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
     else
         k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_TYPE_REAL, job->gram.n, panel->pixels,
-                panel->spectrum, r->raw ? job->element_shift : r->zeros, panel->missing, own->scratch, own->packed, apart);
-    k->sums(job->gram.n, panel->pixels, own->packed, apart, sums + 1);
+                panel->spectrum, r->raw ? job->element_shift : r->zeros, panel->missing, own->scratch, packed, apart);
+    k->sums(job->gram.n, panel->pixels, packed, apart, sums + 1);
     shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
 
@@ -14761,7 +14770,7 @@ SHS__PRIVATE void shs__px_fourth_panel(void *state, shs__panel *panel, int worke
             const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
             for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
         }
-    shs__px_pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, own->packed);
+    shs__px_pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, shs__px_gram_packed(&w->gram, own));
     shs__px_gram_panel(&w->gram, own, panel->valid, &panel->ahead, sums);
 }
 
