@@ -21,7 +21,11 @@
 
 /* ---- the matrix product (gemm.cl) ---- */
 #define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */
-#define SHS__CL_GEMM_STEP 16                      /* of the long dimension in local memory at a time, */
+#ifdef SPARSEHS_DOUBLE
+#define SHS__CL_GEMM_STEP 8                       /* of the long dimension in local memory at a time, 34 KB in all, */
+#else
+#define SHS__CL_GEMM_STEP 16
+#endif
 #define SHS__CL_GEMM_PITCH (SHS__CL_GEMM_TILE + 4) /* whose rows start in different banks, and still on 16 bytes */
 #define SHS__CL_PLAIN_TILE 4                      /* rows and columns of an item of gemm_plain */
 #define SHS__CL_SUM_PARTS 8                       /* items that share the partial sums of a value out, */

@@ -13,9 +13,9 @@
      x 4 rows |                      |                      |
               +----------------------+----------------------+
 
-   The long dimension is walked in steps of 16: the group brings 16 x 128 values of each factor to local memory, ordered by
+   The long dimension is walked in steps of 16, in double of 8: the group brings 16 x 128 values of each factor to local memory, ordered by
    k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;
-   two pairs of tiles need one barrier a step. Per step an item does 1024 multiply-adds for 64 reads of 16 bytes.
+   two pairs of tiles need one barrier a step. Per step an item does 64 multiply-adds for 4 reads of four values, for each k.
 
    Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
    product has the same bits wherever it is computed, in gemm_plain too. Only where k is long and C small is k cut into
@@ -51,7 +51,11 @@ typedef VECTOR(real, 4) quad;
 #define ALONG_A TRANS_A
 #define ALONG_B (!TRANS_B)
 
-/* ---- bringing a tile: four neighbours at a time, two such quads an item ------------------------------------------- */
+/* ---- bringing a tile: four neighbours at a time, QUADS such quads an item ----------------------------------------- */
+
+#define ITEMS 256
+#define ALONG (STEP / 4) /* quads of a column, where k runs along memory */
+#define QUADS (STEP * TILE / 4 / ITEMS)
 
 /* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */
 quad along_k(__global const real *column, int k, int K, int vector) {
@@ -73,24 +77,31 @@ quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, 
                   column[min(r + 3, rows - 1)]);
 }
 
-/* Item `id` of 256 brings quads id and id + 256 of the 512 in a tile. k along memory: four items share the 64 bytes of a
-   column, 64 columns at a time. Otherwise: 32 items share the 512 bytes of a row, 8 values of k at a time. */
-quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int half_) {
+/* Item `id` brings quads id, id + ITEMS .. of a tile, here the q-th of its own. k along memory: ALONG items share a column's stretch.
+   Otherwise: 32 items share the values of a row, 8 values of k at a time. */
+quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int q) {
     if (along) {
-        int column = min(first + id / 4 + 64 * half_, rows - 1);
-        return along_k(F + (size_t)column * ld, k0 + id % 4 * 4, K, vector);
+        int column = min(first + id / ALONG + ITEMS / ALONG * q, rows - 1);
+        return along_k(F + (size_t)column * ld, k0 + id % ALONG * 4, K, vector);
     }
-    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * half_, K, vector);
+    return across_k(F, ld, first + id % 32 * 4, rows, k0 + id / 32 + 8 * q, K, vector);
 }
 
-void put(__local real *tile, int along, int id, int half_, quad q) {
+void put(__local real *tile, int along, int id, int q, quad values) {
     if (along) {
-        __local real *to = tile + id % 4 * 4 * EDGE + id / 4 + 64 * half_;
-        to[0] = q.x, to[EDGE] = q.y, to[2 * EDGE] = q.z, to[3 * EDGE] = q.w;
+        __local real *to = tile + id % ALONG * 4 * EDGE + id / ALONG + ITEMS / ALONG * q;
+        to[0] = values.x, to[EDGE] = values.y, to[2 * EDGE] = values.z, to[3 * EDGE] = values.w;
     } else {
-        *(__local quad *)(tile + (id / 32 + 8 * half_) * EDGE + id % 32 * 4) = q;
+        *(__local quad *)(tile + (id / 32 + 8 * q) * EDGE + id % 32 * 4) = values;
     }
 }
+
+/* Both tiles of the step at k. */
+#define BRING(k)                                                                                                       \
+    _Pragma("unroll") for (c = 0; c < QUADS; c++) {                                                                    \
+        a[c] = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k, K, id, c);                                          \
+        b[c] = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k, K, id, c);                                       \
+    }
 
 /* ---- the product -------------------------------------------------------------------------------------------------- */
 
@@ -124,27 +135,19 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
     const int group = (int)get_group_id(1), columns = (N + TILE - 1) / TILE, slice = SLICED ? group / columns : 0;
     const int skip = slice * depth;
     int row = (int)get_group_id(0) * TILE, column = (group - slice * columns) * TILE, k0, k, c, turn = 0;
-    quad low[8], high[8], a0, a1, b0, b1;
+    quad low[8], high[8], a[QUADS], b[QUADS];
     A += first_a + (size_t)skip * (TRANS_A ? 1 : (size_t)lda);
     B += first_b + (size_t)skip * (TRANS_B ? (size_t)ldb : 1);
     C += first_c + (size_t)slice * (size_t)ldc * (size_t)N;
     if (SLICED) K = min(K - skip, depth);
     for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
-    a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 0);
-    a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, 0, K, id, 1);
-    b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 0);
-    b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, 0, K, id, 1);
+    BRING(0)
     for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {
         __local const real *ta = tile_a[turn], *tb = tile_b[turn];
-        put(tile_a[turn], ALONG_A, id, 0, a0), put(tile_a[turn], ALONG_A, id, 1, a1);
-        put(tile_b[turn], ALONG_B, id, 0, b0), put(tile_b[turn], ALONG_B, id, 1, b1);
+#pragma unroll
+        for (c = 0; c < QUADS; c++) put(tile_a[turn], ALONG_A, id, c, a[c]), put(tile_b[turn], ALONG_B, id, c, b[c]);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (k0 + STEP < K) {
-            a0 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 0);
-            a1 = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k0 + STEP, K, id, 1);
-            b0 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 0);
-            b1 = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k0 + STEP, K, id, 1);
-        }
+        if (k0 + STEP < K) { BRING(k0 + STEP) }
 #pragma unroll
         for (k = 0; k < STEP; k++) {
             quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);
