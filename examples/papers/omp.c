@@ -230,6 +230,7 @@ static const struct {
     const char *name, *label;
 } device_kernels[] = {{SHS_CL_CODER_WARP, "warp", "a warp a patch"},
                       {SHS_CL_CODER_ITEM, "item", "an item a patch"},
+                      {SHS_CL_CODER_GROUP, "group", "a group a patch, in local memory"},
                       {SHS_CL_CODER_GENERAL, "general", "a group a patch"},
                       {SHS_CL_CODER_AUTO, "auto", "the library's choice"}};
 enum { DEVICE_KERNELS = (int)(sizeof device_kernels / sizeof *device_kernels) };
