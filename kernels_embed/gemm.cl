@@ -13,8 +13,8 @@
      x 4 rows |                      |                      |
               +----------------------+----------------------+
 
-   The long dimension is walked in steps of 16, in double of 8: the group brings 16 x 128 values of each factor to local memory, ordered by
-   k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;
+   The long dimension is walked in steps of 16, in double of 8: the group brings 16 x 128 values of each factor to local
+   memory, ordered by k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;
    two pairs of tiles need one barrier a step. Per step an item does 64 multiply-adds for 4 reads of four values, for each k.
 
    Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
@@ -77,8 +77,8 @@ quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, 
                   column[min(r + 3, rows - 1)]);
 }
 
-/* Item `id` brings quads id, id + ITEMS .. of a tile, here the q-th of its own. k along memory: ALONG items share a column's stretch.
-   Otherwise: 32 items share the values of a row, 8 values of k at a time. */
+/* Item `id` brings quads id, id + ITEMS .. of a tile, here the q-th of its own. k along memory: ALONG items share a column's
+   stretch. Otherwise: 32 items share the values of a row, 8 values of k at a time. */
 quad bring(__global const real *F, size_t ld, int along, int vector, int first, int rows, int k0, int K, int id, int q) {
     if (along) {
         int column = min(first + id / ALONG + ITEMS / ALONG * q, rows - 1);
@@ -97,10 +97,10 @@ void put(__local real *tile, int along, int id, int q, quad values) {
 }
 
 /* Both tiles of the step at k. */
-#define BRING(k)                                                                                                       \
-    _Pragma("unroll") for (c = 0; c < QUADS; c++) {                                                                    \
-        a[c] = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k, K, id, c);                                          \
-        b[c] = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k, K, id, c);                                       \
+#define BRING(k)                                                                                                               \
+    _Pragma("unroll") for (c = 0; c < QUADS; c++) {                                                                            \
+        a[c] = bring(A, (size_t)lda, ALONG_A, VECTOR_A, row, M, k, K, id, c);                                                  \
+        b[c] = bring(B, (size_t)ldb, ALONG_B, VECTOR_B, column, N, k, K, id, c);                                               \
     }
 
 /* ---- the product -------------------------------------------------------------------------------------------------- */
@@ -147,7 +147,9 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
 #pragma unroll
         for (c = 0; c < QUADS; c++) put(tile_a[turn], ALONG_A, id, c, a[c]), put(tile_b[turn], ALONG_B, id, c, b[c]);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (k0 + STEP < K) { BRING(k0 + STEP) }
+        if (k0 + STEP < K) {
+            BRING(k0 + STEP)
+        }
 #pragma unroll
         for (k = 0; k < STEP; k++) {
             quad a_low = *(__local const quad *)(ta + k * EDGE + 4 * x);

@@ -10,9 +10,9 @@
      | item | d  | y of   |             neighbours; outputs OUTPUTS g .. (with SQUARES all of them, block after block).
      +------+ s  | item   |
 
-   With UNITS double matrix units multiply, for many outputs of slices: a warp keeps 32 pixels x OUTPUTS sums, of which an item has
-   those that add_products of units.h gives it, and the group's pixels go through local memory as doubles, KB bands at a time.
-   PIXEL(j) and OUTPUT(o) say which pixel and output value j, o of an item is.
+   With UNITS double matrix units multiply, for many outputs of slices: a warp keeps 32 pixels x OUTPUTS sums, of which an item
+   has those that add_products of units.h gives it, and the group's pixels go through local memory as doubles, KB bands at a
+   time. PIXEL(j) and OUTPUT(o) say which pixel and output value j, o of an item is.
 
    The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */
 
@@ -135,10 +135,10 @@ typedef VALUE WORD;
 #define TILE_OUTPUTS (KB * ROW_OUTPUTS)
 #define EACH_PIXELS (KB * ALL / ITEMS)
 #define EACH_OUTPUTS ((KB * OUTPUTS + ITEMS - 1) / ITEMS)
-#define LOCAL                                                                                                         \
-    __local ELEM deep[2 * TILE_OUTPUTS];                                                                              \
-    __local WORK centre[1];                                                                                           \
-    __local ulong rows[1];                                                                                            \
+#define LOCAL                                                                                                                  \
+    __local ELEM deep[2 * TILE_OUTPUTS];                                                                                       \
+    __local WORK centre[1];                                                                                                    \
+    __local ulong rows[1];                                                                                                     \
     __local ELEM tile[2 * TILE_PIXELS]
 
 /* Neighbours fetch neighbours: the bands of a pixel, or the pixels of a band. */
@@ -151,8 +151,8 @@ typedef VALUE WORD;
 #endif
 
 /* y[(j * BLOCKS + o) * 2 + e]: output 8 o + 2 (lane % 4) + e of the block, of pixel 8 j + lane / 4 of the warp. */
-inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local ELEM *deep, __local WORK *centre,
-                    __local ulong *rows, __local ELEM *tile, ELEM *y) {
+inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, int first, __local ELEM *deep,
+                    __local WORK *centre, __local ulong *rows, __local ELEM *tile, ELEM *y) {
     const int i = (int)get_local_id(0), lane = i % 32, row_in = lane / 4, column_in = lane % 4, top = i / 32 * 32;
     const size_t group = get_group_id(0) * (size_t)ALL;
     ELEM next_m[EACH_OUTPUTS], sum[HELD][BLOCKS][2];
@@ -163,15 +163,16 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
     for (j = 0; j < HELD; j++)
 #pragma unroll
         for (o = 0; o < BLOCKS; o++) sum[j][o][0] = sum[j][o][1] = 0;
-#define FETCH_BANDS(from)                                                                                             \
-    _Pragma("unroll") for (e = 0; e < EACH_PIXELS; e++) {                                                             \
-        const int b = min((from) + BAND_OF(e), used - 1);                                                             \
-        next_x[e] = FROM_HERE[ROW(b) + PLACE(group + (size_t)PIXEL_OF(e))];                                           \
-        next_c[e] = CENTRE(b);                                                                                        \
-    }                                                                                                                 \
-    _Pragma("unroll") for (e = 0; e < EACH_OUTPUTS; e++) {                                                            \
-        const int at = e * ITEMS + i, b = (from) + at / OUTPUTS;                                                      \
-        next_m[e] = at < KB * OUTPUTS && b < used ? matrix[(size_t)b * (size_t)padded + (size_t)(first + at % OUTPUTS)] : (ELEM)0; \
+#define FETCH_BANDS(from)                                                                                                      \
+    _Pragma("unroll") for (e = 0; e < EACH_PIXELS; e++) {                                                                      \
+        const int b = min((from) + BAND_OF(e), used - 1);                                                                      \
+        next_x[e] = FROM_HERE[ROW(b) + PLACE(group + (size_t)PIXEL_OF(e))];                                                    \
+        next_c[e] = CENTRE(b);                                                                                                 \
+    }                                                                                                                          \
+    _Pragma("unroll") for (e = 0; e < EACH_OUTPUTS; e++) {                                                                     \
+        const int at = e * ITEMS + i, b = (from) + at / OUTPUTS;                                                               \
+        next_m[e] =                                                                                                            \
+            at < KB * OUTPUTS && b < used ? matrix[(size_t)b * (size_t)padded + (size_t)(first + at % OUTPUTS)] : (ELEM)0;     \
     }
     FETCH_BANDS(0)
     for (b0 = 0; b0 < used; b0 += KB, turn ^= 1) {
@@ -184,7 +185,9 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
             if (at < KB * OUTPUTS) m_now[at / OUTPUTS * ROW_OUTPUTS + at % OUTPUTS] = next_m[e];
         }
         barrier(CLK_LOCAL_MEM_FENCE); /* one is enough: two pairs of tiles take turns */
-        if (b0 + KB < used) { FETCH_BANDS(b0 + KB) }
+        if (b0 + KB < used) {
+            FETCH_BANDS(b0 + KB)
+        }
 #if MMA
 #pragma unroll
         for (q = 0; q < KB; q += 4) {
@@ -350,10 +353,10 @@ void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *
 #define RESULT(o) OUTPUT(o)
 #endif
 
-/* value[j * VALUES + o], or the squared length of pixel j's outputs, in wide. Of a length neighbours have parts where units made
-   them: those are added up for a pixel an item. */
-inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded, int first,
-                   LOCAL_ARGUMENTS, wide *value) {
+/* value[j * VALUES + o], or the squared length of pixel j's outputs, in wide. Of a length neighbours have parts where units
+   made them: those are added up for a pixel an item. */
+inline void values(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs, int padded,
+                   int first, LOCAL_ARGUMENTS, wide *value) {
     SUMS(block);
     const ELEM *y = (const ELEM *)block;
     wide length[HELD];
@@ -366,7 +369,8 @@ inline void values(SOURCE, int used, __global const ELEM *matrix, __global const
         project(PASS, used, matrix, padded, first, deep, centre, rows, tile, block);
 #pragma unroll
         for (o = 0; o < OWN; o++) {
-            const wide offset = first + OUTPUT(o) < outputs ? added[first + OUTPUT(o)] : (wide)0; /* where the matrix is 0 too */
+            const wide offset =
+                first + OUTPUT(o) < outputs ? added[first + OUTPUT(o)] : (wide)0; /* where the matrix is 0 too */
 #pragma unroll
             for (j = 0; j < HELD; j++) {
                 wide v = offset + (wide)y[j * OWN + o];

@@ -265,8 +265,8 @@ static void resident_case(bench *b, const char *name, int n, int s, double targe
     b->ctx.engine->signals_close(b->session);
 }
 
-/* A dictionary too large for omp_warp: m signals of p values with s of n atoms, from ordinary memory to ordinary memory, and with
-   the signals on the device. */
+/* A dictionary too large for omp_warp: m signals of p values with s of n atoms, from ordinary memory to ordinary memory, and
+   with the signals on the device. */
 static void large_case(bench *b, int p, int n, int s, size_t m, double host_target, double target) {
     const size_t cells = (size_t)p * m, of_atoms = (size_t)p * (size_t)n;
     const bench before = *b;

@@ -385,8 +385,8 @@ static void test_pixels_of_an_item(void **state) {
     free(p.x);
 }
 
-/* Maps of many outputs by double matrix units, and without: sinks, extremes, lengths and whitened pixels are the same to rounding,
-   for groups that end behind the image, and blocks of outputs that end behind the last. */
+/* Maps of many outputs by double matrix units, and without: sinks, extremes and lengths are the same to rounding, for groups
+   that end behind the image, and blocks of outputs that end behind the last. */
 static void test_maps_by_units(void **state) {
     static const struct {
         shs_type type;
