@@ -7412,7 +7412,8 @@ SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels, int 
 SHS__PRIVATE int shs__cl_map_units(const shs__cl_pixels *px, int outputs, int precise) {
     shs_cl *cl = px->cl;
     if (outputs <= SHS__CL_MAP_FEW || shs__cl_on_trial(cl) || shs__cl_elem_bytes(cl, precise) != sizeof(cl_double)) return 0;
-    while (cl->units64 && shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, 64, "syrk_units").status == SHS_BUILD_FAILED) cl->units64--;
+    while (cl->units64 && shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, 64, "syrk_units").status == SHS_BUILD_FAILED)
+        cl->units64--;
     return cl->units64 > 0;
 }
 
