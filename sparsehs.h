@@ -724,8 +724,8 @@ typedef struct shs_omp_options {
     /* Values that are missing, or count more or less: min sum_l v_l (y - Dx)_l^2, the tolerance of that sum's root, errors2
        that sum, the report's rmse sqrt(sum2 / sum of all v). Atoms are compared as if of unit norm in it, so their own lengths
        do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms.
-       What is missing, or has weight 0, may be NaN. Of shs_omp_ex alone (elsewhere SHS_BAD_OPTIONS), not with nonnegative, and
-       no engine does it. Each signal has its own Gram matrix, so none is formed. */
+       What is missing, or has weight 0, may be NaN. Of shs_omp_ex, and but for weights of shs_ksvd_ex, alone (elsewhere
+       SHS_BAD_OPTIONS), not with nonnegative, and no engine does it. Each signal has its own Gram matrix, so none is formed. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
     int ldm;
     const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
@@ -1004,6 +1004,11 @@ SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
+/* With a mask, or skip_nan, it learns from what is there, by AK-SVD and SGK alone (other rules, regularisation, incoherence and
+   coherence: SHS_BAD_OPTIONS). With M_i the values present in signal i, and F = M.(Y - the other atoms' part) on the signals
+   that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. Errors are of what is there (rmse: over the root
+   of its number), replacements and starts take zeros for what is missing, `test` has nothing missing. It takes p m values and
+   p m bytes more. */
 /* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
    What is learnt does not depend on them. With a sparsity the codes must hold as many atoms a signal; without one they may
    hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
@@ -7637,6 +7642,7 @@ typedef struct shs__synthesis {
     shs_real *Z;       /* NULL: only the sums are wanted */
     shs_real *columns; /* p a worker, where Z is NULL */
     shs_wide *sums;    /* one a chunk, or NULL */
+    const unsigned char *present; /* p x m: Z = 0 where it is 0; NULL: nowhere */
 } shs__synthesis;
 
 /* Signals i .. end-1; the sum of their squares, where sums are wanted. */
@@ -7660,6 +7666,8 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
             }
             kernels->combine(w->p, count, columns, factors, z);
         }
+        for (q = 0; w->present && q < w->p; q++)
+            if (!w->present[i * (size_t)w->p + (size_t)q]) z[q] = 0;
         if (w->sums) shs__sum_add(&sum, kernels->norm2(w->p, z));
     }
     return shs__sum_value(&sum);
@@ -10184,10 +10192,11 @@ typedef struct shs__dl_learner {
     int p, n;
     size_t m, offset;       /* signals here, and on the ranks before this one */
     shs_wide all_m;         /* signals of all ranks */
+    shs_wide values;        /* of theirs that are there */
     int tolerant;           /* some rank's signals have tolerances */
     shs_real *D, *best;     /* p x n */
     shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
-    shs_wide *energy;       /* n + 4 + SHS__TELLS: what else is reduced over the ranks */
+    shs_wide *energy;       /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
     shs_real *errors2;      /* m */
     size_t *usage;          /* n */
     unsigned char *flagged; /* n */
@@ -10201,7 +10210,12 @@ typedef struct shs__dl_learner {
     shs__coder coder;
     shs_codes codes;
     shs_real *coded; /* p x n: the dictionary that codes and E are of */
-    shs_real *E;     /* p x m: Y - DX */
+    shs_real *E;     /* p x m: Y - DX; 0 where Y is missing */
+    int masked;             /* values are missing */
+    unsigned char *present; /* p x m, then */
+    shs_real *clean;        /* p x m, then: Y with zeros for what is missing */
+    shs_omp_options coding; /* then: with `present` as the mask */
+    size_t here;            /* values that are present here */
     shs_wide *chunk_sums;
     shs__dl_uses uses;
     shs_codes previous;      /* of the iteration before, for NSGK */
@@ -10242,6 +10256,10 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
             SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(w->ctx), (size_t)stride, (size_t)stride + 1));
     w->coded = SHS__CARVE(l, shs_real, atoms);
     w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    if (w->masked) {
+        w->present = SHS__CARVE(l, unsigned char, shs__layout_product(p, m, 1));
+        w->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    }
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
     w->uses.start = SHS__CARVE(l, size_t, n + 2);
     w->uses.signal = SHS__CARVE(l, size_t, cells);
@@ -10260,6 +10278,21 @@ SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, i
     w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
     e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
     e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
+}
+
+/* Learning with missing values is coding with a mask, and E that is 0 where a value is missing. */
+SHS__PRIVATE void shs__dl_session_mask(shs__dl_learner *w) {
+    const size_t p = (size_t)w->p;
+    size_t i, l;
+    for (i = 0; i < w->m; i++)
+        for (l = 0; l < p; l++) {
+            unsigned char present = shs__omp_weight(&w->coder, (int)l, i) > 0;
+            w->present[i * p + l] = present, w->here += present;
+            w->clean[i * p + l] = present ? *SHS__AT(w->coder.Y, w->coder.ldy, l, i) : 0;
+        }
+    w->coding = *w->coder.options, w->coding.mask = w->present, w->coding.ldm = w->p, w->coding.skip_nan = 0;
+    w->coder.options = &w->coding, w->coder.Y = w->residual.Y = w->clean, w->coder.ldy = w->residual.ldy = w->p;
+    w->residual.present = w->present;
 }
 
 /* A counting sort of the codes by atom. */
@@ -10308,6 +10341,15 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs
     return w->o->nonnegative && (!(x > 0) || z < 0) ? 0 : z;
 }
 
+/* sum += x^2 M.d_old, for signal i and the group's j-th atom: with E x' that is F x', as each value of d has an energy of its own
+   where values are missing. */
+SHS__OUTLINE void shs__dl_add_present(const shs__dl_learner *w, int j, size_t i, shs_real x, shs_real *sum) {
+    const unsigned char *present = w->present + i * (size_t)w->p;
+    const shs_real *before = w->coded + (size_t)(w->group->first + j) * (size_t)w->p, energy = x * x;
+    int l;
+    for (l = 0; l < w->p; l++) sum[l] += present[l] ? energy * before[l] : 0;
+}
+
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
@@ -10333,6 +10375,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
             shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
         }
         kernels->combine(w->p, (int)count, columns, x, sum);
+        for (q = 0; w->masked && q < count; q++) shs__dl_add_present(w, stretch->atom, w->uses.signal[u + q], x[q], sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -10402,11 +10445,28 @@ SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
     return w->listed->coefs + w->uses.signal[u] * (size_t)w->listed->stride + (size_t)w->uses.slot[u];
 }
 
+/* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. */
+SHS__OUTLINE shs_real shs__dl_present_code(const shs__dl_learner *w, int j, size_t i, shs_real x) {
+    const size_t p = (size_t)w->p;
+    const unsigned char *present = w->present + i * p;
+    const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
+    const shs_real *e = w->E + i * p;
+    shs_wide dot = 0, norm2 = 0;
+    size_t l;
+    for (l = 0; l < p; l++)
+        if (present[l]) {
+            dot += (shs_wide)d[l] * ((shs_wide)e[l] + (shs_wide)x * (shs_wide)before[l]);
+            norm2 += (shs_wide)d[l] * (shs_wide)d[l];
+        }
+    return norm2 > (shs_wide)SHS__OMP_GUARD ? (shs_real)(dot / norm2) : 0;
+}
+
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
 SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u) {
     size_t p = (size_t)w->p;
     shs_real x = *shs__dl_coefficient(w, u);
     if (!shs__dl_rules[w->group->update].codes) return x;
+    if (w->masked) return shs__dl_present_code(w, j, w->uses.signal[u], x);
     x = shs__dl_code_kept(
         w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j]);
     return w->mu > 0 ? x / (1 + w->mu) : x;
@@ -10416,10 +10476,13 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
 SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
     size_t p = (size_t)w->p;
-    shs_real *x = shs__dl_coefficient(w, u);
-    if (w->group->want_residual)
-        kernels->patch(w->p, *x, w->coded + (size_t)(w->group->first + j) * p, -x_new, w->group->atoms + (size_t)j * p,
-                       w->E + w->uses.signal[u] * p);
+    shs_real *x = shs__dl_coefficient(w, u), *e = w->E + w->uses.signal[u] * p;
+    if (w->group->want_residual) {
+        size_t l;
+        kernels->patch(w->p, *x, w->coded + (size_t)(w->group->first + j) * p, -x_new, w->group->atoms + (size_t)j * p, e);
+        for (l = 0; w->masked && l < p; l++)
+            if (!w->present[w->uses.signal[u] * p + l]) e[l] = 0;
+    }
     *x = x_new;
 }
 
@@ -10672,8 +10735,8 @@ SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_gr
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
-    if (status == SHS_OK) shs__dl_rules[g->update].directions(w->p, g, w->coded + (size_t)g->first * p);
-    return status;
+    if (status == SHS_OK && !w->masked) shs__dl_rules[g->update].directions(w->p, g, w->coded + (size_t)g->first * p);
+    return status; /* where values are missing the sums are F x' as they come */
 }
 
 /* |y / |y| - d|^2: how far a step moves an atom; 0 where y has no direction. */
@@ -10926,10 +10989,12 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
     for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
     if (status == SHS_OK) status = shs__dl_code_test(w, D, w->energy + 2 + w->n);
     w->energy[3 + w->n] = (shs_wide)w->test.m;
-    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 4, SHS_REDUCE_SUM);
+    w->energy[4 + w->n] = (shs_wide)w->here;
+    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 4 + (size_t)(w->masked != 0), SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
-    *rmse = SHS__WSQRT(w->energy[0] / ((shs_wide)w->p * w->all_m));
+    w->values = w->masked ? w->energy[4 + w->n] : (shs_wide)w->p * w->all_m;
+    *rmse = w->values > 0 ? SHS__WSQRT(w->energy[0] / w->values) : 0;
     *mean_atoms = w->energy[1] / w->all_m;
     *rmse_test = w->energy[3 + w->n] > 0 ? SHS__WSQRT(w->energy[2 + w->n] / ((shs_wide)w->p * w->energy[3 + w->n])) : -1;
     return SHS_OK;
@@ -11037,13 +11102,13 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rm
     memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
 }
 
-/* ||Y - DX||_F / sqrt(p m) over all ranks, with X as the updates have left it. mine: how this rank is. */
+/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: how this rank is. */
 SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_wide *rmse) {
     shs_wide sum2[1 + SHS__TELLS] = {0};
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_residual(w, sum2);
     status = shs__ctx_reduce_well(w->ctx, mine, sum2, 1, SHS_REDUCE_SUM);
-    if (status == SHS_OK) *rmse = SHS__WSQRT(sum2[0] / ((shs_wide)w->p * w->all_m));
+    if (status == SHS_OK) *rmse = w->values > 0 ? SHS__WSQRT(sum2[0] / w->values) : 0;
     return status;
 }
 
@@ -11278,6 +11343,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     if (w->o->test_m > 0) {
         w->test_coding = w->o->coding;
         w->test_coding.sparsity_each = NULL, w->test_coding.tolerance_each = NULL;
+        w->test_coding.mask = NULL, w->test_coding.skip_nan = 0;
         w->test.over.p = w->p, w->test.over.n = w->n, w->test.m = w->o->test_m;
         w->test.stride = stride, w->test.options = &w->test_coding;
         shs__coder_layout(l, &w->test, shs__ctx_workers(w->ctx));
@@ -11286,7 +11352,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, shs__layout_product(p + 1, n + SHS__TELLS, 1));
-    w->energy = SHS__CARVE(l, shs_wide, n + 4 + SHS__TELLS);
+    w->energy = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
     w->errors2 = SHS__CARVE(l, shs_real, w->m);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
@@ -11309,7 +11375,10 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
     if (o->coding.nonnegative && !o->nonnegative) return SHS_BAD_OPTIONS;
-    if (shs__omp_weighted(&o->coding) || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
+    if (o->coding.weights || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
+    if (shs__omp_weighted(&o->coding) && ((o->update != SHS_UPDATE_AKSVD && o->update != SHS_UPDATE_SGK) || o->nonnegative ||
+                                          o->regularisation > 0 || o->incoherence > 0 || o->coherence > 0))
+        return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -11377,7 +11446,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1 || shs__omp_check_options(p, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m;
+    w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m, w.masked = shs__omp_weighted(&o.coding);
     shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
     return shs__layout_query(&l);
 }
@@ -11430,6 +11499,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            o->rmse_after_update != 0,
                            o->rmse_after_rounds != 0,
                            o->stop_patience,
+                           w->masked,
                            o->regularised_iterations,
                            o->coherence_rounds,
                            o->nonnegative != 0};
@@ -11488,7 +11558,9 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     if (status != SHS_OK) return status;
     if (!own_codes) w->codes = *codes;
     shs__dl_session_begin(w, Y, ldy);
-    if (shs__coder_finite(w->ctx, &w->coder) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
+    status = shs__coder_finite(w->ctx, &w->coder);
+    if (status != SHS_OK) return status;
+    if (w->masked) shs__dl_session_mask(w);
     w->test.Y = w->o->test, w->test.ldy = w->o->test_ld, w->test.codes = &w->test_codes;
     if (w->test.m > 0 && shs__coder_finite(w->ctx, &w->test) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
@@ -11510,7 +11582,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         w.report.history = report->history, w.report.usage_history = report->usage_history;
         w.report.round_history = report->round_history, w.report.round_stride = report->round_stride;
     }
-    w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o;
+    w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o, w.masked = shs__omp_weighted(&o.coding);
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));

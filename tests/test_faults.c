@@ -257,6 +257,12 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
 static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }
 static shs_status call_mod(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_MOD); }
 static shs_status call_nonnegative(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_AKSVD); }
+static shs_status call_masked(const shs_context *ctx, scene *s) {
+    static const unsigned char mask[P * M] = {1, 1, 0, 1};
+    shs_ksvd_options o = SHS_ZERO;
+    o.iterations = 2, o.coding.sparsity = S, o.coding.mask = mask, o.coding.ldm = P;
+    return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
+}
 static shs_status call_exact(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_KSVD); }
 #endif
 
@@ -512,6 +518,7 @@ static const struct {
     {BELOW, "shs_ksvd", call_ksvd, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex", call_ksvd_ex, NULL, 1, 0, 0, NO_RESULT},
 #ifndef TEST_CL
+    {BELOW, "shs_ksvd_ex, missing values", call_masked, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, K-SVD", call_exact, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, NSGK", call_nsgk, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, MOD", call_mod, NULL, 1, 0, 0, NO_RESULT},

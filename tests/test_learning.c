@@ -269,6 +269,116 @@ static void test_golden_rules(void **state) {
     check_golden_rule(SHS_UPDATE_MOD, 1, 1);
 }
 
+/* Missing values, as another system learns with them: the dictionary after one iteration and after ten, and the errors over what
+   is known. NaN in place of what the mask leaves out is the same to the bit. */
+static void test_golden_masked(void **state) {
+    shs_real *Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 1024), *D1, *D10;
+    shs_real *start = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128), *D = copy_of(64 * 128, start);
+    unsigned char *mask = (unsigned char *)malloc(64 * 1024);
+    FILE *f = open_or_skip(golden_path("variants/mask_64x1024.u8"));
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_ksvd_record history[10], again[10];
+    double known, all;
+    size_t i;
+    int k, step;
+    (void)state;
+    assert_int_equal(fread(mask, 1, 64 * 1024, f), 64 * 1024);
+    fclose(f);
+    D1 = read_f64_or_skip(golden_path("variants/aksvd_mask_D1.f64"), 64 * 128);
+    D10 = read_f64_or_skip(golden_path("variants/aksvd_mask_D10.f64"), 64 * 128);
+    o.coding.sparsity = 4, o.coding.mask = mask, o.coding.ldm = 64;
+    o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST, o.iterations = 1;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, NULL));
+    assert_all_close(64 * 128, D, D1, BY_TYPE(1e-4, 1e-11));
+    memcpy(D, start, 64 * 128 * sizeof *D);
+    o.iterations = 10, o.rmse_after_update = 1, report.history = history;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
+    if (BY_TYPE(0, 1)) assert_all_close(64 * 128, D, D10, 1e-9);
+    f = open_or_skip(golden_path("variants/aksvd_mask_rmse.csv"));
+    while (fgetc(f) != '\n') {}
+    for (k = 0; k < 10; k++) {
+        assert_int_equal(fscanf(f, "%d,%lf,%lf", &step, &known, &all), 3);
+        assert_close(history[k].rmse_update, known, BY_TYPE(k < 3 ? 1e-5 : 1e-2, 1e-11) * known); /* float: ties flip later */
+    }
+    fclose(f);
+    for (i = 0; i < 64 * 1024; i++)
+        if (!mask[i]) Y[i] = (shs_real)NAN;
+    memcpy(D1, D, 64 * 128 * sizeof *D), memcpy(D, start, 64 * 128 * sizeof *D);
+    o.coding.mask = NULL, o.coding.skip_nan = 1, report.history = again;
+    assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
+    assert_memory_equal(D, D1, 64 * 128 * sizeof *D);
+    assert_memory_equal(history, again, sizeof again);
+    free(Y), free(D1), free(D10), free(start), free(D), free(mask);
+}
+
+/* With a mask that leaves nothing out, learning is what it is without; with one, threads and memory change no bit, and what is
+   missing does not count, whatever stands there. */
+static void test_masked(void **state) {
+    shs_real *Y = small_signals(), *other = copy_of(P * M, Y);
+    unsigned char *mask = (unsigned char *)malloc(P * M);
+    shs_real D[P * N], expected[P * N];
+    int update, group, threads;
+    size_t i;
+    (void)state;
+    for (update = 0; update <= SHS_UPDATE_SGK; update++)
+        for (group = 1; group <= 7; group += 6) {
+            shs_ksvd_options o = small_options();
+            shs_ksvd_report report = SHS_ZERO, masked = SHS_ZERO;
+            o.update = (shs_update)update, o.parallel_atoms = group, o.iterations = 2;
+            assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, expected, P, NULL, &report));
+            memset(mask, 1, P * M);
+            o.coding.mask = mask, o.coding.ldm = P;
+            assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &masked));
+            assert_all_close(P * N, D, expected, BY_TYPE(1e-3, 1e-11));
+            assert_close(masked.rmse, report.rmse, BY_TYPE(1e-4, 1e-11) * report.rmse);
+            for (i = 0; i < P * M; i++) mask[i] = (unsigned char)(i % 7 != 3 && i % 5 != 1);
+            memset(mask + 2 * P, 0, P); /* a signal of which nothing is there */
+            for (i = 0; i < P * M; i++) other[i] = mask[i] ? Y[i] : (shs_real)(1e3 + (double)i);
+            assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, expected, P, NULL, &report));
+            assert_unit_norm(P, N, expected);
+            for (threads = 1; threads <= 3; threads++) {
+                shs_context ctx = SHS_ZERO;
+                shs_arena arena;
+                size_t query;
+                void *memory;
+                ctx.threads = threads;
+                query = shs_ksvd_workspace(&ctx, P, N, M, &o);
+                memory = malloc(query);
+                shs_arena_attach(&arena, &ctx);
+                shs_arena_init(&arena, memory, query - 64);
+                assert_status(shs_ksvd_ex(&ctx, P, N, M, other, P, &o, D, P, NULL, &masked), SHS_NO_MEMORY);
+                shs_arena_init(&arena, memory, query);
+                assert_ok(shs_ksvd_ex(&ctx, P, N, M, other, P, &o, D, P, NULL, &masked));
+                assert_memory_equal(D, expected, sizeof D);
+                assert_close(masked.rmse, report.rmse, 0);
+                free(memory);
+            }
+        }
+    free(Y), free(other), free(mask);
+}
+
+/* What is not defined with missing values is refused. */
+static void test_masked_options(void **state) {
+    static const unsigned char mask[P * M] = {1};
+    shs_real *Y = small_signals(), D[P * N], weights[P * M];
+    int k;
+    (void)state;
+    for (k = 0; k < 7; k++) {
+        shs_ksvd_options o = small_options();
+        o.coding.mask = mask, o.coding.ldm = P;
+        if (k == 0) o.update = SHS_UPDATE_KSVD;
+        if (k == 1) o.update = SHS_UPDATE_NSGK;
+        if (k == 2) o.update = SHS_UPDATE_MOD;
+        if (k == 3) o.regularisation = (shs_real)0.1;
+        if (k == 4) o.incoherence = (shs_real)0.1;
+        if (k == 5) o.coherence = (shs_real)0.5;
+        if (k == 6) o.coding.weights = weights;
+        assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_BAD_OPTIONS);
+    }
+    free(Y);
+}
+
 static void check_golden_regularised(const char *name, shs_update update, int group, int first, double mu, double decay,
                                      int until) {
     shs_ksvd_options o = SHS_ZERO;
@@ -1702,6 +1812,8 @@ static void check_ranks(const shs_ksvd_options *o, int ranks) {
     size_t at = 0, i;
     team t;
     int r, k;
+    for (i = 0; i < P * M && o->coding.skip_nan; i++)
+        if (i % 7 == 3 || i % 5 == 1) Y[i] = (shs_real)NAN;
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, o, D, P, &codes, &report));
     ranks_setup(ranks, jobs, &t, o, Y, D0);
@@ -1776,6 +1888,14 @@ static void test_variants_over_ranks(void **state) {
             o.parallel_atoms = 1;
             check_ranks(&o, ranks);
         }
+}
+
+static void test_masked_over_ranks(void **state) {
+    shs_ksvd_options o = small_options();
+    int ranks;
+    (void)state;
+    o.coding.skip_nan = 1, o.iterations = 3;
+    for (ranks = 1; ranks <= MOST_RANKS; ranks++) check_ranks(&o, ranks);
 }
 
 /* The same bits for any number of threads; all memory in one block of the size that the query says. */
@@ -2296,6 +2416,9 @@ int main(void) {
         cmocka_unit_test(test_few_parallel_regions),
         cmocka_unit_test(test_small_work_is_not_shared),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_golden_masked),
+        cmocka_unit_test(test_masked),
+        cmocka_unit_test(test_masked_options),
         cmocka_unit_test(test_golden_regularised),
         cmocka_unit_test(test_golden_incoherent),
         cmocka_unit_test(test_golden_ipr),
@@ -2308,6 +2431,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative_of_nothing),
         cmocka_unit_test(test_mod_of_few_signals),
         cmocka_unit_test(test_variants_over_ranks),
+        cmocka_unit_test(test_masked_over_ranks),
         cmocka_unit_test(test_variants_in_an_arena),
         cmocka_unit_test(test_exact_is_a_fixed_point),
         cmocka_unit_test(test_failing_ranks),
