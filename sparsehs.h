@@ -1004,11 +1004,6 @@ SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
-/* With a mask, or skip_nan, it learns from what is there, by AK-SVD and SGK alone (other rules, regularisation, incoherence and
-   coherence: SHS_BAD_OPTIONS). With M_i the values present in signal i, and F = M.(Y - the other atoms' part) on the signals
-   that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. Errors are of what is there (rmse: over the root
-   of its number), replacements and starts take zeros for what is missing, `test` has nothing missing. It takes p m values and
-   p m bytes more. */
 /* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
    What is learnt does not depend on them. With a sparsity the codes must hold as many atoms a signal; without one they may
    hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
@@ -1017,7 +1012,14 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    without atoms.
    Over ranks an iteration takes, of N~ atoms at a time, n/N~ reductions a round and two more, of some n (p + 3) values in all;
    with K-SVD two for each further power step of a group; another for each error after an update, three for each atom that the
-   worst signal replaces. */
+   worst signal replaces.
+   With a mask, or skip_nan, it learns from what is there, by AK-SVD and SGK alone (other rules, regularisation, incoherence
+   and coherence: SHS_BAD_OPTIONS); no engine does it. With M_i the values present in signal i, and F = M.(Y - the other
+   atoms' part) on the signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. Other than
+   without a mask, an update may raise the error; the best dictionary is kept all the same. Errors are of what is there
+   (rmse: over the root of its number); replacements and starts take zeros for what is missing; `test` has nothing missing. A
+   value that is present in none of an atom's signals becomes 0 in it; a signal of which nothing is there has no atoms. It
+   takes p m values and p m bytes more. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -10341,8 +10343,8 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs
     return w->o->nonnegative && (!(x > 0) || z < 0) ? 0 : z;
 }
 
-/* sum += x^2 M.d_old, for signal i and the group's j-th atom: with E x' that is F x', as each value of d has an energy of its own
-   where values are missing. */
+/* sum += x^2 M.d_old, for signal i and the group's j-th atom: with E x' that is F x', as each value of d has an energy of its
+   own where values are missing. */
 SHS__OUTLINE void shs__dl_add_present(const shs__dl_learner *w, int j, size_t i, shs_real x, shs_real *sum) {
     const unsigned char *present = w->present + i * (size_t)w->p;
     const shs_real *before = w->coded + (size_t)(w->group->first + j) * (size_t)w->p, energy = x * x;

@@ -141,6 +141,7 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_exact_is_a_fixed_point"},
     {"dictionary learning", "test_variants_over_ranks"},
     {"dictionary learning", "test_golden_masked"},     {"dictionary learning", "test_masked_over_ranks"},
+    {"dictionary learning", "test_masked_unseen"},     {"dictionary learning", "test_masked_recovery"},
     {"online learning", "test_nonnegative_codes"},
     {"pca", "test_noise_of_each_neighbour"},
     {"pca", "test_lower_is_right_of_the_transposed"},

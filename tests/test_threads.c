@@ -192,6 +192,9 @@ static void learn(task *t) {
     online.coding.sparsity = S, online.batch = M / 2, online.replace_every = M / 2;
     STEP(t, shs_online_ex(&t->ctx, P, N, shs_shuffled_signals, &from, &online, D, P, NULL));
     note(t, D, P * N * sizeof *D);
+    o.coding.skip_nan = 1; /* learning with missing values, of which there are none */
+    STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
+    note(t, D, P * N * sizeof *D);
     free(D);
 }
 

@@ -72,8 +72,15 @@ static void learn(input *in, world *w) {
     shs_step steps[6];
     shs_codes codes;
     shs_status status;
+    unsigned char *mask = NEW(unsigned char, count_of(p, rows));
     output_keep(&D);
     options_of(in, &o, steps);
+    if (flags & 16) { /* values that are missing */
+        size_t i, seen = (size_t)byte(in);
+        for (i = 0; i < count_of(p, rows); i++) mask[i] = (unsigned char)(seen >> i % 8 & 1);
+        if (flags & 32) o.coding.skip_nan = 1;
+        o.coding.mask = mask, o.coding.ldm = positive(p), o.update = (shs_update)((unsigned)o.update % 3);
+    }
     memset(r, 0, sizeof *r);
     r->history = (flags & 1) ? AS(shs_ksvd_record, history) : NULL;
     r->usage_history = (flags & 2) ? AS(size_t, usage) : NULL;
@@ -107,7 +114,7 @@ static void learn(input *in, world *w) {
             for (i = 0; i < rows; i++) must(codes.used[i] == 0);
     }
     output_free(&D), output_free(&used), output_free(&atoms), output_free(&coefs);
-    output_free(&history), output_free(&usage), output_free(&report), free(Y);
+    output_free(&history), output_free(&usage), output_free(&report), free(Y), free(mask);
 }
 
 /* Signals that are delivered in pieces of `most` or fewer. */
