@@ -46,7 +46,8 @@ help:
 	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------
-#: make demo            denoise a picture, learn a dictionary from it, enlarge it, find the components of a cube
+#: make demo            denoise a picture, fill in most of it, learn a dictionary from it, enlarge it, find the components of
+#:                      a cube
 #:                      (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
@@ -70,7 +71,7 @@ build/mpi/% build/mpi-test/%: examples/mpi/%.c | build $(BEFORE)
 	mpicc -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 build/mpi/%: MPI_FLAGS = $(CFLAGS) $(OPENMP)
 build/mpi-test/%: MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DRANKS_TEST
-demo: build/denoise build/train build/superres build/hypercube build/devices ; @sh examples/demo.sh
+demo: build/denoise build/inpaint build/train build/superres build/hypercube build/devices ; @sh examples/demo.sh
 pictures: build/denoise build/train build/superres build/hypercube ; @sh examples/demo.sh pictures
 
 # ---- variants --------------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 test-pictures: check-examples
-	bash tests/test_pictures.sh $(addprefix build/examples_by/,denoise train superres)
+	bash tests/test_pictures.sh $(addprefix build/examples_by/,denoise train superres inpaint)
 
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise.
 check-links: | build $(BEFORE)

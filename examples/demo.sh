@@ -1,7 +1,7 @@
 #!/bin/sh
-# make demo: denoises a picture, learns a dictionary from it, makes it larger, finds the components of a cube. IMAGE and CUBE name
-# what to take, else they are found in SHS_DATA, else drawn. make pictures: draws the README's pictures anew, from nothing but the
-# library.
+# make demo: denoises a picture, loses most of it and fills it in, learns a dictionary from it, makes it larger, finds the
+# components of a cube. IMAGE and CUBE name what to take, else they are found in SHS_DATA, else drawn. make pictures: draws the
+# README's pictures anew, from nothing but the library.
 set -eu
 out=build/demo
 mkdir -p $out
@@ -37,6 +37,7 @@ device=${DEVICE:-$(build/devices >/dev/null 2>&1 && echo auto || echo cpu)}
 to=$(basename "$picture")
 to=$out/${to%.*}
 show build/denoise "$picture" "${to}_denoised.png" --sigma 25 --add-noise --device "$device"
+show build/inpaint "$picture" "${to}_inpainted.png" --remove 0.8
 show build/train "$picture" --out "$to" --device "$device"
 show build/train "$picture" --out "${to}_online" --online --patches 100000 --test 2000 --device "$device"
 show build/superres "$picture" "${to}_larger.png" "$picture" --device "$device"

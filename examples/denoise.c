@@ -104,16 +104,6 @@ static double estimate_sigma(const picture *a, const char *name) {
     return (double)noise.sigma;
 }
 
-static double psnr(const picture *clean, const picture *other) {
-    size_t i, count = picture_size(clean);
-    double sum = 0;
-    for (i = 0; i < count; i++) {
-        double difference = (double)clean->pixels[i] - (double)other->pixels[i];
-        sum += difference * difference;
-    }
-    return 10 * log10(255.0 * 255.0 * (double)count / sum);
-}
-
 /* ---- a test picture ---------------------------------------------------------------------------------------------- */
 
 static const double two_pi = 6.283185307179586;
@@ -228,7 +218,7 @@ int main(int argc, char **argv) {
     seconds = wall_clock() - start;
     picture_write(argv[1], &out);
     if (clean.pixels)
-        printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", psnr(&clean, &noisy), psnr(&clean, &out), seconds);
+        printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", picture_psnr(&clean, &noisy), picture_psnr(&clean, &out), seconds);
     else printf("psnr_noisy=n/a psnr=n/a seconds=%.2f\n", seconds);
     example_end();
     free(clean.pixels);

@@ -800,4 +800,15 @@ static inline void picture_write(const char *name, const picture *a) {
     free(bytes);
 }
 
+/* Of `other` against `clean`, in dB. */
+static inline double picture_psnr(const picture *clean, const picture *other) {
+    size_t i, count = picture_size(clean);
+    double sum = 0;
+    for (i = 0; i < count; i++) {
+        double difference = (double)clean->pixels[i] - (double)other->pixels[i];
+        sum += difference * difference;
+    }
+    return 10 * log10(255.0 * 255.0 * (double)count / sum);
+}
+
 #endif /* EXAMPLE_H */

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Tests of denoise, train and superres of examples/, from the project's root:
-# tests/test_pictures.sh build/denoise build/train build/superres
-[ $# -eq 3 ] && [ -x "$1" ] && [ -x "$2" ] && [ -x "$3" ] || { echo "usage: $0 DENOISE TRAIN SUPERRES" >&2; exit 2; }
+# Tests of denoise, train, superres and inpaint of examples/, from the project's root:
+# tests/test_pictures.sh build/denoise build/train build/superres build/inpaint
+[ $# -eq 4 ] && [ -x "$1" ] && [ -x "$2" ] && [ -x "$3" ] && [ -x "$4" ] || {
+    echo "usage: $0 DENOISE TRAIN SUPERRES INPAINT" >&2
+    exit 2
+}
 absolute() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
-denoise=$(absolute "$1") train=$(absolute "$2") superres=$(absolute "$3")
+denoise=$(absolute "$1") train=$(absolute "$2") superres=$(absolute "$3") inpaint=$(absolute "$4")
 . "$(dirname "$0")/programs.sh"
 
 # pgm NAME LARGEST BYTES-A-VALUE: 24 x 24 pixels, a sawtooth from 0 to the largest.
@@ -158,6 +161,39 @@ cp two.model two.pgm
 fails "the output over the model" 2 "would replace the input" half.pgm two.pgm --dictionary two.pgm
 fails "the model over the picture" 2 "two outputs would go into this one file" half.pgm bad.pgm half.pgm --save bad.pgm $few
 fails "a model into no folder" 1 "nofolder/bad.model: cannot write it: its folder" --train half.pgm --save nofolder/bad.model $few
+
+echo "== inpaint"
+program=$inpaint
+few="--iterations 2 --atoms 32 --patch 8"
+grey() { { printf 'P5\n24 24\n255\n'; awk "BEGIN { for (y = 0; y < 24; y++) for (x = 0; x < 24; x++) printf \"%03o\n\", $1 }" |
+    while read -r a; do printf "\\$a"; done; } >"$2"; }
+grey '100 + 4 * x + 2 * y' slope.pgm
+grey '255' present.pgm
+grey '0' absent.pgm
+grey '(x > 6 && x < 18 && y > 6 && y < 18) || y == 3 ? 0 : 255' hole.pgm
+check "a hole wider than a patch" good slope.pgm hole.pgm out.pgm $few --reference slope.pgm
+check "a hole wider than a patch: near what was there" awk '{ sub(/.*psnr=/, ""); if ($1 + 0 < 25) exit 1 }' out.txt
+cmp -l slope.pgm out.pgm >changed.txt
+check "known pixels stay as they are" awk '{ i = $1 - 14; x = i % 24; y = int(i / 24)
+    if (i < 0 || !((x > 6 && x < 18 && y > 6 && y < 18) || y == 3)) exit 1 }' changed.txt
+check "nothing is missing" good slope.pgm present.pgm out.pgm $few
+check "nothing is missing: the same picture" cmp slope.pgm out.pgm
+check "--remove" good slope.pgm out.pgm --remove 0.5 --seed 2 $few
+cp out.pgm first.pgm
+check "--remove: the same for any threads" bash -c "'$program' slope.pgm out.pgm --remove 0.5 --seed 2 $few --threads 3 && cmp out.pgm first.pgm"
+check "--remove: what is left" test -s out_removed.pgm
+{ printf 'P6\n24 24\n255\n'; tail -c 576 slope.pgm | od -An -v -tu1 -w1 |
+    while read -r a; do printf "\\$(printf %03o "$a")\\100\\$(printf %03o $((255 - a)))"; done; } >slope.ppm
+check "colour" good slope.ppm hole.pgm out.ppm $few --reference slope.ppm
+fails "nothing is left" 1 "absent.pgm: nothing of the picture is left" slope.pgm absent.pgm bad.pgm $few
+fails "a mask of another size" 1 "tiny.pgm: its 2 x 2 pixels are not the 24 x 24" slope.pgm "$(printf 'P2\n2 2\n1\n1 1 1 1\n' >tiny.pgm; echo tiny.pgm)" bad.pgm $few
+fails "the output over the mask" 2 "would replace the input" slope.pgm hole.pgm hole.pgm $few
+fails "--remove 1" 2 "--remove: 1 leaves nothing" slope.pgm bad.pgm --remove 1
+fails "--remove with a mask" 2 "needs two names with --remove" slope.pgm hole.pgm bad.pgm --remove 0.5
+fails "no mask" 2 "needs three names" slope.pgm bad.pgm
+fails "--patch 65" 2 "--patch: 65 is too large" slope.pgm bad.pgm --remove 0.5 --patch 65
+fails "a patch larger than the picture" 1 "less than one patch of 30 x 30" slope.pgm bad.pgm --remove 0.5 --patch 30
+fails "an option that is none" 2 "--odd: unknown option" slope.pgm bad.pgm --odd
 
 echo "== train"
 program=$train
