@@ -1096,6 +1096,25 @@ check "masked: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --m
 check "masked: the others have none" awk -v m="$(band same 1 | cut -d' ' -f4)" 'BEGIN { exit !(m > 10000) }'
 sed 1d paint.csv | head -100 | cut -d, -f2 >rows.csv
 check "rows: runs" good detect scene.hdr same.hdr --bbl --target rows.csv
+# The same as ENVI's spectral library: numbers of 16 bits, in micrometres.
+awk -F, 'NR == 1 { print; next } { printf "%s,%d,%d\n", $1, $2, $3 }' paint.csv >whole.csv
+awk -F, 'function two(v) { printf "\\%03o\\%03o", v % 256, int(v / 256) }
+    NR > 1 { a[++n] = $2; b[n] = $3 } END { for (i = 1; i <= n; i++) two(a[i]); for (i = 1; i <= n; i++) two(b[i]) }' whole.csv >bytes.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat bytes.txt)" >library.sli
+header library "$(($(wc -l <whole.csv) - 1))" 2 1 12 bsq 0 "file type = ENVI Spectral Library" "wavelength units = Micrometers" \
+    "wavelength = {$(awk -F, 'NR > 1 { print s $1 / 1000; s = "," }' whole.csv | tr -d '\n')}" "spectra names = { paint, dark }"
+check "whole numbers: runs" good detect scene.hdr table.hdr --bbl --target whole.csv --method ace
+check "a library: runs" good detect scene.hdr spectra.hdr --bbl --target library.sli --method ace
+check "a library by its header: runs" good detect scene.hdr same.hdr --bbl --target library.hdr --method ace
+check "a library: the scores of the table" is "$(band spectra 1) $(band spectra 2)" "$(band table 1) $(band table 2)"
+check "a library by its header: the same" cmp same.img spectra.img
+check "a library: bands have its names" grep -qx '  dark}' spectra.hdr
+check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmembers library.sli --constraint nonnegative
+fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
+fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
+header twice 4 2 3 1 bsq 0 "file type = ENVI Spectral Library"
+fails "a library of several bands" 1 "twice.hdr: bands: 3, but a spectral library has 1" detect scene.hdr bad.hdr --target twice.hdr
 check "targets: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --html page.html
 check "targets: bands have the names of the table" grep -qx '  dark}' same.hdr
 check "targets: no curve without a truth" bash -c "! grep -q 'ROC curves' page.html"

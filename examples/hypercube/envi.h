@@ -609,7 +609,8 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
 /* The data file that goes with a header, one that has the bytes if possible; the caller frees the name. */
 static char *find_data(const char *header_name, uint64_t bytes) {
     static const char *const extensions[] = {".img", ".dat", ".bin", ".raw", "",     ".cub", ".lan", ".bsq", ".bil", ".bip",
-                                             ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP"};
+                                             ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP", ".sli",
+                                             ".SLI"};
     enum { COUNT = (int)(sizeof extensions / sizeof *extensions) };
     char *stem = copy_text(header_name, name_extension(header_name)), *best = NULL, *name;
     int i, fit = -1; /* of the best: 2 = this size, 1 = larger, 0 = smaller */
@@ -740,6 +741,23 @@ static void header_describe(const header *h, cube_file *f) {
     f->description = joined(description ? description : "", "");
 }
 
+static int is_library(const header *h) {
+    const char *value = header_value(h, "file type");
+    char *lower = tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+    int library = !strcmp(lower, "envi spectral library");
+    free(lower);
+    return library;
+}
+
+/* ENVI keeps a library of spectra as an image of one band: each spectrum is a line, its values are the samples. The same bytes
+   are a cube of one sample a line, whose values lie pixel after pixel. */
+static void library_as_cube(cube_file *f) {
+    if (f->bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a spectral library has 1", f->header_name, f->bands);
+    f->bands = f->samples;
+    f->samples = f->stored_samples = 1;
+    f->interleave = SHS_INTERLEAVE_BIP;
+}
+
 /* The name is that of the header or of the data; data_name may be NULL. */
 static cube_file cube_open(const char *name, const char *data_name) {
     cube_file f = SHS_ZERO;
@@ -751,6 +769,7 @@ static cube_file cube_open(const char *name, const char *data_name) {
     f.bands = (int)header_whole(&f.text, "bands", 1, INT_MAX);
     f.type = f.stored = header_type(&f.text);
     f.interleave = header_interleave(&f.text);
+    if (is_library(&f.text)) library_as_cube(&f);
     header_describe(&f.text, &f);
     needed = file_bytes(&f);
     f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);

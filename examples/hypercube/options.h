@@ -57,9 +57,10 @@ static const mode_text modes[] = {
     {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
      "How unlike the rest each pixel is (Reed-Xiaoli), the rest of its class (--class FILE) or what is around it\n"
      "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve."},
-    {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|X,Y [options]",
+    {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
      "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
-     "row for each band, or a column `wavelength`; X,Y is a pixel of IN. The target scores 1 (sam: an angle, 0).\n"
+     "row for each band, or a column `wavelength`; ENVI's spectral library is one, too; X,Y is a pixel of IN. The\n"
+     "target scores 1 (sam: an angle, 0).\n"
      "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first."},
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
      "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read."},
@@ -118,9 +119,10 @@ static const struct {
     {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},
     {UNMIX, {"--abundances", "HDR", OPTION_TEXT, (void *)&given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
     {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum or full (full)"}},
-    {DETECT, {"--target", "CSV|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
+    {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
-    {DETECT, {"--undesired", "CSV|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
+    {DETECT,
+     {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
     {RX,
      {"--local", "INNER,OUTER", OPTION_TEXT, (void *)&given.local, 0, "odd widths of windows: the background lies between"}},
     {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},

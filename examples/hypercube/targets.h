@@ -82,6 +82,40 @@ static table table_read(const char *name) {
     return t;
 }
 
+/* Name number k of a list between commas; NULL where it is not there. */
+static char *listed_name(const char *at, int k) {
+    for (; at && *at && k > 0; k--) at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0);
+    return at && *at ? tidy_text(at, at + strcspn(at, ","), 0) : NULL;
+}
+
+/* ENVI's spectral library as a table. Its wavelengths are brought to the unit of the cube; they count where it has some. */
+static table library_read(const char *name, const cube_file *in) {
+    table t = SHS_ZERO;
+    cube_file f = cube_open(name, NULL);
+    int named = f.wavelength && in->wavelength, k, b, differs;
+    double factor = named ? nanometres(&f) / nanometres(in) : 0;
+    const char *names = header_find(&f.text, "spectra names", &differs);
+    char *values;
+    if (!is_library(&f.text)) fail(EXIT_ERROR, "%s: file type: it is no ENVI Spectral Library", f.header_name);
+    t.rows = f.bands, t.columns = f.lines + named, t.wavelengths = named ? f.lines : -1;
+    t.names = ALLOCATE(char *, t.columns);
+    t.values = (double *)allocate((size_t)t.rows * (size_t)t.columns, sizeof(double));
+    values = (char *)allocate((size_t)f.bands * (size_t)f.lines, shs_type_size(f.type));
+    must_read(&f, 0, f.lines, values);
+    for (k = 0; k < t.columns; k++) {
+        t.names[k] = k < f.lines ? listed_name(names, k) : NULL;
+        for (b = 0; b < f.bands; b++) {
+            double *to = t.values + (size_t)b * (size_t)t.columns + (size_t)k;
+            *to = k < f.lines ? get_value(values, value_index(&f, f.lines, k, 0, b), f.type, f.swap) : factor * f.wavelength[b];
+            if (k < f.lines && is_missing(&f, *to))
+                fail(EXIT_ERROR, "%s: band %d of spectrum %d is missing", f.data_name, b + 1, k + 1);
+        }
+    }
+    free(values);
+    cube_close(&f);
+    return t;
+}
+
 /* A column at a wavelength, linear between the rows around it. */
 static double table_at(const table *t, const char *name, int column, double wavelength) {
     const double *v = t->values;
@@ -97,7 +131,7 @@ static double table_at(const table *t, const char *name, int column, double wave
 
 /* One row for each band of the cube, or for each one in use, or rows by wavelength, in the cube's unit. */
 static spectra spectra_from_table(const job *j, const char *name) {
-    table t = table_read(name);
+    table t = has_extension(name, ".hdr") || has_extension(name, ".sli") ? library_read(name, &j->in) : table_read(name);
     spectra s = SHS_ZERO;
     int used = j->cube.band_count, every = t.rows == j->in.bands, c, i;
     if (t.wavelengths >= 0 && !j->in.wavelength)

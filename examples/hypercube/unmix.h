@@ -27,6 +27,9 @@ static shs_endmembers endmembers_of(job *j, shs_extractor method) {
     shs_endmember_options options = SHS_ZERO;
     shs_endmembers found = SHS_ZERO;
     if (!j->s->count) fail(EXIT_USAGE, "--count: is needed: how many endmembers");
+    if (j->s->count < 2 && method != SHS_EXTRACTOR_ATGP)
+        fail(EXIT_ERROR, "%s: --count %d: components: %s looks for 2 at least", j->in.header_name, j->s->count,
+             shs_extractor_name(method));
     options.method = method;
     options.count = j->s->count;
     options.seed = j->s->seed;
