@@ -229,6 +229,76 @@ def detect(before, after, method, table):
         compare(after, want, good)
 
 
+def denoised(before, after, k):
+    """The pixels from their first components."""
+    cube, good = pixels(before)
+    mean = cube[good].mean(axis=0)
+    x = cube[good] - mean
+    v = numpy.linalg.eigh(x.T @ x / len(x))[1][:, ::-1][:, : int(k)]
+    want = x @ v @ v.T + mean
+    got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
+    assert numpy.abs(got - want).max() < 1e-9 * numpy.abs(want).max(), numpy.abs(got - want).max()
+
+
+def abundances(before, after, table, constraint):
+    """Least squares by numpy. Of full ones: the conditions of the minimum, which is the only one where they hold."""
+    cube, good = pixels(before)
+    names = open(table).readline().split(",")
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0] == "wavelength") :]
+    got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
+    gram, right = e.T @ e, cube[good] @ e
+    if constraint != "full":
+        want = numpy.linalg.solve(gram, right.T).T
+        if constraint == "sum":
+            ones = numpy.linalg.solve(gram, numpy.ones(len(gram)))
+            want -= numpy.outer((want.sum(axis=1) - 1) / ones.sum(), ones)
+        assert numpy.abs(got - want).max() < 1e-9 * max(1, numpy.abs(want).max()), numpy.abs(got - want).max()
+        return
+    slope = got @ gram - right  # alike where an abundance is above 0, and nowhere less
+    inside = got > 1e-9
+    level = (slope * inside).sum(axis=1) / inside.sum(axis=1)
+    off = numpy.where(inside, numpy.abs(slope - level[:, None]), level[:, None] - slope)
+    assert got.min() >= 0 and numpy.abs(got.sum(axis=1) - 1).max() < 1e-9
+    assert off.max() < 1e-9 * numpy.abs(right).max(), off.max()
+
+
+def atgp(before, table, k):
+    """Each spectrum is that of the pixel with the most light outside the space of those before it."""
+    cube, good = pixels(before)
+    names = open(table).readline().split(",")
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0] == "wavelength") :]
+    rest = cube[good].copy()
+    for i in range(int(k)):
+        at = numpy.argmax((rest * rest).sum(axis=1))
+        want = cube[good][at]
+        assert numpy.abs(e[:, i] - want).max() <= 1e-9 * numpy.abs(want).max(), i
+        q = rest[at] / numpy.linalg.norm(rest[at])
+        rest -= numpy.outer(rest @ q, q)
+
+
+def fixed_points(before, after, k):
+    """Sources are uncorrelated, of variance 1, and fixed points of one plain step of FastICA with g = y^3, all at once."""
+    cube, good = pixels(before)
+    x = cube[good] - cube[good].mean(axis=0)
+    values, vectors = numpy.linalg.eigh(x.T @ x / len(x))
+    z = x @ vectors[:, ::-1][:, : int(k)] / numpy.sqrt(values[::-1][: int(k)])
+    y = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
+    w = z.T @ y / len(z)
+    assert numpy.abs(w.T @ w - numpy.eye(int(k))).max() < 1e-9 and numpy.abs(z @ w - y).max() < 1e-9 * numpy.abs(y).max()
+    u, _, v = numpy.linalg.svd(z.T @ y**3 / len(z) - 3 * w)
+    assert numpy.abs(numpy.abs((u @ v * w).sum(axis=0)) - 1).max() < 1e-6
+
+
+def library(table, name):
+    """The spectra of a table as ENVI's library, which Spectral Python writes."""
+    names = open(table).readline().split(",")
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)
+    header = {"spectra names": [n.strip() for n in names if n.strip() != "wavelength"]}
+    if names[0] == "wavelength":
+        header["wavelength"], e = list(e[:, 0]), e[:, 1:]
+    spectral.io.envi.SpectralLibrary(e.T, header).save(name)
+
+
 def nnls(before, after, table):
     """Nonnegative abundances by SciPy, pixel by pixel."""
     import scipy.optimize

@@ -90,6 +90,19 @@ open('kinds.hdr', 'w').write('ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata ty
     else
         skip "SciPy is not here: make peers-deps installs it"
     fi
+    for how in none sum full; do
+        check "$name: abundances, $how" run unmix "$cube" out.hdr --endmembers em.csv --constraint $how --type f64
+        check "$name: abundances, $how: as numpy" peers abundances "$cube" out.hdr em.csv $how
+    done
+    check "$name: a library by Spectral Python" peers library em.csv em
+    check "$name: its spectra are the table's" run unmix "$cube" same.hdr --endmembers em.sli --constraint full --type f64
+    check "$name: its spectra are the table's: as numpy" peers abundances "$cube" same.hdr em.csv full
+    check "$name: endmembers by ATGP" run endmembers "$cube" em.csv --method atgp --count 4
+    check "$name: endmembers by ATGP: as numpy" peers atgp "$cube" em.csv 4
+    check "$name: denoise in double" run denoise "$cube" out.hdr --components 4 --type f64
+    check "$name: denoise in double: as numpy" peers denoised "$cube" out.hdr 4
+    check "$name: ica in double" run ica "$cube" out.hdr --components 3 --symmetric --type f64
+    check "$name: ica in double: fixed points to numpy" peers fixed_points "$cube" out.hdr 3
     check "$name: mnf in double" run mnf "$cube" out.hdr --components 5 --type f64
     check "$name: mnf in double: as numpy" peers mnf "$cube" out.hdr 5
     check "$name: mnf in double: as Spectral Python" peers mnf_of_spy "$cube" out.hdr 5
