@@ -48,6 +48,7 @@ const test_stage test_stages[] = {
     {"averaging", shs__patch_average_chunk},
     {"a pass over pixels", shs__px_pass_chunk},
     {"adding up its sums", shs__px_collect_chunk},
+    {"scores of windows", shs__rx_local_run},
     {"looking for the farthest pixel", shs__em_chunk},
     {"bringing pixels to a plane", shs__em_level_chunk},
     {"rounding coefficients", shs__cc_round_chunk},

@@ -269,11 +269,19 @@ static void reduce_noise(task *t) {
     const shs_cube *cube = &t->s->cube;
     shs_sink sink = sink_for(cube, SHS_TYPE_F32, cube->bands);
     shs_pca mnf = SHS_ZERO;
+    size_t pixels = (size_t)cube->lines * (size_t)cube->samples, i;
+    int *labels = NEW(int, pixels);
     STEP(t, shs_mnf_fit(&t->ctx, cube, NULL, &mnf));
     STEP(t, shs_pca_denoise(&t->ctx, &mnf, 3, cube, &sink));
     note_sink(t, &sink, cube, cube->bands);
     STEP(t, shs_rx(&t->ctx, cube, NULL, &sink, NULL));
     note_sink(t, &sink, cube, 1);
+    STEP(t, shs_rx_local(&t->ctx, cube, NULL, &sink));
+    note_sink(t, &sink, cube, 1);
+    for (i = 0; i < pixels; i++) labels[i] = (int)(i % 3);
+    STEP(t, shs_rx_classes(&t->ctx, cube, labels, 3, NULL, &sink, NULL));
+    note_sink(t, &sink, cube, 1);
+    free(labels);
     shs_pca_free(&t->ctx, &mnf);
     sink_free(&sink);
 }
