@@ -92,6 +92,28 @@ static void anomalies(input *in, world *w) {
     scene_free(&s);
 }
 
+/* By windows, or by classes of which some have no pixels. */
+static void anomalies_around(input *in, world *w) {
+    scene s;
+    shs_rx_local_options o = SHS_ZERO;
+    shs_status status;
+    int ranks[4] = {-7, -7, -7, -7}, way = byte(in) % 4, k;
+    o.inner = within(in, -1, 5), o.outer = within(in, -1, 11), o.divisor = (shs_divisor)within(in, 0, 2);
+    o.ridge = way == 1 ? (shs_wide)within(in, -1, 3) / 100 : 0;
+    scene_of(in, &s), sink_of(in, &s, 1);
+    if (way == 3) {
+        size_t count = count_of(s.cube.lines, s.cube.samples), i;
+        int *labels = (int *)malloc(count * sizeof *labels + 1);
+        for (i = 0; i < count; i++) labels[i] = (int)(i * 7 % 5) - 1;
+        status = shs_rx_classes(&w->ctx, &s.cube, labels, 4, NULL, &s.sink, ranks);
+        for (k = 0; k < 4 && status == SHS_OK; k++) must(ranks[k] >= 0 && ranks[k] <= shs_cube_bands(&s.cube));
+        free(labels);
+    } else status = shs_rx_local(&w->ctx, &s.cube, way == 2 ? NULL : &o, &s.sink);
+    check_scene(&s, w, status, 0);
+    must(!s.sink.write_fn || status != SHS_OK || s.written == s.cube.lines);
+    scene_free(&s);
+}
+
 static void independent(input *in, world *w) {
     scene s;
     shs_ica ica = SHS_ZERO, before = SHS_ZERO;
@@ -126,6 +148,6 @@ static void independent(input *in, world *w) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const errand_fn errands[FUZZ_ERRANDS] = {principal, principal,   principal,   anomalies,
-                                                    anomalies, independent, independent, independent};
+                                                    anomalies_around, independent, independent, independent};
     return run_errand(errands, data, size);
 }
