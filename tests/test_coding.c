@@ -806,7 +806,7 @@ static void test_missing_values(void **state) {
     assert_true(shs_omp_one_workspace(n, &o) == SIZE_MAX && shs_omp_one_direct_workspace(p, n, &o) == SIZE_MAX);
     assert_memory_equal(codes.used, others.used, m * sizeof *codes.used);
     assert_memory_equal(codes.coefs, others.coefs, m * 4 * sizeof *codes.coefs);
-    learning.coding.skip_nan = 1;
+    learning.coding.skip_nan = 1, learning.update = SHS_UPDATE_MOD; /* AK-SVD and SGK learn with them */
     assert_status(shs_ksvd_ex(NULL, p, n, m, q.Y, p, &learning, q.D, p, NULL, NULL), SHS_BAD_OPTIONS);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &others);
     problem_free(&q);
