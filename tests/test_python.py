@@ -249,8 +249,16 @@ def test_progress_by_tqdm(capsys):
     assert "it" in capsys.readouterr().err
 
 
+@pytest.fixture
+def interrupts():
+    """What a shell starts in the background ignores SIGINT, and Python then leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("way", ["signal", "interrupt_main"])
-def test_keyboard_interrupt_stops(way):
+def test_keyboard_interrupt_stops(way, interrupts):
     Y, _, _ = planted(m=20000, p=64, n=128, s=6, real=np.float32)
     stop = (lambda: os.kill(os.getpid(), signal.SIGINT)) if way == "signal" else _thread.interrupt_main
     for delay in 0.3, 0.31, 0.37:
