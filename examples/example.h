@@ -560,7 +560,7 @@ static inline void find_file(known_file *f) {
     if (stat(folder, &f->folder) && f->output) fail(EXIT_ERROR, "%s: cannot write it: its folder: %s", name, strerror(errno));
     if (f->output && (!*last || (f->exists && S_ISDIR(f->itself.st_mode))))
         fail(EXIT_ERROR, "%s: cannot write it: it is a folder", name);
-    if (f->output && !f->exists && !lstat(name, &link))
+    if (f->output && !f->exists && !lstat(name, &link) && S_ISLNK(link.st_mode))
         fail(EXIT_ERROR, "%s: cannot write it: it is a symbolic link to nothing", name);
     if (f->output && access(f->exists ? name : folder, W_OK))
         fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));

@@ -88,7 +88,8 @@ static shs_cube open_share(void) {
     return cube;
 }
 
-/* The output is one file, which the first rank makes and all write to. It gets its name when all are done. */
+/* The output is one file, which the first rank makes, when all have looked at its name, and all write to. It gets its name when
+   all are done. */
 static shs_sink create_output(const char *name, int bands) {
     shs_sink sink = SHS_ZERO;
     cube_name(&out, name);
@@ -99,6 +100,7 @@ static shs_sink create_output(const char *name, int bands) {
     out.from = &in, out.description = joined(program_name, ""), out.units = joined("", "");
     sink.type = SHS_TYPE_F32, sink.interleave = in.interleave;
     sink.write_fn = write_lines, sink.write_user = &out;
+    together(NULL, 0);
     if (world.rank == 0) cube_create(&out);
     together(NULL, 0);
     out_data = parallel_open(out.part_name, MPI_MODE_WRONLY);
