@@ -160,7 +160,12 @@ static inline int ranks_begin(int argc, char **argv, const char *usage, const ch
     for (i = 1, print = 0; i < argc; i++) print = imprint(print, argv[i], strlen(argv[i]) + 1);
     for (i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) break;
-    names = i < argc && world.rank > 0 ? 0 : read_options(argc, argv, usage, purpose, options, count);
+    if (i < argc) { /* the first rank prints it, then all end */
+        together("their options", print);
+        world.told = 1;
+        if (world.rank > 0) exit(EXIT_SUCCESS);
+    }
+    names = read_options(argc, argv, usage, purpose, options, count);
     together("their options", print);
     return names;
 }
