@@ -301,6 +301,20 @@ typedef double shs_wide;
 #define SHS_API extern
 #endif
 
+/* Each buffer of a workspace begins at a multiple of this: a cache line, and the widest vector. */
+#define SHS__ALIGN 64
+/* Under AddressSanitizer the gaps between buffers of one block are poisoned, so that an overrun is caught. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SHS__GAP 128
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SHS__GAP 128
+#endif
+#endif
+#ifndef SHS__GAP
+#define SHS__GAP 0
+#endif
+
 /* The initialiser that neither C nor C++ warns about. */
 #ifdef __cplusplus
 #define SHS_ZERO {}
@@ -784,6 +798,29 @@ SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, 
                                       const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                       shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
+
+/* The same bytes as constant expressions, for a static buffer: `static unsigned char room[SHS_OMP_ONE_WORKSPACE(64, 4)];`.
+   s is the sparsity (0 = as many as fit), and the _EX forms take the options selection and nonnegative, too. They equal what
+   the queries return, where that fits size_t, in files compiled with the library's own switches and sanitizers. */
+#define SHS_OMP_ONE_WORKSPACE(n, s) SHS_OMP_ONE_WORKSPACE_EX(n, s, SHS_SELECT_OMP, 0)
+#define SHS_OMP_ONE_WORKSPACE_EX(n, s, selection, nonnegative)                                                                 \
+    SHS__ONE_BYTES((size_t)0, (size_t)(n), SHS__ONE_LIMIT(s, n), (selection) == SHS_SELECT_OLS, nonnegative)
+#define SHS_OMP_ONE_DIRECT_WORKSPACE(p, n, s) SHS_OMP_ONE_DIRECT_WORKSPACE_EX(p, n, s, SHS_SELECT_OMP, 0)
+#define SHS_OMP_ONE_DIRECT_WORKSPACE_EX(p, n, s, selection, nonnegative)                                                       \
+    SHS__ONE_BYTES((size_t)(p), (size_t)(n), SHS__ONE_LIMIT(s, (p) < (n) ? (p) : (n)), (selection) == SHS_SELECT_OLS,          \
+                   nonnegative)
+#define SHS__ONE_LIMIT(s, most) ((s) > 0 && (s) < (most) ? (size_t)(s) : (size_t)(most))
+#define SHS__ONE_BUFFER(type, count) (((count) * sizeof(type) + (SHS__ALIGN - 1)) / SHS__ALIGN * SHS__ALIGN + SHS__GAP)
+/* Buffer by buffer what shs__omp_one_layout carves; with p = 0 that of the Gram form. */
+#define SHS__ONE_BYTES(p, n, s, ols, nonnegative)                                                                              \
+    (SHS__ALIGN + SHS__ONE_BUFFER(shs_real, (p) && (ols) ? 2 * (n) : (n)) +                                                    \
+     SHS__ONE_BUFFER(shs_real, ((s) > (p) ? (s) : (p)) * ((p) && (ols) ? 2 : 1)) + SHS__ONE_BUFFER(shs_wide, p) + SHS__GAP +   \
+     SHS__ONE_BUFFER(shs_real, (s) * ((s) + 1) / 2) + SHS__ONE_BUFFER(shs_real, s) +                                           \
+     ((nonnegative) ? 2 * SHS__ONE_BUFFER(shs_wide, (s) * ((s) + 1) / 2) + 4 * SHS__ONE_BUFFER(shs_wide, s)                    \
+                    : SHS__ONE_BUFFER(shs_real, (p)         ? (p) * (s)                                                        \
+                                                : (s) > 1 ? (n) * ((s) - 1)                                                    \
+                                                          : (n))) +                                                            \
+     ((ols) ? 2 * SHS__ONE_BUFFER(shs_real, ((n) + 15) / 16 * 16) : 0))
 
 /* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until
    |y - Dx| <= tolerance. The rule of choice is score(alpha, G_jj, d^2), of which the largest wins; NULL: |alpha|, which is OMP.
@@ -2170,23 +2207,11 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #define SHS__PUBLIC
 #endif
 
-#define SHS__ALIGN 64 /* a cache line, and the widest vector */
-
-/* Under AddressSanitizer the gaps between buffers of one block are poisoned, so that an overrun is caught. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SHS__ASAN
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SHS__ASAN
-#endif
-#endif
-#ifdef SHS__ASAN
+#if SHS__GAP > 0
 #include <sanitizer/asan_interface.h>
-#define SHS__GAP 128
 #define SHS__POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define SHS__UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #else
-#define SHS__GAP 0
 #define SHS__POISON(p, n) ((void)0)
 #define SHS__UNPOISON(p, n) ((void)0)
 #endif
@@ -9228,6 +9253,7 @@ typedef struct shs__omp_one {
     shs__layout l;
 } shs__omp_one;
 
+/* SHS__ONE_BYTES counts the same buffers. */
 SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
     const int direct = one->over.p > 0, columns = direct ? shs__omp_columns(1, one->o.selection) : 1;
     shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, (size_t)columns, 0, &one->w);

@@ -66,7 +66,8 @@ shs_status dictionary_start(void) {
    the same memory. */
 shs_status encode(const shs_real *window, shs_real tolerance, window_code *code) {
     enum { P = DICTIONARY_LENGTH, N = DICTIONARY_ATOMS, S = DICTIONARY_SPARSITY, PIXELS = P / DICTIONARY_CHANNELS };
-    static shs_real signal[P], dty[N], workspace[(S + 4) * (N + S + 16)];
+    static shs_real signal[P], dty[N];
+    static unsigned char workspace[SHS_OMP_ONE_WORKSPACE(N, S)];
     shs_omp_options options = SHS_ZERO;
     shs_status status;
     int c, i;

@@ -2201,6 +2201,33 @@ static void test_memory_promise(void **state) {
             }
 }
 
+/* The sizes as constant expressions are those of the queries, for every form and rule. */
+static void test_workspace_macros(void **state) {
+    static unsigned char room[SHS_OMP_ONE_WORKSPACE(64, 4)], direct[SHS_OMP_ONE_DIRECT_WORKSPACE(32, 64, 4)];
+    static const int lengths[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257, 1000, 4097};
+    const size_t count = sizeof lengths / sizeof *lengths;
+    size_t i, j;
+    int s, rule;
+    (void)state;
+    assert_int_equal(sizeof room, shs_omp_one_workspace(64, LIMITS(4, 0)));
+    assert_int_equal(sizeof direct, shs_omp_one_direct_workspace(32, 64, LIMITS(4, 0)));
+    for (j = 0; j < count; j++)
+        for (s = 0; s <= 2 * lengths[j] && s <= 300; s += s < 40 ? 1 : 37)
+            for (rule = 0; rule < 3; rule++) {
+                const int n = lengths[j];
+                shs_omp_options o = SHS_ZERO;
+                o.sparsity = s, o.selection = rule == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP, o.nonnegative = rule == 2;
+                assert_int_equal(SHS_OMP_ONE_WORKSPACE_EX(n, s, o.selection, o.nonnegative), shs_omp_one_workspace(n, &o));
+                if (!rule) assert_int_equal(SHS_OMP_ONE_WORKSPACE(n, s), shs_omp_one_workspace(n, &o));
+                for (i = 0; i < count; i++) {
+                    const int p = lengths[i];
+                    const size_t bytes = shs_omp_one_direct_workspace(p, n, &o);
+                    assert_int_equal(SHS_OMP_ONE_DIRECT_WORKSPACE_EX(p, n, s, o.selection, o.nonnegative), bytes);
+                    if (!rule) assert_int_equal(SHS_OMP_ONE_DIRECT_WORKSPACE(p, n, s), bytes);
+                }
+            }
+}
+
 static void test_workspace_overflow(void **state) {
     shs_omp_options o = SHS_ZERO;
     shs_codes codes;
@@ -2737,6 +2764,7 @@ int main(void) {
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_workspace_of_gram_form),
         cmocka_unit_test(test_memory_promise),
+        cmocka_unit_test(test_workspace_macros),
         cmocka_unit_test(test_workspace_overflow),
         cmocka_unit_test(test_codes_create),
         cmocka_unit_test(test_csc),

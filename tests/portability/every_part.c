@@ -74,7 +74,8 @@ static void fill(size_t count, shs_real *x, uint32_t seed) {
 #define CHOSEN 3
 static shs_real dictionary[P * ATOMS], signals[P * SIGNALS], gram[ATOMS * ATOMS], dty[ATOMS];
 static int truth[CHOSEN * SIGNALS];
-static shs_real workspace[8192];
+static unsigned char gram_room[SHS_OMP_ONE_WORKSPACE(ATOMS, CHOSEN)], room[SHS_OMP_ONE_DIRECT_WORKSPACE(P, ATOMS, CHOSEN)],
+    nonnegative_room[SHS_OMP_ONE_DIRECT_WORKSPACE_EX(P, ATOMS, CHOSEN, SHS_SELECT_OMP, 1)];
 
 static void draw_signals(void) {
     size_t i, k, row;
@@ -105,8 +106,7 @@ static void coding_one(void) {
     shs_real coefs[CHOSEN];
     shs_omp_options o = SHS_ZERO;
     o.sparsity = CHOSEN;
-    expect(shs_omp_one_workspace(ATOMS, &o) <= sizeof workspace &&
-               shs_omp_one_direct_workspace(P, ATOMS, &o) <= sizeof workspace,
+    expect(shs_omp_one_workspace(ATOMS, &o) == sizeof gram_room && shs_omp_one_direct_workspace(P, ATOMS, &o) == sizeof room,
            "coding: workspace");
     for (i = 0; i < ATOMS; i++)
         expect_ok(shs_gemv(SHS_TRANS_YES, P, ATOMS, 1, dictionary, P, dictionary + P * i, 1, 0, gram + ATOMS * i, 1),
@@ -114,11 +114,10 @@ static void coding_one(void) {
     for (i = 0; i < SIGNALS; i++) {
         const shs_real *y = signals + P * i;
         ok &= shs_gemv(SHS_TRANS_YES, P, ATOMS, 1, dictionary, P, y, 1, 0, dty, 1) == SHS_OK;
-        ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), &o, workspace, sizeof workspace, atoms, coefs, &used,
+        ok &= shs_omp_one(ATOMS, gram, ATOMS, dty, shs_dot(P, y, 1, y, 1), &o, gram_room, sizeof gram_room, atoms, coefs, &used,
                           NULL) == SHS_OK;
         with_gram += found(i, used, atoms);
-        ok &= shs_omp_one_direct(P, ATOMS, dictionary, P, y, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL) ==
-              SHS_OK;
+        ok &= shs_omp_one_direct(P, ATOMS, dictionary, P, y, &o, room, sizeof room, atoms, coefs, &used, NULL) == SHS_OK;
         without += found(i, used, atoms);
     }
     expect(ok, "coding: one signal");
@@ -126,11 +125,13 @@ static void coding_one(void) {
     expect(without == with_gram, "coding: without one");
     o.nonnegative = 1;
 #if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
-    expect(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL) ==
-               SHS_UNSUPPORTED,
+    expect(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, nonnegative_room, sizeof nonnegative_room, atoms, coefs,
+                              &used, NULL) == SHS_UNSUPPORTED,
            "coding: nonnegative coefficients that are left out");
 #else
-    expect_ok(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, workspace, sizeof workspace, atoms, coefs, &used, NULL),
+    expect(shs_omp_one_direct_workspace(P, ATOMS, &o) == sizeof nonnegative_room, "coding: workspace, nonnegative");
+    expect_ok(shs_omp_one_direct(P, ATOMS, dictionary, P, signals, &o, nonnegative_room, sizeof nonnegative_room, atoms, coefs,
+                                 &used, NULL),
               "coding: nonnegative coefficients");
     for (i = 0; i < (size_t)used; i++) ok &= coefs[i] >= 0;
     expect(ok, "coding: no coefficient below 0");
