@@ -822,6 +822,58 @@ for m in "pca --components 5" "pca --components 5 --correlation" "mnf --componen
     check "$m: the table: a line for each band" is "$(wc -l <a.csv)" 88
     check "$m: the model's size" test "$(wc -c <a.model)" -gt 5000
 done
+echo "== C arrays"
+# Pixels of two bytes on standard input, line by line as `step` says, through the exported function; the components to standard
+# output, and compared with those in the file named.
+cat >map.c <<'EOF'
+#define FIT_PIXEL unsigned short
+#include "fit.h"
+#include <math.h>
+#include <stdio.h>
+static unsigned short line[SAMPLES * FIT_BANDS];
+int main(int argc, char **argv) {
+    FILE *file = fopen(argv[argc - 1], "rb");
+    double most = 0, off = 0;
+    size_t x, k, pixels = 0;
+    if (!file) return 2;
+    while (fread(line, sizeof line, 1, stdin) == 1)
+        for (x = 0; x < SAMPLES; x++, pixels++) {
+            float got[FIT_COMPONENTS], expected[FIT_COMPONENTS];
+            fit_map(STEP == 1 ? line + x * FIT_BANDS : line + x, STEP, got);
+            if (fread(expected, sizeof expected, 1, file) != 1) return 3;
+            for (k = 0; k < FIT_COMPONENTS; k++) {
+                if (fabs((double)expected[k]) > most) most = fabs((double)expected[k]);
+                if (fabs((double)got[k] - (double)expected[k]) > off) off = fabs((double)got[k] - (double)expected[k]);
+            }
+        }
+    fclose(file);
+    printf("%d pixels, off by %g of %g\n", (int)pixels, off, most);
+    return !(pixels == 19200 && most > 0 && off <= 1e-5 * most);
+}
+EOF
+strict="-std=c99 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Werror"
+for i in bip bil; do good convert scene.hdr px_$i.hdr --bbl --interleave $i; done
+for m in "pca --components 5" "pca --components 5 --correlation" "mnf --components 5" "ica --components 4"; do
+    # shellcheck disable=SC2086 # several words
+    check "$m: C arrays" run $m scene.hdr model.hdr --bbl --save e.model --export-c fit.h
+    cp fit.h first.h
+    check "$m: C arrays of the model" good export e.model fit.h
+    check "$m: C arrays of the model: the same" bash -c "sed '/^   Bands/,/^   Wave/{/^   Wave/!d}' first.h | cmp - fit.h"
+    good apply e.model scene.hdr same.hdr --type f32 --interleave bip
+    # shellcheck disable=SC2086
+    for i in "bip 1" "bil 160"; do
+        check "$m: C arrays compile, ${i% *}" ${CC:-cc} $strict -DSAMPLES=160 -DSTEP="${i#* }" map.c -o map -lm
+        check "$m: C arrays map as apply does, ${i% *}" bash -c "./map same.img <px_${i% *}.img"
+    done
+done
+check "the bands are named" grep -q '^   Bands, from 1: 1 2 3 ' first.h
+check "names from odd ones" bash -c "'$program' export e.model ./3-d.h && grep -q ' model_3_d_map(' 3-d.h"
+fails "C arrays over the model" 2 "would replace the input" export e.model e.model
+fails "C arrays and a cube: one file" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --export-c bad.img
+good rx scene.hdr same.hdr --save e.model
+fails "C arrays of anomaly scores" 1 "e.model: model: of anomaly scores" export e.model bad.h
+fails "C arrays of half the names" 2 "two names, MODEL and OUT.h" export e.model
+
 # From 87 components nothing is lost.
 check "all components: runs" good pca scene.hdr model.hdr --bbl --precise --type f64 --save all.model
 check "all components: the way back" run inverse all.model model.hdr back.hdr --type u16

@@ -14,6 +14,7 @@
        ./hypercube unmix scene.hdr shares.hdr --bbl --endmembers spectra.csv --quicklook shares.png
        ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model --html pc.html
        ./hypercube apply scene.model other.hdr pc2.hdr
+       ./hypercube export scene.model scene.h                              (C arrays, for a microcontroller)
        ./hypercube pca huge.hdr pc.hdr --components 10 --block 16          (16 lines in memory at a time)
 
    A cube is two files: NAME.hdr says in text what NAME.img (.dat, .raw ... or no extension) holds in bytes. Either may be
@@ -53,6 +54,7 @@ int main(int argc, char **argv) {
     case UNMIX: run_unmix(&given, names); break;
     case APPLY: run_apply(&given, names); break;
     case INVERSE: run_inverse(&given, names); break;
+    case EXPORT: run_export(names); break;
     case CONVERT: run_convert(&given, names); break;
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;

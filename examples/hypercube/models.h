@@ -80,6 +80,7 @@ static void will_keep_model(const job *j) {
         free(name);
     }
     if (s->save) will_write(s->save);
+    if (s->export_c) will_write(s->export_c);
     if (s->stats) will_write(s->stats);
 }
 
@@ -100,6 +101,72 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
         fprintf(file, "\n");
     }
     close_written(file, name);
+}
+
+/* ---- C arrays ----------------------------------------------------------------------------------------------------- */
+
+/* What names in C begin with: the file's own, as far as C takes its letters. */
+static char *c_prefix(const char *file_name) {
+    const char *slash = strrchr(file_name, '/'), *stem = slash ? slash + 1 : file_name;
+    char *prefix = joined(isalpha((unsigned char)*stem) ? "" : "model_", stem);
+    size_t i;
+    prefix[strcspn(prefix, ".")] = 0;
+    for (i = 0; prefix[i]; i++)
+        if (!isalnum((unsigned char)prefix[i])) prefix[i] = '_';
+    return prefix;
+}
+
+/* Values that lie `step` apart. */
+static void write_c_values(FILE *file, const shs_wide *values, int count, size_t step) {
+    int i;
+    for (i = 0; i < count; i++) fprintf(file, "%s%.8ef,", i % 6 ? " " : "\n    ", (double)values[(size_t)i * step]);
+}
+
+/* The mean, the matrix, and a function of them that maps a pixel without the library. bands: numbers from 0, or NULL. */
+static void export_c(const char *name, const shs_model *m, const int *bands) {
+    static const char *const kinds[] = {"Principal components", "Minimum noise fraction", "Independent components"};
+    const int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands;
+    const int count = ica ? m->ica.components : m->pca.components;
+    const shs_wide *matrix = ica ? m->ica.unmixing : m->pca.forward;
+    char *lower = c_prefix(name), *upper = joined(lower, "");
+    FILE *file = open_for_writing(name);
+    int i;
+    for (i = 0; upper[i]; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
+    fprintf(file, "/* %s of %d bands, fitted to %.0f pixels; written by hypercube.\n", kinds[m->kind], n,
+            (double)(ica ? m->ica.count : m->pca.count));
+    fprintf(file, "   Component k of a pixel is the sum over its bands of matrix[k][b] * (pixel[b] - mean[b]).");
+    for (i = 0; bands && i < n; i++)
+        fprintf(file, "%s%d", i % 20 ? " " : i ? "\n     " : "\n   Bands, from 1: ", bands[i] + 1);
+    for (i = 0; m->wavelengths && i < n; i++)
+        fprintf(file, "%s%.6g", i % 12 ? " " : i ? "\n     " : "\n   Wavelengths in nm: ", (double)m->wavelengths[i]);
+    fprintf(file, " */\n#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n\n", upper, upper);
+    fprintf(file, "#define %s_BANDS %d\n#define %s_COMPONENTS %d\n", upper, n, upper, count);
+    fprintf(file, "#ifndef %s_PIXEL /* the type of the pixels: define another before */\n", upper);
+    fprintf(file, "#define %s_PIXEL float\n#endif\n", upper);
+    fprintf(file, "\nstatic const float %s_mean[%s_BANDS] = {", lower, upper);
+    write_c_values(file, ica ? m->ica.mean : m->pca.mean, n, 1);
+    fprintf(file, "\n};\n\nstatic const float %s_matrix[%s_COMPONENTS][%s_BANDS] = {", lower, upper, upper);
+    for (i = 0; i < count; i++) {
+        fprintf(file, "\n    {");
+        write_c_values(file, matrix + i, n, (size_t)count);
+        fprintf(file, "\n    },");
+    }
+    fprintf(file,
+            "\n};\n\n"
+            "/* The components of one pixel, whose bands lie `step` values apart: 1 where they lie together (BIP), the number\n"
+            "   of samples where a line lies band by band (BIL). */\n"
+            "static inline void %s_map(const %s_PIXEL *pixel, size_t step, float *components) {\n"
+            "    size_t k, b;\n"
+            "    for (k = 0; k < %s_COMPONENTS; k++) {\n"
+            "        float sum = 0;\n"
+            "        for (b = 0; b < %s_BANDS; b++) sum += %s_matrix[k][b] * ((float)pixel[b * step] - %s_mean[b]);\n"
+            "        components[k] = sum;\n"
+            "    }\n"
+            "}\n\n#endif\n",
+            lower, upper, upper, upper, lower, lower);
+    close_written(file, name);
+    free(lower);
+    free(upper);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
@@ -133,6 +200,7 @@ static void keep_model(const job *j, const char *band_name, shs_model_kind kind,
     count = s->npy ? named_matrices(&m, list) : 0;
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->npy, &list[i]);
+    if (s->export_c) export_c(s->export_c, &m, j->bands);
     if (s->stats) write_statistics(j, &m, s->stats);
     if (kind != SHS_MODEL_RX) write_html(j, band_name, &m);
     free(m.wavelengths);
@@ -155,6 +223,15 @@ static shs_model open_model(const char *name) {
     printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], ica ? m.ica.bands : m.pca.bands,
            ica ? m.ica.components : m.pca.components, (double)(ica ? m.ica.count : m.pca.count));
     return m;
+}
+
+static void run_export(char **names) {
+    shs_model m = open_model(names[0]);
+    will_write(names[1]);
+    if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, which are no components", names[0]);
+    export_c(names[1], &m, NULL);
+    printf("written: %s\n", names[1]);
+    shs_model_free(NULL, &m);
 }
 
 /* ---- the bands of another cube ----------------------------------------------------------------------------------- */

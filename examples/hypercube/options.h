@@ -14,7 +14,7 @@ typedef struct settings {
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances;
+        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c;
     char *command; /* the whole line */
 } settings;
 
@@ -31,7 +31,8 @@ enum mode {
     CONVERT = 512,
     DETECT = 1024,
     ENDMEMBERS = 2048,
-    UNMIX = 4096
+    UNMIX = 4096,
+    EXPORT = 8192
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
@@ -70,6 +71,9 @@ static const mode_text modes[] = {
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
     {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
+    {"export", EXPORT, 2, "export MODEL OUT.h",
+     "A saved model as C arrays: the mean and the matrix of a PCA, MNF or ICA, and a function of a few lines that maps\n"
+     "a pixel, or a line pixel by pixel, without the library. pca, mnf and ica write the same with --export-c OUT.h."},
     {"convert", CONVERT, 2, "convert IN.hdr OUT.hdr [options]",
      "The same values in another type or interleave. With --range they are stretched: LOW becomes 0 and HIGH the\n"
      "largest value of an integer type (1 of f32 and f64), linearly, rounded to nearest, what is beyond clamped; where\n"
@@ -172,6 +176,8 @@ static const struct {
     {FITS | OF_OUTPUT, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
      {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
+    {FITS | OF_OUTPUT,
+     {"--export-c", "FILE.h", OPTION_TEXT, (void *)&given.export_c, 0, "mean and matrix as C arrays, for a microcontroller"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
      {"--stats", "CSV", OPTION_TEXT, (void *)&given.stats, 0, "mean and components, band by band"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
@@ -228,16 +234,16 @@ static void print_group(int mode, int group) {
 }
 
 static void print_mode_page(const mode_text *mode) {
-    int i, k, all = OF_PIXELS | OF_OUTPUT | OF_RUN, of_mode = (int)mode->mode;
+    int i, k, all = OF_PIXELS | OF_OUTPUT | OF_RUN, of_mode = (int)mode->mode, lists = 0;
     printf("Usage: %s %s\n", program_name, mode->usage);
     print_words(stdout, 0, 0, mode->purpose);
     for (i = 0; i < OPTIONS; i++)
         if ((option_table[i].modes & of_mode) && !(option_table[i].modes & all)) print_option(&option_table[i].o);
     for (k = 0; k < GROUPS; k++) {
         for (i = 0; i < OPTIONS && (!(option_table[i].modes & of_mode) || !(option_table[i].modes & groups[k].bit)); i++) {}
-        if (i < OPTIONS) print_group(of_mode, k);
+        if (i < OPTIONS) print_group(of_mode, k), lists = 1;
     }
-    printf("`%s --help LIST` explains such a list: pixels, output or run.\n", program_name);
+    if (lists) printf("`%s --help LIST` explains such a list: pixels, output or run.\n", program_name);
 }
 
 static void print_group_page(int group) {
@@ -320,6 +326,7 @@ static const mode_text *parse(int argc, char **argv) {
         fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
              mode->names == 1           ? "one name"
              : mode->mode == ENDMEMBERS ? "two names, IN.hdr and OUT.csv"
+             : mode->mode == EXPORT     ? "two names, MODEL and OUT.h"
              : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
                                         : "three names, MODEL, IN.hdr and OUT.hdr",
              names);
