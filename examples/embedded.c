@@ -3,7 +3,8 @@
        ./train photo.pgm --atoms 128 --sparsity 5 --export-c dictionary.h
        cc -O2 embedded.c -o embedded -lm
 
-   DICTIONARY_HEADER names another header. Without one the start-up code computes an overcomplete DCT in its place. */
+   With --export-type i8 or u8 its atoms take a byte a value. DICTIONARY_HEADER names another header. Without one the start-up
+   code computes an overcomplete DCT in its place. */
 #ifndef DICTIONARY_HEADER
 #define DICTIONARY_HEADER "dictionary.h"
 #endif
@@ -62,6 +63,17 @@ shs_status dictionary_start(void) {
 #endif
 }
 
+/* D'y, from floats or from bytes. */
+static shs_status correlate(const shs_real *signal, shs_real *dty) {
+#ifdef DICTIONARY_BYTES
+    dictionary_correlate(signal, dty);
+    return SHS_OK;
+#else
+    enum { P = DICTIONARY_LENGTH, N = DICTIONARY_ATOMS };
+    return shs_gemv(SHS_TRANS_YES, P, N, 1, dictionary_atoms, P, signal, 1, 0, dty, 1);
+#endif
+}
+
 /* Codes one window with at most DICTIONARY_SPARSITY atoms, fewer where the rest is shorter than tolerance. Always in
    the same memory. */
 shs_status encode(const shs_real *window, shs_real tolerance, window_code *code) {
@@ -79,7 +91,7 @@ shs_status encode(const shs_real *window, shs_real tolerance, window_code *code)
         code->mean[c] = sum / (shs_real)PIXELS;
         for (i = 0; i < PIXELS; i++) signal[c * PIXELS + i] = window[c * PIXELS + i] - code->mean[c];
     }
-    status = shs_gemv(SHS_TRANS_YES, P, N, 1, dictionary_atoms, P, signal, 1, 0, dty, 1);
+    status = correlate(signal, dty);
     if (status != SHS_OK) return status;
     return shs_omp_one(N, dictionary_gram, N, dty, shs_dot(P, signal, 1, signal, 1), &options, workspace, sizeof workspace,
                        code->atoms, code->coefs, &code->used, &code->error2);

@@ -14,7 +14,8 @@
        ./train a.png b.png --online --patches 1000000 --test 2000
        ./train signals.npy --online    (signals, values): read in pieces, so it may be larger than memory
    photos_error.csv then says what each batch did, and atoms are in the order of what they contribute.
-   And with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them. */
+   And with --export-c dictionary.h the dictionary and its Gram matrix as C arrays, as embedded.c takes them; with --export-type
+   i8 or u8 the atoms in a quarter of the bytes. */
 #include "example.h"
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
@@ -34,7 +35,7 @@ typedef struct steps {
 typedef struct settings {
     int atoms, sparsity, iterations, parallel_atoms, rounds, patch, patches, threads;
     uint64_t seed;
-    const char *out, *export_c, *device, *update;
+    const char *out, *export_c, *export_type, *device, *update;
     int unit_norm, unit_scale, each_round;
     const char *replace, *keep, *groups_text, *rounds_text, *compare_text;
     steps group_steps, round_steps, compare; /* made of those texts */
@@ -263,6 +264,16 @@ static source open_pictures(const shs_context *ctx, char **names, int count, con
     }
     from.m = t->m;
     return from;
+}
+
+/* The first patches again. */
+static void look_back(source *from, training *t) {
+    size_t most = 10000, count;
+    memset(from->taken, 0, (size_t)from->count * sizeof *from->taken);
+    from->delivered = 0;
+    t->m = from->m < most ? from->m : most;
+    t->Y = ALLOCATE(shs_real, t->m * (size_t)t->p);
+    if (deliver(from, t->p, t->m, t->Y, &count)) check(from->status, from->name);
 }
 
 static source open_npy(const char *name, training *t) {
@@ -496,16 +507,128 @@ static void write_array(FILE *file, const char *name, const char *size, const sh
     fprintf(file, "\n};\n");
 }
 
+#define EXPORT_TYPES "f32|i8|u8"
+enum { EXPORT_F32, EXPORT_I8, EXPORT_U8 };
+
+/* A dictionary in bytes: value i of atom j is low_j + scale_j * bytes[i + j * p]. */
+typedef struct byte_dictionary {
+    int type, *bytes;
+    shs_real *scale, *low; /* as they are written: floats */
+    shs_real *D;           /* what that means */
+} byte_dictionary;
+
+/* i8: low is 0 and bytes go from -127 to 127; u8: from the atom's least value, 0, to its largest, 255. Rounding changes the
+   length of an atom, its scale brings it back. */
+static byte_dictionary round_dictionary(const training *t, int type) {
+    const int p = t->p, is_signed = type == EXPORT_I8;
+    byte_dictionary b = SHS_ZERO;
+    int i, j;
+    b.type = type, b.bytes = ALLOCATE(int, (size_t)p * (size_t)t->n), b.D = ALLOCATE(shs_real, (size_t)p * (size_t)t->n);
+    b.scale = ALLOCATE(shs_real, t->n), b.low = ALLOCATE(shs_real, t->n);
+    for (j = 0; j < t->n; j++) {
+        const shs_real *atom = t->D + (size_t)j * (size_t)p, length = shs_nrm2(p, atom, 1);
+        shs_real least = atom[0], most = atom[0], low, step, rounded, *D = b.D + (size_t)j * (size_t)p;
+        int *bytes = b.bytes + (size_t)j * (size_t)p, pass;
+        for (i = 1; i < p; i++) least = atom[i] < least ? atom[i] : least, most = atom[i] > most ? atom[i] : most;
+        low = is_signed ? 0 : least;
+        step = is_signed ? (most > -least ? most : -least) / 127 : (most - least) / 255;
+        for (i = 0; i < p; i++) bytes[i] = step > 0 ? (int)lrint((double)((atom[i] - low) / step)) : 0;
+        for (pass = 0; pass < 2; pass++) {
+            b.scale[j] = (shs_real)(float)step, b.low[j] = (shs_real)(float)low;
+            for (i = 0; i < p; i++) D[i] = b.low[j] + b.scale[j] * (shs_real)bytes[i];
+            rounded = shs_nrm2(p, D, 1);
+            if (rounded > 0) step *= length / rounded, low *= length / rounded;
+        }
+    }
+    return b;
+}
+
+static void free_bytes(byte_dictionary *b) {
+    free(b->bytes);
+    free(b->scale);
+    free(b->low);
+    free(b->D);
+}
+
+/* Bytes, what they mean, and the two functions that a program needs of them. */
+static void write_bytes(FILE *file, const byte_dictionary *b, size_t count) {
+    const int is_signed = b->type == EXPORT_I8;
+    const char *low = is_signed ? "" : "dictionary_low[j] + ", *type = is_signed ? "signed char" : "unsigned char";
+    size_t i;
+    fprintf(file, "\n/* Value i of atom j is %sdictionary_scale[j] * dictionary_bytes[j * DICTIONARY_LENGTH + i]. */\n", low);
+    fprintf(file, "#define DICTIONARY_BYTES\n");
+    fprintf(file, "static const %s dictionary_bytes[DICTIONARY_LENGTH * DICTIONARY_ATOMS] = {", type);
+    for (i = 0; i < count; i++) fprintf(file, "%s%d,", i % 20 ? " " : "\n    ", b->bytes[i]);
+    fprintf(file, "\n};\n");
+}
+
+static void write_byte_functions(FILE *file, const byte_dictionary *b) {
+    const int is_signed = b->type == EXPORT_I8;
+    const char *type = is_signed ? "signed char" : "unsigned char";
+    fprintf(file,
+            "\n/* D'y straight from the bytes, with which shs_omp_one begins. */\n"
+            "static inline void dictionary_correlate(const DICTIONARY_REAL *y, DICTIONARY_REAL *dty) {\n"
+            "    const %s *bytes = dictionary_bytes;\n"
+            "    int i, j;\n%s"
+            "    for (j = 0; j < DICTIONARY_ATOMS; j++, bytes += DICTIONARY_LENGTH) {\n"
+            "        DICTIONARY_REAL sum = 0;\n"
+            "        for (i = 0; i < DICTIONARY_LENGTH; i++) sum += (DICTIONARY_REAL)bytes[i] * y[i];\n"
+            "        dty[j] = %sdictionary_scale[j] * sum;\n"
+            "    }\n"
+            "}\n",
+            type,
+            is_signed ? ""
+                      : "    DICTIONARY_REAL all = 0;\n"
+                        "    for (i = 0; i < DICTIONARY_LENGTH; i++) all += y[i];\n",
+            is_signed ? "" : "dictionary_low[j] * all + ");
+    fprintf(file,
+            "\n/* y += x times atom j: a signal is the sum of its atoms. */\n"
+            "static inline void dictionary_add(int j, DICTIONARY_REAL x, DICTIONARY_REAL *y) {\n"
+            "    const %s *bytes = dictionary_bytes + j * DICTIONARY_LENGTH;\n"
+            "    int i;\n"
+            "    for (i = 0; i < DICTIONARY_LENGTH; i++)\n"
+            "        y[i] += x * (%sdictionary_scale[j] * (DICTIONARY_REAL)bytes[i]);\n"
+            "}\n",
+            type, is_signed ? "" : "dictionary_low[j] + ");
+}
+
+/* The signals are coded over both dictionaries. */
+static void say_cost_of_bytes(const shs_context *ctx, const training *t, const settings *s, const byte_dictionary *b) {
+    const shs_real *dictionaries[2];
+    double rmse[2];
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes;
+    int i;
+    dictionaries[0] = t->D, dictionaries[1] = b->D;
+    o.sparsity = s->sparsity;
+    check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "codes");
+    for (i = 0; i < 2; i++) {
+        shs_omp_report report;
+        check(shs_omp_ex(ctx, t->p, t->n, dictionaries[i], t->p, t->m, t->Y, t->p, &o, &codes, NULL, &report), "coding");
+        rmse[i] = (double)report.rmse;
+    }
+    progress_clear();
+    printf("rms error of a value, %zu patches coded anew: %.5g with atoms of float, %.5g with those of %s\n", t->m, rmse[0],
+           rmse[1], s->export_type);
+    shs_codes_free(ctx, &codes);
+}
+
 /* The Gram matrix comes along, because forming it costs a small device more than reading it. */
 static void export_c(const shs_context *ctx, const training *t, const settings *s) {
+    const int type = word_of("--export-type", EXPORT_TYPES, s->export_type);
+    byte_dictionary b = SHS_ZERO;
+    const shs_real *D = t->D;
     size_t n = (size_t)t->n;
     shs_real *gram = ALLOCATE(shs_real, n * n);
     FILE *file = open_for_writing(s->export_c);
-    check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, t->D, t->p, t->D, t->p, 0, gram, t->n),
-          "the Gram matrix");
+    if (type != EXPORT_F32) {
+        b = round_dictionary(t, type), D = b.D;
+        say_cost_of_bytes(ctx, t, s, &b);
+    }
+    check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, D, t->p, D, t->p, 0, gram, t->n), "the Gram matrix");
     fprintf(file,
             "/* A dictionary for patches of %d x %d pixels in %d channel%s, written by train.c.\n"
-            "   Column-major: atom j starts at dictionary_atoms[j * DICTIONARY_LENGTH]; dictionary_gram is D'D.\n"
+            "   Column-major: atom j starts at dictionary_%s[j * DICTIONARY_LENGTH]; dictionary_gram is D'D.\n"
             "   Patches have the mean of each channel removed. */\n"
             "#ifndef DICTIONARY_H\n#define DICTIONARY_H\n\n"
             "#define DICTIONARY_PATCH %d    /* pixels across and down */\n"
@@ -514,12 +637,20 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
             "#define DICTIONARY_ATOMS %d    /* n */\n"
             "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
             "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
-            t->width, t->width, t->channels, t->channels == 1 ? "" : "s", t->width, t->channels, t->p, t->n, s->sparsity);
-    write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", t->D, (size_t)t->p * n);
+            t->width, t->width, t->channels, t->channels == 1 ? "" : "s", type == EXPORT_F32 ? "atoms" : "bytes", t->width,
+            t->channels, t->p, t->n, s->sparsity);
+    if (type == EXPORT_F32) write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", D, (size_t)t->p * n);
+    else {
+        write_bytes(file, &b, (size_t)t->p * n);
+        write_array(file, "dictionary_scale", "DICTIONARY_ATOMS", b.scale, n);
+        if (type == EXPORT_U8) write_array(file, "dictionary_low", "DICTIONARY_ATOMS", b.low, n);
+    }
     write_array(file, "dictionary_gram", "DICTIONARY_ATOMS * DICTIONARY_ATOMS", gram, n * n);
+    if (type != EXPORT_F32) write_byte_functions(file, &b);
     fprintf(file, "\n#endif\n");
     close_written(file, s->export_c);
     free(gram);
+    free_bytes(&b);
 }
 
 static void write_results(const training *t, const settings *s, const outputs *o) {
@@ -549,6 +680,7 @@ static settings chosen = {256,
                           1,
                           "train",
                           NULL,
+                          "f32",
                           NULL,
                           "aksvd",
                           0,
@@ -598,6 +730,8 @@ static const option options[] = {
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
     {"--out", "PREFIX", OPTION_TEXT, (void *)&chosen.out, 0, "beginning of the names written (train)"},
     {"--export-c", "FILE.h", OPTION_TEXT, (void *)&chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},
+    {"--export-type", "T", OPTION_TEXT, (void *)&chosen.export_type, 0,
+     "of its atoms: " EXPORT_TYPES "; a byte a value and a scale an atom take a quarter (f32)"},
 };
 
 /* FROM:VALUE,... with FROM ascending, or VALUE,... */
@@ -668,6 +802,8 @@ static int parse(int argc, char **argv, settings *s) {
     read_steps("--rounds-schedule", s->rounds_text, 1, STEPS, &s->round_steps);
     read_steps("--compare", s->compare_text, 0, CURVES, &s->compare);
     (void)learning_options(s);
+    if (word_of("--export-type", EXPORT_TYPES, s->export_type) != EXPORT_F32 && !s->export_c)
+        fail(EXIT_USAGE, "--export-type: needs --export-c");
     if (s->patches < names) fail(EXIT_USAGE, "--patches: %d are less than one for each picture", s->patches);
     return names;
 }
@@ -718,6 +854,7 @@ int main(int argc, char **argv) {
     else say_iterations(&t, s, wall_clock() - start);
     write_results(&t, s, &results);
     if (s->export_c) {
+        if (s->online) look_back(&from, &t);
         export_c(&ctx, &t, s);
         printf("written: %s\n", s->export_c);
     }

@@ -6,6 +6,7 @@
     exit 2
 }
 absolute() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
+root=$PWD
 denoise=$(absolute "$1") train=$(absolute "$2") superres=$(absolute "$3") inpaint=$(absolute "$4")
 . "$(dirname "$0")/programs.sh"
 
@@ -199,6 +200,64 @@ echo "== train"
 program=$train
 few="--iterations 1 --atoms 32 --patches 100 --sparsity 2"
 check "a dictionary" good small.pgm $few --out trained --export-c trained.h
+# Atoms in bytes: near those of float, of unit length, with the Gram matrix of what they are, and embedded.c codes with them.
+cat >bytes.c <<'EOF'
+#include FLOATS
+#undef DICTIONARY_H
+#undef DICTIONARY_PATCH
+#undef DICTIONARY_CHANNELS
+#undef DICTIONARY_LENGTH
+#undef DICTIONARY_ATOMS
+#undef DICTIONARY_SPARSITY
+#include BYTES
+#include <math.h>
+#include <stdio.h>
+enum { P = DICTIONARY_LENGTH, N = DICTIONARY_ATOMS };
+static float D[N * P], y[P], dty[N];
+int main(void) {
+    double off = 0, gram = 0, product = 0;
+    int i, j, k;
+    for (i = 0; i < P; i++) y[i] = (float)(i * 37 % 64) - 31.5f;
+    dictionary_correlate(y, dty);
+    for (j = 0; j < N; j++) dictionary_add(j, 1, D + j * P);
+    for (j = 0; j < N; j++) {
+        double sum = 0;
+        for (k = 0; k < N; k++) {
+            double dot = 0;
+            for (i = 0; i < P; i++) dot += (double)D[j * P + i] * (double)D[k * P + i];
+            dot = fabs(dot - (double)dictionary_gram[j * N + k]);
+            gram = dot > gram ? dot : gram;
+        }
+        for (i = 0; i < P; i++) {
+            double d = fabs((double)D[j * P + i] - (double)dictionary_atoms[j * P + i]) / (double)dictionary_scale[j];
+            sum += (double)D[j * P + i] * (double)y[i];
+            if (dictionary_scale[j] > 0) off = d > off ? d : off;
+        }
+        sum = fabs(sum - (double)dty[j]);
+        product = sum > product ? sum : product;
+    }
+    printf("off by %g steps, Gram by %g, products by %g\n", off, gram, product);
+    return !(off > 0.1 && off < 0.8 && gram < 1e-5 && product < 1e-3);
+}
+EOF
+drawn="drawn.pgm --iterations 2 --atoms 32 --patches 500 --sparsity 2"
+check "a dictionary of floats" good $drawn --out trained --export-c floats.h
+sed 's/dictionary_gram/other_gram/' floats.h >trained.h
+strict="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Werror"
+for t in i8 u8; do
+    check "a dictionary of $t" good $drawn --out trained --export-c $t.h --export-type $t
+    check "a dictionary of $t costs little" awk '/coded anew/ { for (i = 1; i < NF; i++) if ($i == "with") e[++k] = $(i - 1)
+        exit !(k == 2 && e[2] > 0 && e[2] < 1.02 * e[1] && e[1] < 1.02 * e[2]) }' out.txt
+    check "a dictionary of $t: compiles" ${CC:-cc} $strict -Wno-unused-function -DFLOATS='"trained.h"' -DBYTES="\"$t.h\"" bytes.c -o bytes -lm
+    check "a dictionary of $t: what it means" ./bytes
+    check "a dictionary of $t: embedded" ${CC:-cc} -std=c99 -O0 -I. -DDICTIONARY_HEADER="\"$t.h\"" "$root/examples/embedded.c" -o embedded -lm
+    check "a dictionary of $t: codes" bash -c "./embedded | grep -q '64 values became 2 of 32 atoms'"
+done
+check "a dictionary of bytes, batch by batch" good drawn.pgm --atoms 32 --patches 300 --sparsity 2 --online --out online \
+    --export-c i8.h --export-type i8
+check "a dictionary of bytes, batch by batch: its cost" grep -q '300 patches coded anew: ' out.txt
+fails "--export-type foo" 2 "--export-type: foo is none of f32|i8|u8" small.pgm $few --out bad --export-c bad.h --export-type foo
+fails "--export-type alone" 2 "--export-type: needs --export-c" small.pgm $few --out bad --export-type i8
 check "a dictionary by SGK" good small.pgm $few --out trained --update sgk
 check "a dictionary by K-SVD" good small.pgm $few --out trained --update ksvd
 check "a dictionary by MOD" good small.pgm $few --out trained --update mod
