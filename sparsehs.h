@@ -4388,16 +4388,16 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
     shs_wide sum, slope;
     int i = from;
     for (; i + SHS__WLANES <= to; i += SHS__WLANES) {
-        shs__wvec v = SHS__WLOAD(delta + i), t = SHS__WDIV(SHS__WLOAD(q + i), v);
+        shs__wvec v = SHS__WDIV(SHS__WALL(1), SHS__WLOAD(delta + i)), t = SHS__WMUL(SHS__WLOAD(q + i), v);
         sums = SHS__WADD(sums, t);
-        slopes = SHS__WADD(slopes, SHS__WDIV(t, v));
+        slopes = SHS__WFMA(t, v, slopes);
     }
     sum = SHS__IN(wlanes)(sums);
     slope = SHS__IN(wlanes)(slopes);
     for (; i < to; i++) {
-        shs_wide t = q[i] / delta[i];
+        shs_wide v = 1 / delta[i], t = q[i] * v;
         sum += t;
-        slope += t / delta[i];
+        slope += t * v;
     }
     *derivative = slope;
     return sum;
@@ -6703,7 +6703,10 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
        3  V = Q S, the reflections applied to S
 
    Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
-   columns behind it. So no kernel below has a tail: vectors may start anywhere, and run over the end. */
+   columns behind it. So no kernel below has a tail: vectors may start anywhere, and run over the end.
+
+   The context's threads share columns, rows or blocks of a stage, each of which is computed in the same way whoever does it:
+   the results do not depend on the threads. Only the products A v of stage 1, a third of all for large n, are one thread's. */
 
 #define SHS__REFLECTIONS 16 /* in a block; even, as the kernels take columns by four and a reflection adds two */
 #define SHS__PACKED 32      /* columns of a right factor that are packed at a time; a multiple of four */
@@ -6732,11 +6735,20 @@ SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int colum
 /* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
 SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
     int l, j, q;
-    for (j = 0; j < columns; j += 4)
-        for (l = 0; l < k; l++)
-            for (q = 0; q < 4; q++, pack++)
-                *pack = j + q < columns ? alpha * b.B[(size_t)l * b.row + (size_t)(j + q) * b.column] : 0;
+    for (j = 0; j < columns; j += 4, b.B += 4 * b.column) {
+        const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
+        size_t at = 0;
+        if (j + 4 <= columns) /* most are whole */
+            for (l = 0; l < k; l++, at += b.row, pack += 4)
+                pack[0] = alpha * x[at], pack[1] = alpha * y[at], pack[2] = alpha * z[at], pack[3] = alpha * last[at];
+        else
+            for (l = 0; l < k; l++, at += b.row)
+                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + (size_t)q * b.column] : 0;
+    }
 }
+
+/* For shs__ctx_parallel: half as many fit into a vector as of those of float. */
+SHS__PRIVATE shs_wide shs__eigh_product_work(int m, int n, int k) { return 2 * shs__ctx_product_work(m, n, k); }
 
 /* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with
    themselves). */
@@ -6753,7 +6765,20 @@ SHS__PRIVATE void shs__eigh_product(const shs__eigh_kernels *kernels, int m, int
 
 /* ---- scratch ------------------------------------------------------------------------------------- >>eigen_scratch */
 
+/* Two neighbouring blocks of T that become one; see divide and conquer. */
+typedef struct shs__merge {
+    int lo, top, n, k;     /* columns lo .. lo+n-1, of which the first `top` are T1's; k are left after deflation */
+    shs_wide rho;
+    shs_wide *d, *z, *q;   /* k, d ascending; q = rho z^2 */
+    shs_wide *roots, *z2;  /* k, and n for passing use */
+    int *order;            /* columns by ascending d; then those that stay, then the deflated ones from the end */
+    int *row;              /* where the k rows of U go: columns of T1 first, then mixed ones, then those of T2 */
+    int *halves;           /* of each column: 1 = not zero on top, 2 = at the bottom, 3 = both */
+    int above, below;      /* rows of U that meet the top half, and rows that do not meet the bottom half */
+} shs__merge;
+
 typedef struct shs__eigh {
+    const shs_context *ctx;
     const shs__eigh_kernels *kernels;
     int n, ld;
     shs_wide scale;         /* the power of two that A was multiplied by */
@@ -6761,16 +6786,20 @@ typedef struct shs__eigh {
     shs_wide *d, *e;        /* the diagonal of T and what is below it */
     shs_wide *T;            /* SHS__REFLECTIONS x n: the triangular factors of the block reflections, side by side */
     shs_wide *P, *Q;        /* n x 2 SHS__REFLECTIONS: what the current panel has yet to subtract from A is P Q' */
-    shs_wide *pack;         /* SHS__PACKED x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
+    shs_wide *pack;         /* of each worker, own_count apart: a column, then what follows */
+    size_t own_count;       /* SHS__PACKED x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
     shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
     shs_wide *values;       /* n, in no order */
     shs_wide *rest;         /* n: what QL destroys of e */
     shs_wide *cosine, *sine; /* n: the rotations of a QL sweep */
     shs_wide *S;            /* n x n: the eigenvectors of T */
     shs_wide *X;            /* n x n: scratch, then the eigenvectors of A transposed */
-    shs_wide *U;            /* n x n: the eigenvectors of two merged blocks */
-    shs_wide *merge;        /* 5 n: scratch of a merge, or the pivots of T - lambda I */
+    shs_wide *U;            /* n x n: the eigenvectors of merged blocks */
+    shs_wide *merge;        /* 5 n: scratch of merges, or the pivots of T - lambda I */
     int *order;             /* 3 n */
+    shs__merge *merges;     /* those of a level, */
+    int leaves, stripes;    /* before which there are so many blocks; stripes of columns of the largest merge */
+    int first, rows, each;  /* the panel, how many rows of X, and how many of them a chunk takes */
 } shs__eigh;
 
 /* An odd number of cache lines, so that columns spread over all sets of a cache, and room for a vector that starts at
@@ -6798,11 +6827,12 @@ SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
     return SHS__CARVE(l, shs_wide, shs__layout_product((size_t)ld, (size_t)columns + SHS__BORDER, 1));
 }
 
-SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs__eigh *w) {
+SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n, int want_vectors, shs__eigh *w) {
     if (n > INT_MAX / 2) {
         l->overflow = 1;
         return;
     }
+    w->ctx = ctx;
     w->kernels = shs__kernels_eigh();
     w->n = n;
     w->ld = shs__eigh_ld(n);
@@ -6817,7 +6847,8 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->order = SHS__CARVE(l, int, shs__layout_product(3, (size_t)n, 1));
-    w->pack = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__PACKED, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1));
+    w->own_count = shs__layout_product(SHS__PACKED + 1, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1);
+    w->pack = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(ctx), w->own_count, 1));
     w->cosine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     w->sine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
     if (!want_vectors) return;
@@ -6825,6 +6856,13 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, int n, int want_vectors, shs_
     w->X = shs__eigh_matrix(l, w->ld, n);
     w->U = shs__eigh_matrix(l, w->ld, n);
     w->merge = SHS__CARVE(l, shs_wide, shs__layout_product(5, (size_t)w->ld, 1));
+    w->merges = SHS__CARVE(l, shs__merge, (size_t)n / SHS__LEAF + 1);
+}
+
+/* A worker's scratch: a column, or what a product packs behind it. */
+SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) { return w->pack + (size_t)worker * w->own_count; }
+SHS__PRIVATE shs_wide *shs__eigh_pack_of(const shs__eigh *w, int worker) {
+    return shs__eigh_column_of(w, worker) + w->ld + 2 * SHS__REFLECTIONS;
 }
 
 /* ---- in and out ----------------------------------------------------------------------------------- >>eigen_in_out */
@@ -6949,17 +6987,27 @@ SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
     memcpy(SHS__AT(Q, ld, 1, 2 * i + 1), v, bytes);
 }
 
+/* A -= P Q', the lower triangle of SHS__PACKED columns right of the panel. */
+SHS__PRIVATE void shs__eigh_update_chunk(void *arg, size_t chunk, int worker) {
+    const shs__eigh *w = (const shs__eigh *)arg;
+    shs_wide *pack = shs__eigh_pack_of(w, worker);
+    int ld = w->ld, j = w->first + SHS__REFLECTIONS + (int)chunk * SHS__PACKED, end = shs__imin(w->n, j + SHS__PACKED);
+    for (; j < end; j += 4) {
+        shs__eigh_pack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), pack);
+        w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, pack, SHS__AT(w->A, ld, j, j), ld);
+    }
+}
+
 /* A -> d, e, with the reflections left below the diagonal of A. Half of the 4/3 n^3 operations are the products A v,
    the other half the updates A -= P Q' of what is right of a panel. */
 SHS__OUTLINE void shs__eigh_tridiagonalize(shs__eigh *w) {
-    int first, i, j, ld = w->ld;
+    int first, i, ld = w->ld;
     for (first = 0; first < w->n; first += SHS__REFLECTIONS) {
-        int next = shs__imin(w->n, first + SHS__REFLECTIONS);
+        int next = shs__imin(w->n, first + SHS__REFLECTIONS), right = w->n - next;
         for (i = 0; first + i < next; i++) shs__eigh_panel_column(w, first, i);
-        for (j = next; j < w->n; j += 4) {
-            shs__eigh_pack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), w->pack);
-            w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, w->pack, SHS__AT(w->A, ld, j, j), ld);
-        }
+        w->first = first;
+        shs__ctx_parallel(w->ctx, shs__eigh_product_work(right, right, SHS__REFLECTIONS),
+                          (size_t)(right + SHS__PACKED - 1) / SHS__PACKED, shs__eigh_update_chunk, w);
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
         for (i = 0; first + i < next; i++)
             memset(SHS__AT(w->A, ld, first, first + i), 0, ((size_t)i + 1) * sizeof *w->A);
@@ -7027,6 +7075,7 @@ SHS__PRIVATE void shs__eigh_ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs
    same columns of S are multiplied by the block's eigenvectors. */
 SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_vectors) {
     shs_wide *d = w->values + from, *e = w->rest + from, least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
+    shs_wide *cosine = w->cosine + from, *sine = w->sine + from;
     int l, m, n = to - from;
     size_t left = 30 * (size_t)n;
     memcpy(e, w->e + from, (size_t)n * sizeof *e);
@@ -7034,8 +7083,8 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     for (l = 0; l < n; l++)
         while ((m = shs__eigh_ql_end(l, n, e, least)) > l) {
             if (left-- == 0) return SHS_NO_CONVERGENCE;
-            shs__eigh_ql_sweep(l, m, d, e, w->cosine, w->sine);
-            if (want_vectors) w->kernels->rotate(n, l, m, w->cosine, w->sine, SHS__AT(w->S, w->ld, from, from), w->ld);
+            shs__eigh_ql_sweep(l, m, d, e, cosine, sine);
+            if (want_vectors) w->kernels->rotate(n, l, m, cosine, sine, SHS__AT(w->S, w->ld, from, from), w->ld);
         }
     return SHS_OK;
 }
@@ -7053,25 +7102,25 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
        f(lambda) = 1 + rho sum z_i^2 / (d_i - lambda) = 0,
 
    its eigenvectors U have the entries z_i / (d_i - lambda_j), and S U is one matrix product. Where z_i vanishes or
-   two d_i coincide a pair is found as it stands (deflation): real covariances deflate a lot. */
-typedef struct shs__merge {
-    int lo, top, n, k;        /* columns lo .. lo+n-1, of which the first `top` are T1's; k are left after deflation */
-    shs_wide rho;
-    shs_wide *d, *z, *q;      /* k, d ascending; q = rho z^2 */
-    shs_wide *roots, *column; /* k, and n for passing use */
-    int *order;               /* columns by ascending d; then those that stay, then the deflated ones from the end */
-    int *row;                 /* where the k rows of U go: columns of T1 first, then mixed ones, then those of T2 */
-    int *halves;              /* of each column: 1 = not zero on top, 2 = at the bottom, 3 = both */
-    int above, below;         /* rows of U that meet the top half, and rows that do not meet the bottom half */
-} shs__merge;
+   two d_i coincide a pair is found as it stands (deflation): real covariances deflate a lot.
 
-/* z, and the columns in ascending order of their values. */
-SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, int lo, int middle, int hi) {
+   On each level the merges go through four steps side by side, and within a merge the columns of U do. */
+
+/* Where block i of so many begins: at a multiple of four, as products write columns by four and must not touch those of
+   another block. */
+SHS__PRIVATE int shs__eigh_cut(int n, int blocks, size_t i) {
+    return i == (size_t)blocks ? n : (int)((size_t)n * i / (size_t)blocks / 4 * 4);
+}
+
+/* z, and the columns in ascending order of their values. Merge j of the level has scratch where its columns are. */
+SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
+    int lo = shs__eigh_cut(w->n, w->leaves, 2 * j), middle = shs__eigh_cut(w->n, w->leaves, 2 * j + 1), i;
     shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT((shs_wide)2) / 2;
-    int i;
+    m->d = w->merge + lo, m->z = m->d + w->ld, m->q = m->z + w->ld, m->roots = m->q + w->ld, m->z2 = m->roots + w->ld;
+    m->order = w->order + lo, m->row = m->order + w->n, m->halves = m->row + w->n;
     m->lo = lo;
     m->top = middle - lo;
-    m->n = hi - lo;
+    m->n = shs__eigh_cut(w->n, w->leaves, 2 * j + 2) - lo;
     m->rho = 2 * shs__wabs(beta);
     for (i = 0; i < m->n; i++) {
         m->halves[i] = i < m->top ? 1 : 2;
@@ -7132,6 +7181,7 @@ SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
 /* The columns of the block in their new order into X, top and bottom halves each padded with zeros; d, z, q alike. */
 SHS__PRIVATE void shs__eigh_merge_gather(shs__eigh *w, shs__merge *m) {
     int i, bottom = shs__la_round_up(m->top, SHS__WALIGN), kind, at = 0;
+    size_t bytes = (size_t)(bottom + shs__la_round_up(m->n - m->top, SHS__WALIGN)) * sizeof *m->z;
     static const int kinds[3] = {1, 3, 2};
     m->above = m->below = 0;
     for (kind = 0; kind < 3; kind++)
@@ -7144,15 +7194,15 @@ SHS__PRIVATE void shs__eigh_merge_gather(shs__eigh *w, shs__merge *m) {
     for (i = 0; i < m->n; i++) {
         int from = m->order[i];
         const shs_wide *column = SHS__AT(w->S, w->ld, m->lo, m->lo + from);
-        shs_wide *to = SHS__AT(w->X, w->ld, 0, i < m->k ? m->row[i] : i);
-        memset(to, 0, (size_t)w->ld * sizeof *to);
+        shs_wide *to = SHS__AT(w->X, w->ld, 0, m->lo + (i < m->k ? m->row[i] : i));
+        memset(to, 0, bytes);
         memcpy(to, column, (size_t)m->top * sizeof *to);
         memcpy(to + bottom, column + m->top, (size_t)(m->n - m->top) * sizeof *to);
-        m->column[i] = m->z[from];
+        m->z2[i] = m->z[from];
         m->d[i] = w->values[m->lo + from];
     }
     for (i = 0; i < m->k; i++) {
-        m->z[i] = m->column[i];
+        m->z[i] = m->z2[i];
         m->q[i] = m->rho * m->z[i] * m->z[i];
     }
 }
@@ -7171,25 +7221,35 @@ SHS__PRIVATE shs_wide shs__eigh_secular_step(shs_wide left, shs_wide right, shs_
     return a <= 0 ? (a - r) / (2 * c) : 2 * b / (a + r);
 }
 
+/* Before the columns are shared out: all that one merge does by itself. */
+SHS__PRIVATE void shs__eigh_prepare_chunk(void *arg, size_t j, int worker) {
+    shs__eigh *w = (shs__eigh *)arg;
+    (void)worker;
+    shs__eigh_merge_open(w, w->merges + j, j);
+    shs__eigh_merge_deflate(w, w->merges + j);
+    shs__eigh_merge_gather(w, w->merges + j);
+}
+
 /* The distances of all poles from one. Stored, and in a function apart: -ffast-math must not merge this subtraction
    with the next one, which the smallest distances would not survive. */
-SHS__OUTLINE void shs__eigh_secular_origin(const shs__merge *m, int origin) {
+SHS__OUTLINE void shs__eigh_secular_origin(const shs__merge *m, int origin, shs_wide *distance) {
     int i;
-    for (i = 0; i < m->k; i++) m->column[i] = m->d[i] - m->d[origin];
+    for (i = 0; i < m->k; i++) distance[i] = m->d[i] - m->d[origin];
 }
 
 /* Root j of the secular equation; delta (k) gets the d_i - lambda to full relative accuracy: distances are counted
    from the pole that is nearer to the root. A step that leaves the bracket is replaced by bisection. */
-SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *delta) {
+SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *distance,
+                                             shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
     shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
     if (last)
         for (i = 0, hi = 0; i < k; i++) hi += m->q[i];
     else hi = m->d[j + 1] - m->d[j];
     x = hi / 2;
-    shs__eigh_secular_origin(m, origin);
+    shs__eigh_secular_origin(m, origin, distance);
     for (step = 0; step < 100; step++) {
-        for (i = 0; i < k; i++) delta[i] = m->column[i] - x;
+        for (i = 0; i < k; i++) delta[i] = distance[i] - x;
         psi = kernels->secular_sum(0, j + 1, m->q, delta, &dpsi);
         phi = kernels->secular_sum(j + 1, k, m->q, delta, &dphi);
         f = 1 + psi + phi;
@@ -7198,7 +7258,7 @@ SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, c
         else hi = x;
         if (step == 0 && f < 0 && !last) {
             origin = j + 1;
-            shs__eigh_secular_origin(m, origin);
+            shs__eigh_secular_origin(m, origin, distance);
             x = lo = x - hi;
             hi = 0;
         }
@@ -7210,77 +7270,122 @@ SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, c
     return m->d[origin] + x;
 }
 
-/* The roots and, normalised, the eigenvectors of D + rho z z' into U. Roots are not exact, but they are the exact
-   roots for a z nearby (Loewner),
+/* SHS__PACKED columns of a merge, k of them or n: which merge, and first .. the result - 1. */
+SHS__PRIVATE int shs__eigh_stripe(const shs__eigh *w, size_t chunk, int deflated, shs__merge **m, int *first) {
+    *m = w->merges + chunk / (size_t)w->stripes;
+    *first = (int)(chunk % (size_t)w->stripes) * SHS__PACKED;
+    return shs__imin(deflated ? (*m)->n : (*m)->k, *first + SHS__PACKED);
+}
+
+/* The roots of a stripe; what is left of T - lambda goes into U. */
+SHS__PRIVATE void shs__eigh_roots_chunk(void *arg, size_t chunk, int worker) {
+    const shs__eigh *w = (const shs__eigh *)arg;
+    shs_wide *distance = shs__eigh_column_of(w, worker);
+    shs__merge *m;
+    int j, end = shs__eigh_stripe(w, chunk, 0, &m, &j);
+    for (; j < end; j++)
+        m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, distance, SHS__AT(w->U, w->ld, 0, m->lo + j));
+}
+
+/* Roots are not exact, but they are the exact roots for a z nearby (Loewner),
 
        z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
 
    and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
-SHS__OUTLINE void shs__eigh_merge_solve(shs__eigh *w, shs__merge *m) {
-    shs_wide *z2 = m->column, sum;
-    int i, j, k = m->k, ld = w->ld;
-    for (j = 0; j < k; j++) m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, SHS__AT(w->U, ld, 0, j));
-    for (i = 0; i < k; i++) z2[i] = -*SHS__AT(w->U, ld, i, i);
-    for (j = 0; j < k; j++) {
-        const shs_wide *delta = SHS__AT(w->U, ld, 0, j), d = m->d[j];
-        for (i = 0; i < j; i++) z2[i] *= delta[i] / (m->d[i] - d);
-        for (i = j + 1; i < k; i++) z2[i] *= delta[i] / (m->d[i] - d);
+SHS__PRIVATE void shs__eigh_couple_chunk(void *arg, size_t chunk, int worker) {
+    const shs__eigh *w = (const shs__eigh *)arg;
+    const shs_wide *U;
+    shs__merge *m;
+    shs_wide *z2;
+    int first, i, j, ld = w->ld, end = shs__eigh_stripe(w, chunk, 0, &m, &first);
+    (void)worker;
+    U = SHS__AT(w->U, ld, 0, m->lo), z2 = m->z2;
+    for (i = first; i < end; i++) z2[i] = -*SHS__AT(U, ld, i, i);
+    for (j = 0; j < m->k; j++) {
+        const shs_wide *delta = SHS__AT(U, ld, 0, j), d = m->d[j];
+        for (i = first; i < shs__imin(j, end); i++) z2[i] *= delta[i] / (m->d[i] - d);
+        for (i = shs__imax(j + 1, first); i < end; i++) z2[i] *= delta[i] / (m->d[i] - d);
     }
-    for (i = 0; i < k; i++) m->z[i] = m->z[i] < 0 ? -SHS__WSQRT(z2[i]) : SHS__WSQRT(z2[i]);
-    for (j = 0; j < k; j++) {
-        shs_wide *u = SHS__AT(w->U, ld, 0, j);
-        for (i = 0, sum = 0; i < k; i++) {
-            m->column[i] = m->z[i] / u[i];
-            sum += m->column[i] * m->column[i];
-        }
-        sum = 1 / SHS__WSQRT(sum);
-        for (i = 0; i < k; i++) u[m->row[i]] = sum * m->column[i];
-    }
+    for (i = first; i < end; i++) m->z[i] = m->z[i] < 0 ? -SHS__WSQRT(z2[i]) : SHS__WSQRT(z2[i]);
 }
 
-/* The block's columns of S become S U, then the deflated ones. Columns of S1 meet only the rows above, those of S2
-   only the rows below. */
-SHS__PRIVATE void shs__eigh_merge_close(shs__eigh *w, shs__merge *m) {
-    int j, ld = w->ld, bottom = shs__la_round_up(m->top, SHS__WALIGN);
-    shs_wide *S = SHS__AT(w->S, ld, m->lo, m->lo);
-    for (j = 0; j < m->n; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
-    shs__eigh_product(w->kernels, m->top, m->k, m->above, 1, w->X, ld, shs__eigh_factor(w->U, 1, ld), S, ld, w->pack);
-    shs__eigh_product(w->kernels, m->n - m->top, m->k, m->k - m->below, 1, SHS__AT(w->X, ld, bottom, m->below), ld,
-                      shs__eigh_factor(w->U + m->below, 1, ld), S + m->top, ld, w->pack);
-    for (j = 0; j < m->k; j++) w->values[m->lo + j] = m->roots[j];
-    for (; j < m->n; j++) {
-        memcpy(SHS__AT(S, ld, 0, j), SHS__AT(w->X, ld, 0, j), (size_t)m->top * sizeof *S);
-        memcpy(SHS__AT(S, ld, m->top, j), SHS__AT(w->X, ld, bottom, j), (size_t)(m->n - m->top) * sizeof *S);
+/* A stripe of U, normalised; that of S becomes S U, then come the deflated columns. Columns of S1 meet only the rows above,
+   those of S2 only the rows below. */
+SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
+    const shs__eigh *w = (const shs__eigh *)arg;
+    shs__merge *m;
+    shs_wide *column = shs__eigh_column_of(w, worker), *pack = shs__eigh_pack_of(w, worker), *S, *U, sum;
+    const shs_wide *X;
+    int first, i, j, ld = w->ld, bottom, kept, end = shs__eigh_stripe(w, chunk, 1, &m, &first);
+    bottom = shs__la_round_up(m->top, SHS__WALIGN), kept = shs__imax(first, shs__imin(m->k, end));
+    S = SHS__AT(w->S, ld, m->lo, m->lo), U = SHS__AT(w->U, ld, 0, m->lo), X = SHS__AT(w->X, ld, 0, m->lo);
+    for (j = first; j < end; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
+    for (j = first; j < kept; j++) {
+        shs_wide *u = SHS__AT(U, ld, 0, j);
+        for (i = 0, sum = 0; i < m->k; i++) {
+            column[i] = m->z[i] / u[i];
+            sum += column[i] * column[i];
+        }
+        sum = 1 / SHS__WSQRT(sum);
+        for (i = 0; i < m->k; i++) u[m->row[i]] = sum * column[i];
+        w->values[m->lo + j] = m->roots[j];
+    }
+    if (first < kept) {
+        shs_wide *to = SHS__AT(S, ld, 0, first);
+        shs__wfactor above = shs__eigh_factor(SHS__AT(U, ld, 0, first), 1, ld);
+        shs__wfactor below = shs__eigh_factor(SHS__AT(U, ld, m->below, first), 1, ld);
+        shs__eigh_product(w->kernels, m->top, kept - first, m->above, 1, X, ld, above, to, ld, pack);
+        shs__eigh_product(w->kernels, m->n - m->top, kept - first, m->k - m->below, 1, SHS__AT(X, ld, bottom, m->below), ld,
+                          below, to + m->top, ld, pack);
+    }
+    for (j = kept; j < end; j++) {
+        memcpy(SHS__AT(S, ld, 0, j), SHS__AT(X, ld, 0, j), (size_t)m->top * sizeof *S);
+        memcpy(SHS__AT(S, ld, m->top, j), SHS__AT(X, ld, bottom, j), (size_t)(m->n - m->top) * sizeof *S);
         w->values[m->lo + j] = m->d[j];
     }
 }
 
-/* Eigenvalues of T into values, eigenvectors into S. QL solves the leaves; their bounds are n i / leaves. */
+/* The blocks of a level, two by two. A root takes some six values' time for each pole. */
+SHS__OUTLINE void shs__eigh_merge_level(shs__eigh *w) {
+    size_t merges = (size_t)w->leaves / 2, chunks, j;
+    shs_wide n = (shs_wide)w->n, poles = 0, products = 0;
+    w->stripes = (2 * w->n / w->leaves + 4 + SHS__PACKED - 1) / SHS__PACKED;
+    chunks = merges * (size_t)w->stripes;
+    shs__ctx_parallel(w->ctx, 2 * n * n / (shs_wide)merges, merges, shs__eigh_prepare_chunk, w);
+    for (j = 0; j < merges; j++) {
+        const shs__merge *m = w->merges + j;
+        poles += (shs_wide)m->k * (shs_wide)m->k;
+        products += shs__eigh_product_work(m->n, m->k, m->k) / 2;
+    }
+    shs__ctx_parallel(w->ctx, 6 * poles, chunks, shs__eigh_roots_chunk, w);
+    shs__ctx_parallel(w->ctx, poles, chunks, shs__eigh_couple_chunk, w);
+    shs__ctx_parallel(w->ctx, poles + products, chunks, shs__eigh_close_chunk, w);
+}
+
+/* QL solves a leaf; its status waits in the memory for orders. */
+SHS__PRIVATE void shs__eigh_leaf_chunk(void *arg, size_t i, int worker) {
+    shs__eigh *w = (shs__eigh *)arg;
+    (void)worker;
+    w->order[i] = (int)shs__eigh_ql(w, shs__eigh_cut(w->n, w->leaves, i), shs__eigh_cut(w->n, w->leaves, i + 1), 1);
+}
+
+/* Eigenvalues of T into values, eigenvectors into S. */
 SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
-    size_t n = (size_t)w->n, ld = (size_t)w->ld, leaves = 1, i;
-    shs__merge m = SHS_ZERO;
-    shs_status status = SHS_OK;
-    m.d = w->merge, m.z = m.d + ld, m.q = m.z + ld, m.roots = m.q + ld, m.column = m.roots + ld;
-    m.order = w->order, m.row = m.order + n, m.halves = m.row + n;
-    while (n > SHS__LEAF * leaves) leaves *= 2;
+    int i;
+    w->leaves = 1;
+    while (w->n / SHS__LEAF >= w->leaves && w->n > SHS__LEAF * w->leaves) w->leaves *= 2;
     shs__eigh_clear(w->S, w->ld, w->n);
-    for (i = 0; i < n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
-    for (i = 1; i < leaves; i++) {
-        size_t cut = n * i / leaves;
+    for (i = 0; i < w->n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
+    for (i = 1; i < w->leaves; i++) {
+        int cut = shs__eigh_cut(w->n, w->leaves, (size_t)i);
         w->values[cut - 1] -= shs__wabs(w->e[cut - 1]);
         w->values[cut] -= shs__wabs(w->e[cut - 1]);
     }
-    for (i = 0; i < leaves && status == SHS_OK; i++)
-        status = shs__eigh_ql(w, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), 1);
-    for (; leaves > 1 && status == SHS_OK; leaves /= 2)
-        for (i = 0; i < leaves; i += 2) {
-            shs__eigh_merge_open(w, &m, (int)(n * i / leaves), (int)(n * (i + 1) / leaves), (int)(n * (i + 2) / leaves));
-            shs__eigh_merge_deflate(w, &m);
-            shs__eigh_merge_gather(w, &m);
-            shs__eigh_merge_solve(w, &m);
-            shs__eigh_merge_close(w, &m);
-        }
-    return status;
+    shs__ctx_parallel(w->ctx, (shs_wide)w->n * SHS__LEAF * 30, (size_t)w->leaves, shs__eigh_leaf_chunk, w);
+    for (i = 0; i < w->leaves; i++)
+        if (w->order[i] != SHS_OK) return (shs_status)w->order[i];
+    for (; w->leaves > 1; w->leaves /= 2) shs__eigh_merge_level(w);
+    return SHS_OK;
 }
 
 /* ---- stage 2, few eigenpairs: bisection and twisted factorisations ------------------------------------ >>bisection */
@@ -7397,28 +7502,43 @@ SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
 
 /* ---- stage 3: back ---------------------------------------------------------------------------------- >>eigen_back */
 
-/* V = Q S for k columns of S, in the order given. They become the rows of X, so that the kernels run along many of
+/* V = Q S for columns of S, in the order given. They become the rows of X, so that the kernels run along many of
    them: for the reflections H_0 H_1 .. = I - V T V' of one panel,
 
        X' -= (X' V) T' V',
 
    the last panel first. */
-SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
-    int first, i, j, ld = w->ld;
-    shs__eigh_clear(w->X, ld, w->n);
+SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
+    const shs__eigh *w = (const shs__eigh *)arg;
+    shs_wide *pack = shs__eigh_pack_of(w, worker), *P, *Q, *X;
+    int at = (int)chunk * w->each, rows = shs__imin(w->each, w->rows - at), first, i, j, ld = w->ld;
+    P = w->P + at, Q = w->Q + at;
     for (j = 0; j < rows; j++)
-        for (i = 0; i < w->n; i++) *SHS__AT(w->X, ld, j, i) = *SHS__AT(w->S, ld, i, w->order[j]);
+        for (i = 0; i < w->n; i++) *SHS__AT(w->X, ld, at + j, i) = *SHS__AT(w->S, ld, i, w->order[at + j]);
     for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
         int m = w->n - 1 - first, k = shs__imin(SHS__REFLECTIONS, m);
         const shs_wide *V = SHS__AT(w->A, ld, first + 1, first);
-        shs_wide *X = SHS__AT(w->X, ld, 0, first + 1);
         shs__wfactor t = shs__eigh_factor(SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
-        memset(w->P, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->P);
-        memset(w->Q, 0, (size_t)ld * SHS__REFLECTIONS * sizeof *w->Q);
-        shs__eigh_product(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), w->P, ld, w->pack);
-        shs__eigh_product(w->kernels, rows, k, k, -1, w->P, ld, t, w->Q, ld, w->pack);
-        shs__eigh_product(w->kernels, rows, m, k, 1, w->Q, ld, shs__eigh_factor(V, ld, 1), X, ld, w->pack);
+        X = SHS__AT(w->X, ld, at, first + 1);
+        for (j = 0; j < SHS__REFLECTIONS; j++) {
+            memset(SHS__AT(P, ld, 0, j), 0, (size_t)rows * sizeof *P);
+            memset(SHS__AT(Q, ld, 0, j), 0, (size_t)rows * sizeof *Q);
+        }
+        shs__eigh_product(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), P, ld, pack);
+        shs__eigh_product(w->kernels, rows, k, k, -1, P, ld, t, Q, ld, pack);
+        shs__eigh_product(w->kernels, rows, m, k, 1, Q, ld, shs__eigh_factor(V, ld, 1), X, ld, pack);
     }
+}
+
+/* Each worker has a share of the rows, of whole tiles of the kernels: a chunk packs all reflections. */
+SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
+    int share = rows / shs__ctx_workers(w->ctx) + 1;
+    w->rows = rows, w->each = shs__la_round_up(share, 3 * SHS__WALIGN);
+    shs__eigh_clear(w->X, w->ld, w->n);
+    memset(w->P, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->P);
+    memset(w->Q, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->Q);
+    shs__ctx_parallel(w->ctx, shs__eigh_product_work(rows, w->n, w->n), (size_t)(rows + w->each - 1) / (size_t)w->each,
+                      shs__eigh_reflect_chunk, w);
 }
 
 /* ---- the driver ----------------------------------------------------------------------------------- >>eigen_driver */
@@ -7426,9 +7546,8 @@ SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
 SHS__PUBLIC size_t shs_eigh_workspace(const shs_context *ctx, int n, int k) {
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
-    (void)ctx;
     if (n < 1 || k < 1 || k > n) return SIZE_MAX;
-    shs__eigh_layout(&l, n, 1, &w);
+    shs__eigh_layout(&l, ctx, n, 1, &w);
     return shs__layout_query(&l);
 }
 
@@ -7457,6 +7576,7 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
                                 shs_wide *vectors, int ldv) {
     shs__layout l = SHS_ZERO;
     shs__eigh w = SHS_ZERO;
+    shs__trial trial = SHS_ZERO;
     shs_wide largest;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
@@ -7467,7 +7587,8 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     if (!values) return SHS_BAD_OUTPUT;
     if (vectors && ldv < n) return SHS_BAD_LDV;
     if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
-    while (shs__layout_next(ctx, &l, &status)) shs__eigh_layout(&l, n, vectors != NULL, &w);
+    ctx = shs__ctx_trial(ctx, &trial);
+    while (shs__layout_next(ctx, &l, &status)) shs__eigh_layout(&l, ctx, n, vectors != NULL, &w);
     if (status != SHS_OK) return status;
     w.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&w, A, lda);
@@ -11358,7 +11479,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     shs__dl_session_layout(l, w, stride, own_codes);
     if (w->o->coherence > 0) {
         size_t square = shs__layout_product(p, p, 1), k = p < n ? p : n;
-        shs__eigh_layout(l, w->n, 1, &w->ipr.eigh);
+        shs__eigh_layout(l, w->ctx, w->n, 1, &w->ipr.eigh);
         w->ipr.B = SHS__CARVE(l, shs_wide, shs__layout_product(p, n + SHS__TELLS, 1));
         w->ipr.G = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
         w->ipr.values = SHS__CARVE(l, shs_wide, k);

@@ -133,6 +133,7 @@ static const bench_case cases[] = {
     {.name = "scaling_sgemm_1440", GEMM(1440), SCALING(open_gemm)},
     {.name = "scaling_ssyrk_224x262144", SYRK(224, 262144), SCALING(open_syrk)},
     {.name = "scaling_eigh_224", EIGH(224), SCALING(open_eigh)},
+    {.name = "scaling_eigh_512", EIGH(512), SCALING(open_eigh)},
     {.name = "scaling_omp_64x256_s6", OMP(64, 256, 6, 200000), SCALING(open_omp)},
     {.name = "scaling_aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), SCALING(open_ksvd)},
     {.name = "scaling_paksvd64_64x256_s6_8192", KSVD(64, 256, 6, 8192, 64), SCALING(open_ksvd)},

@@ -537,9 +537,9 @@ static void test_few_fail(void **state) {
     (void)state;
     for (i = 0; i < N; i++) p.A[i + i * p.ld] = p.full[i + i * N] = p.copy[i + i * p.ld] = 1;
     p.norm = 1;
-    shs__eigh_layout(&l, N, 1, &w);
+    shs__eigh_layout(&l, NULL, N, 1, &w);
     assert_ok(shs__layout_acquire(NULL, &l));
-    shs__eigh_layout(&l, N, 1, &w);
+    shs__eigh_layout(&l, NULL, N, 1, &w);
     w.scale = 1;
     shs__eigh_copy(&w, p.A, p.ld);
     shs__eigh_tridiagonalize(&w);
@@ -568,9 +568,9 @@ static void test_twisted(void **state) {
         shs_wide norm, T[N * N] = {0}, values[N], V[N * N];
         shs_random r;
         shs_random_seed(&r, (uint64_t)trial);
-        shs__eigh_layout(&l, N, 1, &w);
+        shs__eigh_layout(&l, NULL, N, 1, &w);
         assert_ok(shs__layout_acquire(NULL, &l));
-        shs__eigh_layout(&l, N, 1, &w);
+        shs__eigh_layout(&l, NULL, N, 1, &w);
         shs__eigh_clear(w.S, w.ld, N);
         memset(w.d, 0, (size_t)w.ld * sizeof *w.d), memset(w.e, 0, (size_t)w.ld * sizeof *w.e);
         for (i = 0; i < N; i++) w.d[i] = trial ? shs_random_normal(&r) : (shs_wide)abs(i - N / 2);

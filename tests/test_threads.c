@@ -214,6 +214,23 @@ static void multiply(task *t) {
     free(C), free(L);
 }
 
+/* Eigenvectors of a random matrix, and of one of which most deflates. */
+static void diagonalize(task *t) {
+    enum { ORDER = 203 };
+    shs_wide *A = NEW(shs_wide, ORDER * ORDER), *V = NEW(shs_wide, ORDER * ORDER), values[ORDER];
+    shs_random r;
+    int i, j, k;
+    shs_random_seed(&r, 4);
+    for (k = 0; k < 2; k++) {
+        for (j = 0; j < ORDER; j++)
+            for (i = j; i < ORDER; i++)
+                A[i + j * ORDER] = k == 0 ? shs_random_normal(&r) : (shs_wide)((i == j) + (shs_wide)((i % 7) * (j % 7)) / 7);
+        STEP(t, shs_eigh(&t->ctx, ORDER, A, ORDER, ORDER, values, V, ORDER));
+        note(t, values, sizeof values), note(t, V, ORDER * ORDER * sizeof *V);
+    }
+    free(A), free(V);
+}
+
 enum { WIDTH = 40, HEIGHT = 36 };
 
 static void take_apart(task *t) {
@@ -337,7 +354,7 @@ static void multiply_deep(task *t) {
     free(A), free(B), free(C);
 }
 
-static void (*const tasks[])(task *t) = {code, learn, multiply, take_apart, find_components,
+static void (*const tasks[])(task *t) = {code, learn, multiply, diagonalize, take_apart, find_components,
                                          reduce_noise, find_materials, find_sources};
 #define TASKS (int)(sizeof tasks / sizeof *tasks)
 
