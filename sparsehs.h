@@ -737,7 +737,9 @@ typedef struct shs_omp_options {
                                        own option `nonnegative` alone (else SHS_BAD_OPTIONS); no engine does it */
     /* Values that are missing, or count more or less: min sum_l v_l (y - Dx)_l^2, the tolerance of that sum's root, errors2
        that sum, the report's rmse sqrt(sum2 / sum of all v). Atoms are compared as if of unit norm in it, so their own lengths
-       do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms.
+       do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms. A code
+       hangs on the ratios of the weights alone, which may lie anywhere in the range of shs_real; errors2, sum2 and rmse are in
+       the weights' own unit, and infinite where they are beyond the range of their type (sums without double may be NaN).
        What is missing, or has weight 0, may be NaN. Of shs_omp_ex, and but for weights of shs_ksvd_ex, alone (elsewhere
        SHS_BAD_OPTIONS), not with nonnegative, and no engine does it. Each signal has its own Gram matrix, so none is formed. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
@@ -7956,7 +7958,8 @@ typedef struct shs__omp_signal {
     shs_real inflation;    /* how much larger than they are the squares of the newest b_k may be, at 1 */
     shs__nn_equations equations; /* for nonnegative coefficients */
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
-    shs_real *root;        /* p: the square roots of the weights; NULL: there are none. Then y has zeros where that has, */
+    shs_real *root;        /* p: the square roots of the weights over `unit`; NULL: none. Then y has zeros where that has, */
+    shs_real unit;         /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
     shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
     const shs_real *clean; /* which is here, */
     shs_real *residual;    /* and r, which is in this place, and the q_k are weighted */
@@ -7976,9 +7979,10 @@ SHS__PRIVATE int shs__omp_padded(int n) { return n > INT_MAX - 15 ? n : (n + 15)
 SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
 
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
+    const shs_wide scaled = SHS__OMP_IF_WEIGHTED(w->root) ? (shs_wide)tolerance / (shs_wide)w->unit : (shs_wide)tolerance;
     w->chosen = w->refreshes = w->stable = 0;
     w->limit = limit;
-    w->tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
+    w->tolerance2 = scaled * scaled;
     w->norm2 = w->base2 = w->residual2 = norm2;
     w->smallest = 1;
     w->floor = 0;
@@ -8234,15 +8238,13 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
     if (SHS__OMP_IF_WEIGHTED(w->root) && w->chosen > 0) {
-        shs_wide largest = 1;
-        memset(&sum, 0, sizeof sum);
+        memset(&sum, 0, sizeof sum); /* no root is above 1: the error grows by its own rounding alone */
         for (i = 0; i < over->p; i++) {
             w->exact[i] *= (shs_wide)w->root[i];
             shs__sum_add(&sum, w->exact[i] * w->exact[i]);
-            if ((shs_wide)w->root[i] > largest) largest = (shs_wide)w->root[i];
         }
         w->residual2 = shs__sum_value(&sum);
-        error = (error + SHS__WIDE_EPS * SHS__WSQRT(w->residual2)) * largest;
+        error += SHS__WIDE_EPS * SHS__WSQRT(w->residual2);
     }
     for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
     return error;
@@ -8698,6 +8700,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
+        w->unit = 1;
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
             w->root = g->roots ? g->roots + (size_t)i * p : NULL;
             w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
@@ -8969,7 +8972,8 @@ SHS__PRIVATE shs_real shs__omp_weight(const shs__coder *c, int l, size_t i) {
 }
 
 /* Signals first .. end-1 without what is missing, the roots of their weights, and the lengths of the atoms under them. An atom
-   of which only rounding is left has none. */
+   of which only rounding is left has none. Only the ratios of a signal's weights matter on the way, so that each signal has a
+   unit for its roots: products of weights, signals and atoms stay where those of signals and atoms are. */
 SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
                                    shs__coder_sums *sums) {
     const shs__omp_dictionary *d = g->over;
@@ -8978,12 +8982,18 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     int j, l;
     for (i = 0; i < end - first; i++) {
         shs_wide total = 0;
+        shs_real most = 0, unit = 1;
         for (l = 0; l < p; l++) {
             const shs_real weight = shs__omp_weight(c, l, first + i);
-            *SHS__AT(g->roots, p, l, i) = weight, total += (shs_wide)weight;
+            total += (shs_wide)weight;
+            if (weight > most) most = weight;
             *SHS__AT(g->clean, p, l, i) = weight > 0 ? *SHS__AT(c->Y, c->ldy, l, first + i) : 0;
         }
         shs__sum_add(&sums->weight, total);
+        for (most = SHS__SQRT(most); unit < most; unit *= 2) {}
+        while (most > 0 && most <= unit / 2) unit /= 2;
+        g->signals[i].unit = unit;
+        for (l = 0; l < p; l++) *SHS__AT(g->roots, p, l, i) = shs__omp_weight(c, l, first + i) / unit / unit;
     }
     shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), p, 1, c->squares, p, g->roots, p, 0,
                         g->diagonals, padded, g->scratch);
@@ -8992,7 +9002,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
         for (l = 0; l < p; l++) {
             shs_real *root = SHS__AT(g->roots, p, l, i);
             if (*root > most) most = *root;
-            *root = SHS__SQRT(*root);
+            *root = SHS__SQRT(shs__omp_weight(c, l, first + i)) / g->signals[i].unit;
         }
         for (j = 0; j < padded; j++)
             if (j >= d->n || !(lengths2[j] > SHS__OMP_GUARD * most * d->diagonal[j])) lengths2[j] = 0;
@@ -9015,14 +9025,15 @@ SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
+    const shs_wide error2 = w->residual2 * (shs_wide)w->unit * (shs_wide)w->unit;
     size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     memset(w->atoms + w->chosen, 0, rest * sizeof(int));
     memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
     sums->nonzeros += (size_t)w->chosen;
     sums->not_reached += shs__omp_tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
-    shs__sum_add(&sums->sum2, w->residual2);
-    if (c->errors2) c->errors2[i] = (shs_real)w->residual2;
+    shs__sum_add(&sums->sum2, error2);
+    if (c->errors2) c->errors2[i] = (shs_real)error2;
 }
 
 /* alpha = D'Y of signals first .. end-1: formed, or the caller's. */

@@ -750,6 +750,45 @@ static void test_weights(void **state) {
     }
 }
 
+/* Only the ratios of weights matter: of weights as large or as small as the type has, the codes are the same to the last bit,
+   and the errors are in their unit, infinite where no number of the type is. */
+static void test_weights_of_any_size(void **state) {
+    enum { P = 12, N = 30, M = 40 };
+    const int most = sizeof(shs_real) > sizeof(float) ? 500 : 60;
+    problem q = random_problem(P, N, M, 910);
+    shs_real v[P * M], scaled[P * M], errors2[M], expected2[M];
+    shs_codes codes = new_codes(M, 5), expected = new_codes(M, 5);
+    shs_omp_options o = SHS_ZERO;
+    size_t i;
+    int k, kind;
+    (void)state;
+    for (i = 0; i < P * M; i++) q.Y[i] = (shs_real)ldexp((double)q.Y[i], most), v[i] = (shs_real)(0.1 + (double)(i % 7));
+    o.sparsity = 5, o.ldw = P;
+    for (kind = 0; kind < 4; kind++) {
+        const double tolerance = kind & 1 ? ldexp(3, most) : 0;
+        shs_omp_report report, first;
+        o.selection = kind & 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.weights = v, o.tolerance = (shs_real)tolerance;
+        assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &expected, expected2, &first));
+        assert_true(first.nonzeros > M);
+        for (k = -most; k <= most; k += most / 4) {
+            for (i = 0; i < P * M; i++) scaled[i] = (shs_real)ldexp((double)v[i], 2 * k);
+            o.weights = scaled, o.tolerance = (shs_real)ldexp(tolerance, k);
+            assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &codes, errors2, &report));
+            assert_memory_equal(codes.used, expected.used, sizeof(int) * M);
+            assert_memory_equal(codes.atoms, expected.atoms, sizeof(int) * 5 * M);
+            assert_memory_equal(codes.coefs, expected.coefs, sizeof(shs_real) * 5 * M);
+            assert_int_equal(report.not_reached, first.not_reached);
+            for (i = 0; i < M; i++) {
+                const shs_real error2 = (shs_real)ldexp((double)expected2[i], 2 * k);
+                assert_true(isfinite(expected2[i]) && errors2[i] >= error2 && errors2[i] <= error2);
+            }
+        }
+    }
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+    problem_free(&q);
+}
+
 /* What is not there does not count, and what nothing is there of is no error. */
 static void test_missing_values(void **state) {
     enum { p = 9, n = 20, m = 40 };
@@ -2725,6 +2764,7 @@ int main(void) {
         cmocka_unit_test(test_golden_nonnegative),
         cmocka_unit_test(test_golden_mask),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_weights_of_any_size),
         cmocka_unit_test(test_golden_groups),
         cmocka_unit_test(test_simultaneous),
         cmocka_unit_test(test_groups_of_one_and_of_equals),

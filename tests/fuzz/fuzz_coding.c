@@ -30,11 +30,9 @@ static shs_real tolerance_of(input *in) {
     return b == 255 ? (shs_real)NAN : b == 254 ? (shs_real)INFINITY : (shs_real)tolerances[b % 10];
 }
 
-/* Coefficients have the unit of signals over atoms: between these bounds they are numbers, outside they may leave the range.
-   With weights, which are the signals here, products of weight, signal and atom must be numbers too. */
-static int within_reach(const problem *q, int weighted) {
-    const double most = weighted ? 1e15 : q->of_D.least > 1e-3 ? 1e30 : 1e18;
-    return tame(&q->of_D) && q->of_Y.finite && q->of_Y.most <= most;
+/* Coefficients have the unit of signals over atoms: between these bounds they are numbers, outside they may leave the range. */
+static int within_reach(const problem *q) {
+    return tame(&q->of_D) && q->of_Y.finite && q->of_Y.most <= (q->of_D.least > 1e-3 ? 1e30 : 1e18);
 }
 
 /* Every signal: atoms exist, none is there twice, coefficients are finite where they can be. */
@@ -68,7 +66,7 @@ static void check_codes(const problem *q, const shs_omp_options *o, const shs_co
     for (i = 0; i < q->m; i++) {
         const int *atoms = codes->atoms + (size_t)i * (size_t)codes->stride;
         const shs_real *coefs = codes->coefs + (size_t)i * (size_t)codes->stride;
-        check_signal(q->n, codes->used[i], most, within_reach(q, o->weights != NULL), atoms, coefs);
+        check_signal(q->n, codes->used[i], most, within_reach(q), atoms, coefs);
         if (tame(&q->of_D) && tame(&q->of_Y) && q->of_D.most > 0 && q->of_Y.most > 0) {
             double before = residual2(q, o, i, 0, NULL, NULL), after = residual2(q, o, i, codes->used[i], atoms, coefs);
             for (; o->groups && group < o->group_count && o->groups[group] == (size_t)i; group++)
@@ -170,7 +168,7 @@ static void code_lasso(input *in, world *w, const problem *q, const shs_real *gr
         must(report.not_reached <= m * (size_t)o.lambda_count && report.cut <= report.not_reached);
         for (i = 0; i < m * (size_t)o.lambda_count; i++) {
             const size_t at = i * (size_t)stride;
-            const int bounded = !by_gram && !o.gram && within_reach(q, 0) && q->of_Y.most <= 1e12;
+            const int bounded = !by_gram && !o.gram && within_reach(q) && q->of_Y.most <= 1e12;
             check_signal(q->n, codes.used[i], stride, bounded, codes.atoms + at, codes.coefs + at);
             must(!bounded || AS(shs_real, gaps)[i] >= 0);
         }
@@ -216,7 +214,7 @@ static void code_one(input *in, world *w) {
     must(status >= SHS_OK && (int)status < STATUSES);
     if (shorter && ok_size && s > 0) must(status != SHS_OK);
     if (status == SHS_OK) {
-        check_signal(q.n, used, rows, within_reach(&q, 0), AS(int, atoms), AS(shs_real, coefs));
+        check_signal(q.n, used, rows, within_reach(&q), AS(int, atoms), AS(shs_real, coefs));
         if (tame(&q.of_D) && tame(&q.of_Y)) must(isfinite(error2) && error2 >= 0);
         if (tame(&q.of_D) && tame(&q.of_Y) && q.of_D.most > 0 && q.of_Y.most > 0)
             must(residual2(&q, &o, 0, used, AS(int, atoms), AS(shs_real, coefs)) <= residual2(&q, &o, 0, 0, NULL, NULL) * 1.01);
