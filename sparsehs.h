@@ -661,9 +661,10 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    gives the coefficients.
 
    Atoms are used as they are. Selection compares |d_j'r|, which is the usual rule for atoms of unit norm: see
-   shs_normalize_columns. A zero atom is never chosen; of equal atoms the first is. A signal is finished when its sparsity
-   or tolerance is reached, when nothing that is left correlates (|alpha| <= 1e-5 max |alpha| of the start; 1e-12 in
-   double), or when the best atom depends on those chosen (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal has no atoms.
+   shs_normalize_columns. A zero atom, or one so short that its square is 0, is never chosen; of equal atoms the first is. A
+   signal is finished when its sparsity or tolerance is reached, when nothing that is left correlates (|alpha| <= 1e-5 max
+   |alpha| of the start; 1e-12 in double), or when the best atom depends on those chosen (d^2 <= 1e-5 G_jj; 1e-12). An
+   all-zero signal has no atoms.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
    tolerance, and below 1e-2 |y| (1e-6 in double), the residual y - Dx is formed explicitly in shs_wide, and pursuit goes on
@@ -8484,6 +8485,12 @@ SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) 
     return i < j ? e->H[shs__omp_triangle(j) + (size_t)i] : e->H[shs__omp_triangle(i) + (size_t)j];
 }
 
+/* Whether the atom has a length: the square of a tiny one is 0, which leaves no coefficient to divide by. */
+SHS__PRIVATE int shs__nn_has_length(const shs__omp_dictionary *d, int j) {
+    const shs_real *atom = d->G ? NULL : SHS__AT(d->D, d->ldd, 0, j);
+    return (d->G ? d->G[(size_t)j * (d->ldg + 1)] : shs_dot(d->p, atom, 1, atom, 1)) > 0;
+}
+
 /* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
 SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     shs_real best = 0, size = 0;
@@ -8494,7 +8501,10 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     }
     if (w->stable && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
     for (w->next = 0, i = 0; i < w->over->n; i++)
-        if (w->alpha[i] > best) best = w->alpha[i], w->next = i;
+        if (w->alpha[i] > best) {
+            if (shs__nn_has_length(w->over, i)) best = w->alpha[i], w->next = i;
+            else w->alpha[i] = 0;
+        }
     if (w->chosen == 0) w->floor = SHS__OMP_GUARD * best;
 }
 
@@ -8990,7 +9000,8 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
             *SHS__AT(g->clean, p, l, i) = weight > 0 ? *SHS__AT(c->Y, c->ldy, l, first + i) : 0;
         }
         shs__sum_add(&sums->weight, total);
-        for (most = SHS__SQRT(most); unit < most; unit *= 2) {}
+        most = SHS__SQRT(most);
+        while (unit < most) unit *= 2;
         while (most > 0 && most <= unit / 2) unit /= 2;
         g->signals[i].unit = unit;
         for (l = 0; l < p; l++) *SHS__AT(g->roots, p, l, i) = shs__omp_weight(c, l, first + i) / unit / unit;

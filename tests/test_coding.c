@@ -1182,6 +1182,36 @@ static void test_nothing_of_an_atom(void **state) {
     problem_free(&q);
 }
 
+/* Atoms so short that their squares are 0 are passed over: a coefficient would be 1 / length, beyond the range. */
+static void test_nonnegative_of_tiny_atoms(void **state) {
+    enum { P = 6, N = 9, M = 20 };
+    problem q = random_problem(P, N, M, 470);
+    shs_omp_options o = SHS_ZERO;
+    size_t i;
+    int f, k;
+    (void)state;
+    for (i = 0; i < P * N; i++)
+        if (i / P % 3 != 1) q.D[i] = (shs_real)fabs((double)q.D[i]) * (shs_real)BY_TYPE(1e-38, 1e-300);
+        else q.D[i] = -(shs_real)fabs((double)q.D[i]); /* signals above 0 correlate with tiny atoms alone */
+    for (i = 0; i < P * M; i++) q.Y[i] = (shs_real)fabs((double)q.Y[i]) * (i / P % 2 ? -1000 : 1000);
+    free(q.gram), free(q.dty), free(q.norms2);
+    q = problem_of(P, N, M, q.D, q.Y);
+    o.nonnegative = 1, o.sparsity = P;
+    for (f = 0; f < FORMS; f++) {
+        shs_codes codes = new_codes(M, P);
+        assert_ok(forms[f](&q, &o, &codes));
+        for (i = 0; i < M; i++) {
+            assert_true(i % 2 ? codes.used[i] > 0 : codes.used[i] == 0);
+            for (k = 0; k < codes.used[i]; k++) {
+                assert_int_equal(codes.atoms[P * i + (size_t)k] % 3, 1);
+                assert_true((double)codes.coefs[P * i + (size_t)k] < 1e5);
+            }
+        }
+        shs_codes_free(NULL, &codes);
+    }
+    problem_free(&q);
+}
+
 /* Not with OLS's rule; not in learning. */
 static void test_nonnegative_is_alone(void **state) {
     problem q = random_problem(5, 7, 9, 1);
@@ -2775,6 +2805,7 @@ int main(void) {
         cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_nonnegative),
         cmocka_unit_test(test_atom_leaves),
+        cmocka_unit_test(test_nonnegative_of_tiny_atoms),
         cmocka_unit_test(test_nonnegative_is_alone),
         cmocka_unit_test(test_nothing_of_an_atom),
         cmocka_unit_test(test_selections),

@@ -817,6 +817,29 @@ static void test_nonnegative_of_nothing(void **state) {
     free(Y);
 }
 
+/* Learning that is taken up again has its dictionary as it is. Of atoms whose squares are 0 nothing is coded: the error that is
+   told is one of numbers. */
+static void test_nonnegative_of_tiny_atoms(void **state) {
+    shs_real *Y = nonnegative_signals(), *D = new_dictionary(P, N, 3);
+    shs_ksvd_record history[2];
+    int update;
+    size_t i;
+    (void)state;
+    for (i = 0; i < P * M; i++) Y[i] *= (shs_real)1e10;
+    for (update = SHS_UPDATE_AKSVD; update <= SHS_UPDATE_KSVD; update++) {
+        shs_ksvd_options o = small_options();
+        shs_ksvd_report report = SHS_ZERO;
+        for (i = 0; i < P * N; i++) D[i] = (shs_real)BY_TYPE(1e-38, 1e-300) * (shs_real)(1 + i % 3);
+        report.history = history;
+        o.nonnegative = 1, o.start = SHS_START_GIVEN, o.first_iteration = 1, o.iterations = 2, o.update = (shs_update)update;
+        o.rmse_after_update = 1;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+        assert_true(isfinite(report.rmse) && isfinite(report.mean_atoms));
+        for (i = 0; i < 2; i++) assert_true(isfinite(history[i].rmse_coding) && isfinite(history[i].rmse_update));
+    }
+    free(Y), free(D);
+}
+
 /* Fewer signals than atoms: the codes of atoms depend on each other. All stay at unit norm; one that no signal uses stays as it
    is, to rounding. */
 static void test_mod_of_few_signals(void **state) {
@@ -2500,6 +2523,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative_atoms_are_found),
         cmocka_unit_test(test_nonnegative_options),
         cmocka_unit_test(test_nonnegative_of_nothing),
+        cmocka_unit_test(test_nonnegative_of_tiny_atoms),
         cmocka_unit_test(test_mod_of_few_signals),
         cmocka_unit_test(test_variants_over_ranks),
         cmocka_unit_test(test_masked_over_ranks),
