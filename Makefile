@@ -181,6 +181,7 @@ test-examples: test-hypercube test-pictures
 check-examples: | build $(BEFORE)
 	CC="$(CC)" sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))
 	build/examples_by/quickstart && build/examples_by/embedded
+	CC="$(CC)" sh examples/cortex_m/run.sh host
 test-hypercube: check-examples ; bash tests/test_hypercube.sh build/examples_by/hypercube
 # The same where every access of memory is checked. What stops there ends with a code that no test of an error expects.
 test-hypercube-asan: | build $(BEFORE)

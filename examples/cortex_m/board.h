@@ -1,4 +1,4 @@
-/* board.h - what sensor.c asks of the machine it runs on. */
+/* board.h - what sensor.c and stream.c ask of the machine they run on. */
 #ifndef BOARD_H
 #define BOARD_H
 

@@ -1,11 +1,17 @@
-/* make_model.c - runs on the host: learns what sensor.c carries in flash, and writes it as a C header to standard output.
+/* make_model.c - runs on the host: learns what sensor.c and stream.c carry in flash, and writes it as C to standard output.
 
-   The windows are those of a vibration sensor, 32 samples each: two or three damped oscillations out of a dozen and some
-   noise, as a 16-bit converter delivers them. */
+       make_model >model.h            for sensor.c
+       make_model stream >beats.h     for stream.c
+       make_model codes >codes.txt    what stream.c says, computed here from all windows at once
+
+   The windows of sensor.c are those of a vibration sensor, 32 samples each: two or three damped oscillations out of a dozen and
+   some noise, as a 16-bit converter delivers them. Those of stream.c are any 32 samples in a row of a heart's beats. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#define SPARSEHS_STATIC
 #define SPARSEHS_IMPLEMENTATION
 #include "../../sparsehs.h"
 
@@ -13,6 +19,10 @@ enum { LENGTH = 32, ATOMS = 64, SPARSITY = 4, COMPONENTS = 6, TRAINING = 3000, W
 
 static float signals[LENGTH * TRAINING], dictionary[LENGTH * ATOMS], gram[ATOMS * ATOMS];
 static int16_t windows[LENGTH * (TRAINING + WINDOWS)];
+
+/* stream.c: 100 samples a second, of which an electrocardiogram's beat takes about 80. */
+enum { HOP = 8, SAMPLES = 800, ODD_BEAT = 5, LONG = 40000 };
+static int16_t beats[LONG], samples[SAMPLES];
 
 static void draw_window(int16_t *window, shs_random *r) {
     double sum[LENGTH] = {0};
@@ -38,19 +48,24 @@ static void write_floats(const char *name, size_t count, const float *x) {
     printf("\n};\n");
 }
 
-/* The dictionary of windows without their mean, and its Gram matrix. */
-static void write_dictionary(void) {
+/* Signal number i: a window without its mean. */
+static void take_signal(int i, const int16_t *window) {
+    float mean = 0;
+    int k;
+    for (k = 0; k < LENGTH; k++) mean += (float)window[k] / LENGTH;
+    for (k = 0; k < LENGTH; k++) signals[LENGTH * i + k] = (float)window[k] - mean;
+}
+
+/* The dictionary of the signals, and its Gram matrix. */
+static void learn_dictionary(void) {
     shs_ksvd_options options = SHS_ZERO;
-    int i, k;
-    for (i = 0; i < TRAINING; i++) {
-        float mean = 0;
-        for (k = 0; k < LENGTH; k++) mean += (float)windows[LENGTH * i + k] / LENGTH;
-        for (k = 0; k < LENGTH; k++) signals[LENGTH * i + k] = (float)windows[LENGTH * i + k] - mean;
-    }
     options.iterations = 20, options.coding.sparsity = SPARSITY, options.seed = 1;
     check(shs_ksvd_ex(NULL, LENGTH, ATOMS, TRAINING, signals, LENGTH, &options, dictionary, LENGTH, NULL, NULL));
     check(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, ATOMS, ATOMS, LENGTH, 1, dictionary, LENGTH, dictionary, LENGTH, 0, gram,
                    ATOMS));
+}
+
+static void write_dictionary(void) {
     write_floats("model_dictionary", LENGTH * ATOMS, dictionary);
     write_floats("model_gram", ATOMS * ATOMS, gram);
 }
@@ -73,14 +88,101 @@ static void write_components(void) {
     shs_pca_free(NULL, &pca);
 }
 
-int main(void) {
+/* ---- a stream of beats --------------------------------------------------------------------------------------------- */
+
+static double hill(double t, double height, double at, double width) {
+    return height * exp(-(t - at) * (t - at) / (width * width));
+}
+
+/* One beat t samples after its peak: the waves P, Q, R, S and T, or one that began in the wrong place. */
+static double beat(double t, int odd) {
+    if (odd) return hill(t, 0.9, 0, 6) - hill(t, 0.6, 15, 7);
+    return hill(t, 0.12, -16, 3.5) - hill(t, 0.14, -3, 1.2) + hill(t, 1, 0, 1.5) - hill(t, 0.2, 3, 1.4) + hill(t, 0.3, 24, 6);
+}
+
+/* Beat number odd (from 0, or -1) is unlike the others. */
+static void draw_beats(int16_t *to, int count, int odd, shs_random *r) {
+    double peak = 30, height = 1000, next = peak;
+    int i, k = -1;
+    for (i = 0; i < count; i++) {
+        double sum = 0;
+        if (k < 0 || i > (peak + next) / 2) {
+            peak = next, height = 900 + 200 * shs_random_uniform(r), k++;
+            next = peak + 72 + 16 * shs_random_uniform(r);
+        }
+        sum = height * (beat(i - peak, k == odd) + beat(i - next, k + 1 == odd));
+        to[i] = (int16_t)lrint(2048 + sum + 8 * shs_random_normal(r));
+    }
+}
+
+/* Windows of the long stream anywhere; then those of the short one, hop by hop. */
+static void learn_beats(void) {
     shs_random r;
     int i;
+    shs_random_seed(&r, 1);
+    draw_beats(beats, LONG, -1, &r);
+    for (i = 0; i < TRAINING; i++) take_signal(i, beats + shs_random_below(&r, LONG - LENGTH));
+    learn_dictionary();
+    draw_beats(samples, SAMPLES, ODD_BEAT, &r);
+}
+
+/* What the worst window of the training leaves, and half as much again. */
+static int limit_of_rest(float *errors2, shs_codes *codes) {
+    shs_omp_options o = SHS_ZERO;
+    float most = 0;
+    int i;
+    o.sparsity = SPARSITY;
+    check(shs_omp_ex(NULL, LENGTH, ATOMS, dictionary, LENGTH, TRAINING, signals, LENGTH, &o, codes, errors2, NULL));
+    for (i = 0; i < TRAINING; i++) most = errors2[i] > most ? errors2[i] : most;
+    return (int)(1.5f * most / LENGTH);
+}
+
+static void write_stream(int codes_alone) {
+    static float errors2[TRAINING];
+    shs_codes codes;
+    shs_omp_options o = SHS_ZERO;
+    int i, k, limit, count = (SAMPLES - LENGTH) / HOP + 1;
+    learn_beats();
+    check(shs_codes_create(NULL, TRAINING, SPARSITY, &codes));
+    limit = limit_of_rest(errors2, &codes);
+    if (!codes_alone) {
+        printf("/* Written by make_model.c. */\n");
+        printf("enum { LENGTH = %d, ATOMS = %d, SPARSITY = %d, ", LENGTH, ATOMS, SPARSITY);
+        printf("HOP = %d, SAMPLES = %d, LIMIT = %d };\n", HOP, SAMPLES, limit);
+        write_dictionary();
+        printf("static const int16_t model_samples[%d] = {", SAMPLES);
+        for (i = 0; i < SAMPLES; i++) printf("%s%d,", i % 16 ? " " : "\n    ", samples[i]);
+        printf("\n};\n");
+    } else {
+        o.sparsity = SPARSITY;
+        for (i = 0; i < count; i++) take_signal(i, samples + HOP * i);
+        check(shs_omp_ex(NULL, LENGTH, ATOMS, dictionary, LENGTH, (size_t)count, signals, LENGTH, &o, &codes, errors2, NULL));
+        for (i = 0; i < count; i++) {
+            printf("samples from %d", HOP * i);
+            for (k = 0; k < codes.used[i]; k++)
+                printf("%s%ld x atom %d", k ? ", " : ": ", lrintf(codes.coefs[SPARSITY * i + k]),
+                       codes.atoms[SPARSITY * i + k]);
+            printf("; mean square left %ld%s\n", lrintf(errors2[i] / LENGTH),
+                   errors2[i] > (float)(LENGTH * limit) ? "; unlike what was learnt" : "");
+        }
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+int main(int argc, char **argv) {
+    shs_random r;
+    int i;
+    if (argc > 1) {
+        write_stream(strcmp(argv[1], "codes") == 0);
+        return 0;
+    }
     shs_random_seed(&r, 1);
     for (i = 0; i < TRAINING + WINDOWS; i++) draw_window(windows + LENGTH * i, &r);
     printf("/* Written by make_model.c. */\n");
     printf("enum { LENGTH = %d, ATOMS = %d, SPARSITY = %d, COMPONENTS = %d, WINDOWS = %d };\n", LENGTH, ATOMS, SPARSITY,
            COMPONENTS, WINDOWS);
+    for (i = 0; i < TRAINING; i++) take_signal(i, windows + LENGTH * i);
+    learn_dictionary();
     write_dictionary();
     write_components();
     printf("static const int16_t model_windows[%d] = {", LENGTH * WINDOWS);

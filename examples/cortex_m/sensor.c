@@ -10,7 +10,7 @@
 #endif
 #include "../../sparsehs.h"
 #include "model.h"
-#include "board.h"
+#include "text.h"
 
 /* The scratch of each form, to the byte. */
 #define GRAM_BYTES SHS_OMP_ONE_WORKSPACE(ATOMS, SPARSITY)
@@ -20,21 +20,6 @@ static unsigned char workspace[GRAM_BYTES > DIRECT_BYTES ? GRAM_BYTES : DIRECT_B
 static float window[LENGTH], correlations[ATOMS], coefficients[SPARSITY], components[COMPONENTS];
 static int atoms[SPARSITY];
 static shs_omp_options options; /* zero but for the sparsity, which main sets */
-
-/* ---- numbers as text ---------------------------------------------------------------------------------------------- */
-
-static void write_integer(const char *before, int32_t value) {
-    char text[12], *p = text + sizeof text - 1;
-    uint32_t rest = value < 0 ? 0u - (uint32_t)value : (uint32_t)value;
-    *p = 0;
-    do *--p = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0) *--p = '-';
-    board_write(before);
-    board_write(p);
-}
-
-static int32_t nearest(float x) { return (int32_t)(x < 0 ? x - 0.5f : x + 0.5f); }
 
 /* ---- what the sensor does ----------------------------------------------------------------------------------------- */
 
