@@ -1669,8 +1669,6 @@ SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *u
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 
 /* ================================================================================================================== */
-/* 13  SPECTRA: targets, endmembers, abundances                                                                       */
-/* ================================================================================================================== */
 /* 14  FILES: matrices and codes as numpy's .npy, and codes in few bytes                                              */
 /* ================================================================================================================== */
 
@@ -1786,6 +1784,8 @@ SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, 
 SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                           const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz);
 
+/* ================================================================================================================== */
+/* 13  SPECTRA: targets, endmembers, abundances                                                                       */
 /* ================================================================================================================== */
 
 /* How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean

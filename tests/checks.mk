@@ -75,7 +75,7 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 #: make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)
 #: make portability-deps  install what that takes, nearly 1 GB
 #: make cortex-m        the examples for microcontrollers, under QEMU; riscv: the same on a 32-bit RISC-V
-#: make people          what wants heavy tools, one after the other: those two ...; people-deps installs the tools
+#: make people          what wants heavy tools, one after the other: those two, the book in Chromium; people-deps installs the tools
 #: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
 #: make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 
@@ -97,7 +97,7 @@ portability-deps: ; @sh tests/portability/install_deps.sh
 cortex-m riscv: | build $(BEFORE) ; @CC="$(CC)" sh examples/cortex_m/run.sh $(filter riscv,$@)
 
 # What CI leaves out: each target by itself, so that a failure does not keep the next one from being run.
-PEOPLE := cortex-m riscv
+PEOPLE := cortex-m riscv look-book
 people: | build $(BEFORE)
 	@failed=; for t in $(PEOPLE); do echo "== $$t"; $(MAKE) $$t >build/people_$$t.log 2>&1 || failed="$$failed $$t"; \
 		cat build/people_$$t.log; done; \

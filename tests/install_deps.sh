@@ -10,7 +10,7 @@ as_root() {
 
 if command -v apt-get >/dev/null; then
     packages="gcc g++ clang libomp-dev make binutils libc6-dev libcmocka-dev libstb-dev gnuplot-nox gdal-bin python3-spectral"
-    packages="$packages pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
+    packages="$packages python3-pygments pocl-opencl-icd ocl-icd-opencl-dev opencl-headers oclgrind"
     # gnuplot draws the figures, the browser shows them.
     [ "${1:-}" != papers ] || packages="gcc make libc6-dev gnuplot-nox libstb-dev chromium fonts-dejavu-core libclblast1"
     [ "${1:-}" != papers ] || packages="$packages grass-core"
@@ -19,7 +19,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
-        packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc"
+        packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc chromium fonts-dejavu-core python3-pygments"
     fi
     if [ "${1:-}" = python ]; then
         packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"
