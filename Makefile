@@ -234,12 +234,13 @@ test-mpi: build/hypercube | build $(BEFORE)
 #: make test-python     examples/python against scikit-learn, MDP and Spectral Python, its notebook too; python-deps installs them
 test-python: build/denoise build/hypercube ; @CC="$(CC)" sh tests/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
-#: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (pygments); test-book checks its links
+#: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (book-deps installs pygments); test-book checks its links
 # Any of the interpreters that has pygments.
 PYGMENTS = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pygments' 2>/dev/null && echo $$p && break; done)
 book test-book look-book: | build $(BEFORE)
 	$(if $(PYGMENTS),@$(PYGMENTS) tools/book.py build/book $(if $(filter book,$@),,&& $(PYGMENTS) tests/test_book.py build/book \
-		$(if $(filter look-book,$@),--look)),@echo "skipped: there is no pygments here; make deps installs it")
+		$(if $(filter look-book,$@),--look)),@echo "skipped: there is no pygments here; make book-deps installs it")
+book-deps: ; @sh tests/install_deps.sh book
 #: make install         the headers, a pkg-config file and a CMake package (PREFIX=/usr/local DESTDIR=); uninstall takes them away
 PREFIX ?= /usr/local
 install uninstall: ; @PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh tools/install.sh $@

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need, with `peers`, `install` or `people` what `make test-peers`, `make test-install` or
-# `make people` needs.
+# what `make papers` and the test of its page need, with `peers`, `install`, `book` or `people` what `make test-peers`, `make test-install`,
+# `make book` or `make people` needs.
 set -eu
 
 as_root() {
@@ -16,6 +16,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != papers ] || packages="$packages grass-core"
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
+    [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
