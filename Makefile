@@ -234,7 +234,8 @@ test-mpi: build/hypercube | build $(BEFORE)
 #: make test-python     examples/python against scikit-learn, MDP and Spectral Python, its notebook too; python-deps installs them
 test-python: build/denoise build/hypercube ; @CC="$(CC)" sh tests/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
-#: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (book-deps installs pygments); test-book checks its links
+#: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (book-deps installs
+#:                      pygments); test-book checks its links
 # Any of the interpreters that has pygments.
 PYGMENTS = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pygments' 2>/dev/null && echo $$p && break; done)
 book test-book look-book: | build $(BEFORE)

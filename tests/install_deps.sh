@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need, with `peers`, `install`, `book` or `people` what `make test-peers`, `make test-install`,
-# `make book` or `make people` needs.
+# what `make papers` and the test of its page need, with `peers`, `install`, `book` or `people` what
+# `make test-peers`, `make test-install`, `make book` or `make people` needs.
 set -eu
 
 as_root() {
