@@ -94,7 +94,7 @@ def main():
             faults.append("the body of %s is on no page" % name)
         if name not in listed:
             faults.append("%s is not in the list of functions" % name)
-    for tag in re.findall(r"^/\* ---- .* >>(\w+) \*/$", header, re.M):
+    for tag in " ".join(re.findall(r"^/\* ---- .* >>([\w ]+) \*/$", header, re.M)).split():
         if tag not in everywhere:
             faults.append("the part >>%s is on no page" % tag)
     titles = " ".join(" ".join(page.text) for page in pages.values()).lower()

@@ -93,20 +93,20 @@ def rows_of(lines, first, last):
 
 
 RULE = re.compile(r"^/\* [-=#]{8,}")
-HEADING = re.compile(r"^/\* -{4} (.*?) -{2,}(?: >>(\w+))? ?\*/$")
+HEADING = re.compile(r"^/\* -{4} (.*?) -{2,}(?: >>([\w ]+?))? ?\*/$")
 LARGE = re.compile(r"^/\* (.*?) +(?:>>(\w+) )?\*/$")
 
 
 def sections_of(lines):
-    """(title, line after the banner, end) of each banner of three lines, and the text before the first."""
-    starts = [(0, 0, "")]
+    """(title, line after the banner, end, tag) of each banner of three lines, and the text before the first."""
+    starts = [(0, 0, "", None)]
     for i in range(len(lines) - 2):
         if re.match(r"^/\* (={8}|-{8}|#{8})", lines[i]) and RULE.match(lines[i + 2]) and not RULE.match(lines[i + 1]):
             title = LARGE.match(lines[i + 1])
             if title:
-                starts.append((i, i + 3, title.group(1)))
+                starts.append((i, i + 3, title.group(1), title.group(2)))
     ends = [start[0] for start in starts[1:]] + [len(lines)]
-    return [(title, at, end) for (_, at, title), end in zip(starts, ends)]
+    return [(title, at, end, tag) for (_, at, title, tag), end in zip(starts, ends)]
 
 
 # ---- what is defined where ---------------------------------------------------------------------------------------------
@@ -234,10 +234,11 @@ def render(book, source, lines, coloured, first, last, seen, contents):
         heading = HEADING.match(row.comment[0]) if len(row.comment) == 1 else None
         if heading:
             title, tag = heading.group(1)[0].upper() + heading.group(1)[1:], heading.group(2)
-            anchor = tag or "h%d" % row.line
+            anchor, *others = (tag or "h%d" % row.line).split()
             contents.append((anchor, title))
+            title = html.escape(title) + "".join('<i id="%s"></i>' % other for other in others)
             out.append('</div><h3 id="%s">%s <a class="line" href="#%s">%d</a></h3><div class="rows">'
-                       % (anchor, html.escape(title), anchor, row.line + 1))
+                       % (anchor, title, anchor, row.line + 1))
             row.comment = []
         elif row.comment and RULE.match(row.comment[0]):
             row.comment = []
@@ -261,6 +262,11 @@ def render(book, source, lines, coloured, first, last, seen, contents):
             for name in own:
                 shown = re.sub(r"\b%s\b" % name, "<b>%s</b>" % name, shown, count=1)
             text.append(ids + shown)
+        # A table or a drawing that is wider than the column stands above its code.
+        if code and any(len(line) > 62 for part in re.findall("<pre>(.*?)</pre>", left, re.S)
+                        for line in re.sub("<[^>]*>", "", part).split("\n")):
+            out.append('<div class="note alone">%s</div>' % left)
+            left = ""
         if code:
             out.append('<div class="note">%s</div><div class="code"><pre>%s</pre></div>' % (left, "\n".join(text)))
         else:
@@ -318,7 +324,7 @@ h3 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; } .line { color: var(--quiet); 
 .rows { display: grid; grid-template-columns: minmax(15rem, 26rem) minmax(0, 1fr); column-gap: 1.4rem; }
 .note { font-size: .95rem; padding: .35rem 0; overflow-wrap: anywhere; } .note p { margin: 0 0 .5rem; }
 .note ul { margin: 0 0 .5rem; padding-left: 1.1rem; }
-.alone { grid-column: 1 / -1; max-width: 50rem; font-size: 1rem; } .alone pre { font-size: 12.5px; }
+.alone { grid-column: 1 / -1; font-size: 1rem; min-width: 0; } .alone p, .alone ul { max-width: 50rem; } .alone pre { font-size: 12.5px; }
 .code { background: var(--code); min-width: 0; }
 .code pre { position: relative; margin: 0; padding: .3rem .9rem; overflow-x: auto; } .code b { color: var(--f); }
 pre, code { font: 12.5px/1.5 "DejaVu Sans Mono", Menlo, Consolas, monospace; } .code pre a { color: inherit; }
@@ -400,7 +406,8 @@ def main():
     # Chapters: both parts of a section under one number; the kernels and the engine have names.
     chapters = {}
     manual_end = next(i for i, line in enumerate(lines) if line.startswith("*/"))
-    for k, (title, first, end) in enumerate(sections[1:], 1):
+    banners = {}
+    for k, (title, first, end, banner) in enumerate(sections[1:], 1):
         if k == split:
             continue
         number = re.match(r"^(\d+)  ", title)
@@ -408,6 +415,7 @@ def main():
         if k == 1 or k == split + 1: # what stands before the first section of a part belongs to it
             first = manual_end + 1 if k == 1 else sections[split][1]
         chapters.setdefault(key, []).append((title, first, min(end, licence), k < split))
+        banners[banner] = key
     keys = sorted(chapters, key=lambda c: (int(c) if c.isdigit() else 3.5 if c == "kernels" else 99))
     names = {c: "section_%s.html" % re.sub(r"\W+", "_", c) for c in keys}
 
@@ -434,8 +442,8 @@ def main():
             book.scan(HEADER, lines, first, end, names[c], public)
             for i in range(first, end):
                 tag = HEADING.match(lines[i])
-                if tag and tag.group(2):
-                    book.tags[tag.group(2)] = names[c]
+                for word in (tag.group(2) or "").split() if tag else ():
+                    book.tags[word] = names[c]
     sources = {}
     for file, target in others:
         body = read(file)
@@ -476,13 +484,21 @@ def main():
 
     def tag_link(match):
         word = match.group(0)
-        return '<a href="%s#%s">%s</a>' % (book.tags[word], word, word) if word in book.tags else word
+        if word in book.tags:
+            return '<a href="%s#%s">%s</a>' % (book.tags[word], word, word)
+        if word in banners:
+            return '<a href="%s%s">%s</a>' % (names[banners[word]], "#body" if len(chapters[banners[word]]) > 1 else "", word)
+        return word
 
     shown = []
     for line in manual:
         text = link_names(book, html.escape(line[3:], quote=False))
-        table = re.match(r"^ {4} *(\d+|-)  ", line) and "&gt;&gt;" in text or shown and re.match(r"^ {40,}\w", line)
-        shown.append(re.sub(r"\b[a-z]\w+\b(?![^<]*</a>)", tag_link, text) if table else text)
+        what, mark, tags = text.partition("&gt;&gt;")
+        if mark and re.match(r"^ {4} *(\d+|-)  ", line):
+            text = what + mark + re.sub(r"\b[a-z]\w+\b", tag_link, tags)
+        elif re.match(r"^ {40,}\w+( \w+)*$", line):
+            text = re.sub(r"\b[a-z]\w+\b", tag_link, text)
+        shown.append(text)
     rights = re.sub(r"\s*\*/\s*$", "", "\n".join(lines[licence:])).replace("/* ", "   ", 1)
     page(book, "manual.html", "Manual", '<p class="text">What stands at the top of the file.</p><pre class="manual">%s</pre>'
          '<h2>Licence</h2><pre class="manual">%s</pre>' % ("\n".join(shown), html.escape(rights, quote=False)))
